@@ -1,0 +1,1 @@
+"""Headroom: study and exam preparation with live sizing calculators."""

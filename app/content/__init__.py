@@ -1,0 +1,1 @@
+"""The course: Markdown files read into values, checked, and kept live."""

@@ -1,0 +1,40 @@
+"""The three refusals that any room may raise and the web turns into an answer."""
+
+
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+    """What was asked cannot be done; `message` says why, `hint` what to do."""
+
+    status = 400
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class NotFound(Refusal):
+    """There is no such thing, or it belongs to somebody else."""
+
+    status = 404
+
+
+class NotAllowed(Refusal):
+    """The asker may not do this at all."""
+
+    status = 403
+
+
+class Conflict(Refusal):
+    """It was possible once and is not any more."""
+
+    status = 409
+
+
+class Problem(Refusal):
+    """What was typed cannot be used; `field` names where it was typed."""
+
+    status = 422
+
+    def __init__(self, message: str, field: str = "", hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.field = field

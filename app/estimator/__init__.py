@@ -1,0 +1,1 @@
+"""Pure sizing numbers: one registry of estimates, standard library only."""

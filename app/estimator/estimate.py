@@ -1,0 +1,168 @@
+"""What every estimate answers with: a verdict, figures, pictures and its working."""
+
+import dataclasses
+from typing import Literal
+
+Status = Literal["fits", "tight", "no", "info"]
+Component = Literal[
+    "weights", "gradients", "optimizer", "activations", "kv", "overhead", "other"
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Figure:
+    """One answer. `value` is in base units (`unit`), or a word, or a yes/no.
+
+    `low` and `high` bound a modelled value; None where it is exact. None as value
+    means that it cannot be known from these inputs; `note` says why.
+    """
+
+    name: str
+    label: str
+    value: float | int | str | bool | None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    primary: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value follows from its inputs without a modelled constant."""
+        return self.low is None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """One line of the working: formula, the same with numbers, result, source.
+
+    `source` is a key of `sources.SOURCES`; `topic` names the concept page (its
+    slug) that teaches this line; empty where there is none.
+    """
+
+    label: str
+    formula: str
+    substituted: str
+    value: float
+    unit: str
+    source: str = ""
+    topic: str = ""
+    figure: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of a stacked bar, in base units."""
+
+    component: Component
+    label: str
+    value: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StackedBar:
+    """Parts against a limit, e.g. memory against a card's capacity."""
+
+    label: str
+    segments: tuple[Segment, ...]
+    capacity: float | None
+    capacity_label: str
+    unit: str = "B"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """A named line of an x-y chart; points in base units."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+    style: Literal["line", "dash", "dots", "mark"] = "line"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over axes: a roofline, a curve with a knee."""
+
+    label: str
+    x_label: str
+    y_label: str
+    x_unit: str
+    y_unit: str
+    lines: tuple[Line, ...]
+    x_log: bool = False
+    y_log: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of time on one lane of a timeline, in seconds."""
+
+    lane: str
+    label: str
+    start: float
+    end: float
+    exposed: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timeline:
+    """What happens when in one step; spans in seconds from its start."""
+
+    label: str
+    spans: tuple[Span, ...]
+
+
+Picture = StackedBar | Chart | Timeline
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """Rows behind a picture or a ranking; cells are (value, unit) or words."""
+
+    label: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | tuple[float, str], ...], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """An input near which the verdict turns: the nearest value that flips it."""
+
+    field: str
+    label: str
+    now: str
+    flips_at: str
+    becomes: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer as one sentence: `lead` (“Does not fit.”) and `text` after it."""
+
+    status: Status
+    lead: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Estimate:
+    """The whole answer of one estimate.
+
+    `notes` are the assumptions where they act; `changes` what would turn the
+    verdict. Figures are looked up by name: `estimate["weights"].value`.
+    """
+
+    name: str
+    verdict: Verdict
+    figures: tuple[Figure, ...]
+    steps: tuple[Step, ...]
+    pictures: tuple[Picture, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    def __getitem__(self, name: str) -> Figure:
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise KeyError(name)

@@ -1,0 +1,58 @@
+"""Every estimate once: its name, its sentence, its inputs and its function."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.estimator.estimate import Estimate
+from app.estimator.inputs import read
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """An output as promised by the entry: every estimate of it has this figure."""
+
+    name: str
+    label: str
+    unit: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """One estimate as all of its faces see it.
+
+    `name` is the word in URL, API, command and links (`training-memory`);
+    `inputs` the frozen dataclass; `compute` the pure function; `topic` the slug
+    of the concept page that teaches it; `group` the heading it is listed under.
+    """
+
+    name: str
+    title: str
+    summary: str
+    group: str
+    inputs: type
+    compute: Callable[[Any], Estimate]
+    outputs: tuple[Output, ...]
+    topic: str = ""
+
+
+def entries() -> tuple[Entry, ...]:
+    """All estimates in the order in which they are listed to people."""
+    raise NotImplementedError
+
+
+def find(name: str) -> Entry | None:
+    """The entry called `name` (hyphens or underscores), or None."""
+    raise NotImplementedError
+
+
+def estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
+    """Answer the estimate `name` for typed inputs.
+
+    Raises KeyError for an unknown name and `BadInputs` for unusable inputs.
+    """
+    entry = find(name)
+    if entry is None:
+        raise KeyError(name)
+    result: Estimate = entry.compute(read(entry.inputs, typed))
+    return result
