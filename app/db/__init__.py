@@ -1,0 +1,1 @@
+"""The database: every table, the engine, and one session per request."""

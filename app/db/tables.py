@@ -1,0 +1,154 @@
+"""Every table. Rows are dumb: rules live on values, SQL lives in the stores.
+
+Attempts and reviews are logs: rows are only ever added. Whatever can be derived
+from them (memory, mastery, statistics) is a cache that may be thrown away.
+Times are UTC in milliseconds since 1970, study days are ISO dates in the learner's
+zone. Items (questions, cards, topics) are named by the ids of the content files.
+"""
+
+from sqlalchemy import BigInteger, Column, Index, MetaData, Text, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+SQLModel.metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _time(*, nullable: bool = False) -> Column[int]:
+    return Column(BigInteger, nullable=nullable)
+
+
+class Learner(SQLModel, table=True):
+    """Who studies. `key` is the random word in the signed cookie."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    key: str = Field(max_length=43, unique=True)
+    name: str = Field(default="", max_length=80)
+    zone: str = Field(default="UTC", max_length=64)
+    exam_day: str | None = Field(default=None, max_length=10)
+    minutes_a_day: int = 30
+    retention: float = 0.9
+    target: int | None = None
+    settings: str = Field(default="{}", sa_column=Column(Text, nullable=False))
+    created_at: int = Field(sa_column=_time())
+    changes: int = 0
+
+
+class DeviceCode(SQLModel, table=True):
+    """A short-lived code that carries a learner to another device."""
+
+    __tablename__ = "device_code"
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
+    digest: str = Field(max_length=64, unique=True)
+    expires_at: int = Field(sa_column=_time())
+    used_at: int | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class ItemRevision(SQLModel, table=True):
+    """A wording of an item that somebody answered; `body` is its parsed JSON."""
+
+    __tablename__ = "item_revision"
+    __table_args__ = (UniqueConstraint("item", "revision"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    item: str = Field(max_length=120)
+    revision: str = Field(max_length=64)
+    body: str = Field(sa_column=Column(Text, nullable=False))
+    first_seen: int = Field(sa_column=_time())
+
+
+class Attempt(SQLModel, table=True):
+    """One answer to a question. `token` makes a repeated request harmless.
+
+    `context` is page, quiz, practice or exam; `raw` what was sent, `parsed` what
+    was understood, both JSON; `score` 0..1; `certainty` 1..3 or none.
+    """
+
+    __table_args__ = (
+        Index("ix_attempt_learner_item", "learner_id", "item", "at"),
+        Index("ix_attempt_item", "item", "revision"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    token: str = Field(max_length=64, unique=True)
+    item: str = Field(max_length=120)
+    revision: str = Field(max_length=64)
+    topic: str = Field(max_length=80)
+    seed: int = Field(sa_column=Column(BigInteger, nullable=False))
+    context: str = Field(max_length=16)
+    sitting_id: int | None = Field(default=None, index=True)
+    raw: str = Field(sa_column=Column(Text, nullable=False))
+    parsed: str = Field(sa_column=Column(Text, nullable=False))
+    score: float
+    first: bool
+    certainty: int | None = None
+    hints: int = 0
+    milliseconds: int | None = None
+    study_day: str = Field(max_length=10)
+    at: int = Field(sa_column=_time())
+
+
+class Review(SQLModel, table=True):
+    """One grade given to a card, or (`voids` set) the undoing of one.
+
+    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in a row that voids.
+    """
+
+    __table_args__ = (Index("ix_review_learner_card", "learner_id", "card", "at"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    token: str = Field(max_length=64, unique=True)
+    card: str = Field(max_length=120)
+    rating: int
+    voids: int | None = Field(default=None, foreign_key="review.id", index=True)
+    milliseconds: int | None = None
+    study_day: str = Field(max_length=10)
+    at: int = Field(sa_column=_time())
+
+
+class Memory(SQLModel, table=True):
+    """What the reviews of one card amount to: a cache that replay can rebuild.
+
+    `due_day` is a study day; `due_at` the moment while in (re)learning steps.
+    """
+
+    __table_args__ = (
+        UniqueConstraint("learner_id", "card"),
+        Index("ix_memory_learner_due", "learner_id", "due_day"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    card: str = Field(max_length=120)
+    state: str = Field(max_length=12)
+    step: int | None = None
+    stability: float | None = None
+    difficulty: float | None = None
+    due_day: str = Field(max_length=10)
+    due_at: int = Field(sa_column=_time())
+    last_at: int | None = Field(default=None, sa_column=_time(nullable=True))
+    reviews: int = 0
+    lapses: int = 0
+    suspended: bool = False
+
+
+class Reading(SQLModel, table=True):
+    """How far a learner got on a page, and when last."""
+
+    __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    topic: str = Field(max_length=80)
+    section: str = Field(max_length=120)
+    at: int = Field(sa_column=_time())

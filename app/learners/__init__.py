@@ -1,0 +1,1 @@
+"""Who is studying: the signed cookie, the name, other devices."""

@@ -1,0 +1,1 @@
+"""How answers look: pages, fragments, errors, the clock, and who may write."""

@@ -1,0 +1,30 @@
+"""The present moment as an argument, so that no rule asks a clock."""
+
+import datetime as dt
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+
+def read_clock(request: Request) -> dt.datetime:
+    """The present in UTC, from the clock that the app was built with."""
+    now: dt.datetime = request.app.state.clock()
+    return now
+
+
+def system_clock() -> dt.datetime:
+    """The machine's clock in UTC."""
+    return dt.datetime.now(dt.UTC)
+
+
+def milliseconds(moment: dt.datetime) -> int:
+    """A moment as the database keeps it: milliseconds since 1970 in UTC."""
+    return int(moment.timestamp() * 1000)
+
+
+def moment(milliseconds_utc: int) -> dt.datetime:
+    """The inverse of `milliseconds`."""
+    return dt.datetime.fromtimestamp(milliseconds_utc / 1000, dt.UTC)
+
+
+Now = Annotated[dt.datetime, Depends(read_clock)]

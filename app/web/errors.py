@@ -1,0 +1,76 @@
+"""Refusals and faults as answers: a page, a fragment, or JSON under /api/."""
+
+import logging
+import secrets
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from app.errors import Refusal
+from app.estimator.inputs import BadInputs
+from app.web.render import is_htmx, page
+
+_log = logging.getLogger("headroom")
+
+
+def install(app: FastAPI) -> None:
+    """Give every kind of failure its answer."""
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(BadInputs, _bad_inputs)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _fault)
+
+
+def answer(
+    request: Request, status: int, problems: list[dict[str, str]], hint: str = ""
+) -> Response:
+    """Problems as [{"field", "message"}] in the form the asker reads."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"problems": problems, "hint": hint}, status)
+    template = "shared/_problems.html" if is_htmx(request) else "shared/error.html"
+    return page(
+        request, template, status=status, problems=problems, hint=hint, code=status
+    )
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)  # noqa: S101 - for the type checker
+    field = getattr(error, "field", "")
+    problem = {"field": field, "message": error.message}
+    return answer(request, error.status, [problem], error.hint)
+
+
+def _bad_inputs(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BadInputs)  # noqa: S101 - for the type checker
+    problems = [{"field": p.field, "message": p.message} for p in error.problems]
+    return answer(request, 422, problems)
+
+
+def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+    problems = [
+        {
+            "field": str(e["loc"][-1]),
+            "message": f"{e['loc'][-1]}: {e['msg']} (given: {e.get('input')!r})",
+        }
+        for e in error.errors()
+    ]
+    return answer(request, 422, problems)
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
+    words = {404: "There is no page at this address.", 405: "This cannot be done here."}
+    message = words.get(error.status_code, str(error.detail))
+    return answer(request, error.status_code, [{"field": "", "message": message}])
+
+
+def _fault(request: Request, error: Exception) -> Response:
+    number = secrets.token_hex(4)
+    _log.error("request %s failed: %s", number, request.url.path, exc_info=error)
+    message = f"Something is broken on our side. It is logged as {number}."
+    hint = "Nothing that was confirmed before is lost. Try again, or report the number."
+    return answer(request, 500, [{"field": "", "message": message}], hint)

@@ -1,0 +1,54 @@
+"""From values to HTML: whole pages, and fragments for htmx."""
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from app.estimator.units import format_value
+
+
+def make_templates(folder: Path) -> Environment:
+    """The template environment: escaping on, unknown names an error."""
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["quantity"] = format_value
+    return environment
+
+
+def page(
+    request: Request, template: str, *, status: int = 200, **context: Any
+) -> HTMLResponse:
+    """A whole page (or a fragment that has an address of its own).
+
+    A template gets only what its route passes; the frame of the page needs
+    `learner` (see `learners.current`) and reads the rest from `request`.
+    """
+    return HTMLResponse(_render(request, template, context), status)
+
+
+def reply(
+    request: Request, fragment: str, *, otherwise: str, **context: Any
+) -> Response:
+    """The answer to a write: the fragment for htmx, a redirect for a plain form."""
+    if is_htmx(request):
+        return HTMLResponse(_render(request, fragment, context))
+    return RedirectResponse(otherwise, status_code=303)
+
+
+def is_htmx(request: Request) -> bool:
+    """Whether htmx asked; the only place that looks at its header."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def _render(request: Request, template: str, context: dict[str, Any]) -> str:
+    environment: Environment = request.app.state.templates
+    return environment.get_template(template).render(request=request, **context)

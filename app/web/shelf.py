@@ -1,0 +1,34 @@
+"""The course as the request sees it: one library state per request."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.content.library import Library
+from app.content.model import Question, Topic
+from app.errors import NotFound
+
+
+def read_library(request: Request) -> Library:
+    """The newest good state of the course."""
+    library: Library = request.app.state.library.current()
+    return library
+
+
+CurrentLibrary = Annotated[Library, Depends(read_library)]
+
+
+def find_topic(library: Library, slug: str) -> Topic:
+    """The topic `slug`; raises NotFound."""
+    topic = library.topics.get(slug)
+    if topic is None:
+        raise NotFound(f"There is no topic “{slug}”.")
+    return topic
+
+
+def find_question(library: Library, item: str) -> Question:
+    """The question `item`; raises NotFound."""
+    question = library.questions.get(item)
+    if question is None:
+        raise NotFound(f"There is no question “{item}”.")
+    return question
