@@ -1,8 +1,15 @@
 """What an estimate can be asked: the declaration of its inputs, and their reading."""
 
 import dataclasses
-from collections.abc import Mapping
+import difflib
+import functools
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from app.estimator import units
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -10,10 +17,11 @@ class Input:
     """One input of an estimate, declared once for every face.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
-    catalogue name or a size such as 70B), gpu (a catalogue name), text (long
-    text such as a config.json). `unit` is the base unit the value has inside;
+    catalogue name or a size such as 70B), gpu, system or network (catalogue names),
+    text (long text such as a config.json). `unit` is the base unit of the value;
     `typed_unit` is what a bare number means when a person types it ("GB").
-    `minimum` and `maximum` are inclusive and in base units.
+    `minimum` and `maximum` are inclusive and in base units (for text: characters).
+    `count_field` is the field that takes the 8 of a card typed as `8x H100`.
     """
 
     label: str
@@ -29,9 +37,10 @@ class Input:
     topic: str = ""
     optional: bool = False
     advanced: bool = False
+    count_field: str = ""
 
 
-def ask(default: Any, label: str, **declared: Any) -> Any:  # noqa: ANN401
+def ask(default: Any, label: str, **declared: Any) -> Any:
     """Declare one input: a dataclass field with its default and its `Input`.
 
     A default of None makes it optional: the estimate decides what it means.
@@ -57,24 +66,233 @@ class BadInputs(ValueError):  # noqa: N818 - reads as what it is at the raise
         self.problems = problems
 
 
+@functools.cache
 def declared(inputs: type) -> dict[str, Input]:
     """The inputs of an estimate by field name, in the order of the form."""
     return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
 
 
-def read(inputs: type, typed: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def read(inputs: type, typed: Mapping[str, Any]) -> Any:
     """Turn typed words ("70B", "128k", "8 GB", "fp8", True) into the dataclass.
 
-    Missing fields take their defaults; unknown fields, unreadable values and
-    values out of range raise `BadInputs` with one problem each. Numbers given as
+    Missing and empty fields take their defaults; unknown fields, unreadable values
+    and values out of range raise `BadInputs` with one problem each. Numbers given as
     int or float are base units already.
     """
-    raise NotImplementedError
+    fields = declared(inputs)
+    problems: list[InputProblem] = []
+    values: dict[str, Any] = {}
+    for name, raw in _expanded(fields, typed).items():
+        field = fields.get(name)
+        if field is None:
+            problems.append(_unknown(name, raw, fields))
+        elif not _is_left_out(raw, field):
+            try:
+                values[name] = _value(field, raw)
+            except ValueError as error:
+                problems.append(InputProblem(name, str(raw), str(error)))
+    if problems:
+        raise BadInputs(tuple(problems))
+    return inputs(**values)
 
 
-def write(value: Any) -> dict[str, str]:  # noqa: ANN401
+def write(value: Any) -> dict[str, str]:
     """The inverse of `read`: an inputs dataclass as the words of a query string.
 
     `read(type(value), write(value)) == value`; fields at their default are left out.
     """
-    raise NotImplementedError
+    words = {}
+    for field in dataclasses.fields(value):
+        current = getattr(value, field.name)
+        if current != field.default and current is not None:
+            words[field.name] = word_of(field.metadata["input"], current)
+    return words
+
+
+def word_of(field: Input, value: Any) -> str:
+    """Write one value as a person would type it into its field.
+
+    >>> word_of(Input("Memory", unit="B", typed_unit="GB"), 80e9)
+    '80'
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if field.typed_unit:
+        short = _shortest(units.convert(float(value), field.unit, field.typed_unit))
+        if units.parse_quantity(short, field.unit, field.typed_unit) == value:
+            return short
+    number = _shortest(value)
+    return f"{number} {field.unit}" if field.typed_unit and field.unit else number
+
+
+def allowed(field: Input) -> str:
+    """Say what a field takes: `1 to 1,024`, `bf16, fp8 or int4`.
+
+    >>> allowed(Input("GPUs", kind="count", minimum=1, maximum=8))
+    '1 to 8'
+    """
+    if field.kind == "choice":
+        return _listed(tuple(value for value, _ in field.choices))
+    if field.kind == "flag":
+        return "yes or no"
+    least, most = (_bound(field, b) for b in (field.minimum, field.maximum))
+    if least and most:
+        return f"{least} to {most}"
+    if least:
+        return f"at least {least}"
+    return f"at most {most}" if most else "a number"
+
+
+def _expanded(fields: dict[str, Input], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Part a counted card, `8x H100`, into the card and the field of its count."""
+    given = dict(typed)
+    for name, raw in typed.items():
+        field = fields.get(name)
+        if field is None or not field.count_field or not isinstance(raw, str):
+            continue
+        counted = _COUNTED.match(raw)
+        if counted:
+            given[name] = counted["what"]
+            if typed.get(field.count_field) in {None, ""}:
+                given[field.count_field] = counted["count"]
+    return given
+
+
+_COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
+
+
+def _is_left_out(raw: Any, field: Input) -> bool:
+    return raw is None or (raw == "" and field.kind != "flag")
+
+
+def _unknown(name: str, raw: Any, fields: dict[str, Input]) -> InputProblem:
+    near = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
+    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_listed(tuple(fields))}."
+    return InputProblem(name, str(raw), f"“{name}” is not an input here. {hint}")
+
+
+def _value(field: Input, raw: Any) -> Any:
+    reader = _READERS.get(field.kind)
+    if reader is not None:
+        return reader(field, raw)
+    number = _number(field, raw)
+    if field.kind == "count":
+        if number != int(number):
+            raise ValueError(f"“{raw}” for {_named(field)} is not a whole number.")
+        number = int(number)
+    _check_range(field, raw, number)
+    return number
+
+
+def _number(field: Input, raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+        message = f"“{raw}” for {_named(field)} is not a number."
+        raise ValueError(message)  # noqa: TRY004 - one kind of error for typed values
+    try:
+        if isinstance(raw, str):
+            number = units.parse_quantity(raw, field.unit, field.typed_unit)
+        else:
+            number = float(raw)
+    except (ValueError, OverflowError):
+        message = f"“{raw}” for {_named(field)} cannot be read; {_example(field)}."
+        raise ValueError(message) from None
+    if not math.isfinite(number):
+        raise ValueError(f"“{raw}” for {_named(field)} is not a finite number.")
+    return number
+
+
+def _check_range(field: Input, raw: Any, number: float) -> None:
+    too_small = field.minimum is not None and number < field.minimum
+    if too_small or (field.maximum is not None and number > field.maximum):
+        size = "small" if too_small else "large"
+        message = f"“{raw}” for {_named(field)} is too {size}: {allowed(field)}."
+        raise ValueError(message)
+
+
+def _choice(field: Input, raw: Any) -> str:
+    word = str(raw).strip().lower()
+    for value, label in field.choices:
+        if word in {value.lower(), label.lower()}:
+            return value
+    message = f"“{raw}” is not a choice for {_named(field)}: {allowed(field)}."
+    raise ValueError(message)
+
+
+_TRUE = frozenset({"yes", "true", "on", "1", "y"})
+_FALSE = frozenset({"no", "false", "off", "0", "n", ""})
+
+
+def _flag(field: Input, raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    word = str(raw).strip().lower()
+    if word in _TRUE or word in _FALSE:
+        return word in _TRUE
+    raise ValueError(f"“{raw}” for {_named(field)} is neither yes nor no.")
+
+
+def _text(field: Input, raw: Any) -> str:
+    text = raw if isinstance(raw, str) else json.dumps(raw)
+    if field.maximum is not None and len(text) > field.maximum:
+        raise ValueError(f"The text for {_named(field)} is too long: {allowed(field)}.")
+    return text
+
+
+def _catalogued(field: Input, raw: Any) -> str:
+    """Find the catalogue's own id for a name that people use."""
+    from app.estimator import architecture, hardware  # noqa: PLC0415 - only when asked
+
+    finders: dict[str, Callable[[str], str]] = {
+        "model": architecture.model_id,
+        "gpu": hardware.accelerator_id,
+        "system": hardware.system_id,
+        "network": hardware.network_id,
+    }
+    try:
+        return finders[field.kind](str(raw))
+    except LookupError as error:
+        raise ValueError(error.args[0]) from None
+
+
+_READERS: dict[str, Callable[[Input, Any], Any]] = {
+    "choice": _choice,
+    "flag": _flag,
+    "text": _text,
+    "model": _catalogued,
+    "gpu": _catalogued,
+    "system": _catalogued,
+    "network": _catalogued,
+}
+
+
+def _named(field: Input) -> str:
+    label = field.label or "the field"
+    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
+
+
+def _example(field: Input) -> str:
+    unit = field.typed_unit or units.PLURALS.get(field.unit, field.unit)
+    return f"write a number{' in ' + unit if unit else ''}, {allowed(field)}"
+
+
+def _bound(field: Input, bound: float | None) -> str:
+    if bound is None:
+        return ""
+    if field.typed_unit:
+        bound = units.convert(bound, field.unit, field.typed_unit)
+        return f"{units.format_number(bound)} {field.typed_unit}"
+    unit = units.PLURALS.get(field.unit, field.unit) if bound != 1 else ""
+    return f"{units.format_number(bound)} {unit}".rstrip()
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return (
+        " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
+    )
+
+
+def _shortest(number: float) -> str:
+    text = repr(number)
+    return text.removesuffix(".0")

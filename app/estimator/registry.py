@@ -1,6 +1,9 @@
 """Every estimate once: its name, its sentence, its inputs and its function."""
 
 import dataclasses
+import functools
+import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,14 +39,45 @@ class Entry:
     topic: str = ""
 
 
+# Every estimate, in the order in which people see them. `kv-cache` lives in the
+# module `kv_cache`, which holds it as `ENTRY`; it is imported when first asked for.
+NAMES = (
+    "model",
+    "weights",
+    "kv-cache",
+    "inference-memory",
+    "training-memory",
+    "training-time",
+    "parallelism-plan",
+    "latency",
+    "serving-capacity",
+    "collectives",
+    "fabric",
+    "storage",
+    "power-cooling",
+    "cost",
+    "quantization",
+    "mig",
+    "accelerator-choice",
+)
+
+
 def entries() -> tuple[Entry, ...]:
     """All estimates in the order in which they are listed to people."""
-    raise NotImplementedError
+    return tuple(entry for name in NAMES if (entry := find(name)))
 
 
+@functools.cache
 def find(name: str) -> Entry | None:
     """The entry called `name` (hyphens or underscores), or None."""
-    raise NotImplementedError
+    known = name.replace("_", "-")
+    if known not in NAMES:
+        return None
+    module = f"app.estimator.{known.replace('-', '_')}"
+    if importlib.util.find_spec(module) is None:
+        return None
+    entry: Entry = importlib.import_module(module).ENTRY
+    return entry
 
 
 def estimate(name: str, typed: Mapping[str, Any]) -> Estimate:

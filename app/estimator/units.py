@@ -1,5 +1,6 @@
 """Numbers to text and text to numbers; GB is 10^9 bytes, GiB is 2^30."""
 
+import math
 import re
 
 NBSP = "\u00a0"
@@ -106,3 +107,199 @@ def split_number(text: str) -> tuple[float, str]:
         raise ValueError(f"“{text}” does not start with a number")
     digits = re.sub(r"[,_'\u00a0\u202f ]", "", match["number"])
     return float(digits.replace(MINUS, "-")), match["unit"].strip()
+
+
+def convert(value: float, unit: str, to: str) -> float:
+    """Convert `value` from one unit to another of the same kind.
+
+    Raises ValueError for an unknown unit or for two units of different kinds.
+
+    >>> convert(80.0, "GB", "B")
+    80000000000.0
+    >>> convert(1.0, "GiB", "MB")
+    1073.741824
+    """
+    if unit == to:
+        return value
+    for name in (unit, to):
+        if name not in UNITS:
+            raise ValueError(f"“{name}” is not a known unit")
+    (base, factor), (to_base, to_factor) = UNITS[unit], UNITS[to]
+    if base != to_base:
+        raise ValueError(f"{unit} cannot be turned into {to}")
+    return value * factor / to_factor
+
+
+def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
+    """Read a typed quantity into its base unit.
+
+    `unit` is the base unit wanted, `typed_unit` what a bare number means. A count
+    may carry k, M, B or T. Raises ValueError saying what is accepted.
+
+    >>> parse_quantity("80", "B", "GB")
+    80000000000.0
+    >>> parse_quantity("128k", "token")
+    128000.0
+    >>> parse_quantity("400 Gbit/s", "B/s")
+    50000000000.0
+    """
+    number, written = split_number(text)
+    if not written:
+        return convert(number, typed_unit, unit) if typed_unit else number
+    known = UNITS.get(written)
+    if known is not None and known[0] == unit and written:
+        return number * known[1]
+    return number * _count_factor(written, unit, typed_unit)
+
+
+def _count_factor(written: str, unit: str, typed_unit: str) -> float:
+    """Read the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
+    suffix, _, rest = written.partition(" ")
+    suffix = _SPELLED.get(suffix.lower(), suffix)
+    fits = not rest or UNITS.get(rest.strip(), ("?", 0))[0] == unit
+    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, ("", 1.0))[0] in _COUNTED:
+        return COUNT_SUFFIX[suffix]
+    example = typed_unit or unit or "a plain number"
+    raise ValueError(f"“{written}” is not a unit that fits here; use {example}")
+
+
+_SPELLED = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T"}
+_COUNTED = frozenset(
+    {"", "token", "sequence", "parameter", "GPU", "node", "layer", "request/s"}
+)
+
+
+def format_number(value: float, digits: int = 3) -> str:
+    """Write a number with thousands commas and a true minus sign.
+
+    Whole numbers are written in full; others keep one decimal from 100 on and
+    `digits` significant digits below.
+
+    >>> format_number(131072)
+    '131,072'
+    >>> format_number(-0.04567)
+    '−0.0457'
+    """
+    if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - NaN
+        return "unknown"
+    size = abs(value)
+    if value == int(value) and size < 1e15:
+        text = f"{int(size):,}"
+    elif size >= 1e15 or size < 1e-4:
+        text = _scientific(size, digits)
+    elif size >= 100:
+        text = _trimmed(f"{size:,.1f}")
+    else:
+        text = _trimmed(f"{size:.{_decimals(size, digits)}f}")
+    return (MINUS if value < 0 else "") + text
+
+
+def _decimals(size: float, digits: int) -> int:
+    return max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def _scientific(size: float, digits: int) -> str:
+    mantissa, _, exponent = f"{size:.{digits - 1}e}".partition("e")
+    power = str(int(exponent)).translate(_SUPERSCRIPT)
+    return f"{_trimmed(mantissa)}×10{power}"
+
+
+# From which size on a unit is used, largest first; memory stays in GB up to 10 TB.
+_LADDER: dict[str, tuple[tuple[float, str], ...]] = {
+    "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
+    "B/s": ((1e16, "PB/s"), (1e13, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
+    "FLOP": ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")),
+    "FLOP/s": ((1e19, "EFLOP/s"), (1e16, "PFLOP/s"), (1e12, "TFLOP/s")),
+    "W": ((1e7, "MW"), (1e4, "kW")),
+    "Wh": ((1e9, "GWh"), (1e6, "MWh"), (1e3, "kWh")),
+    "s": (
+        (2 * 365.25 * 86400, "years"),
+        (2 * 86400.0, "days"),
+        (2 * 3600.0, "h"),
+        (120.0, "min"),
+        (1.0, "s"),
+        (1e-3, "ms"),
+        (1e-6, "µs"),
+        (0.0, "ns"),
+    ),
+    "kg": ((1e4, "t"),),
+}
+PLURALS = {
+    "token": "tokens",
+    "sequence": "sequences",
+    "GPU": "GPUs",
+    "GPU-h": "GPU-hours",
+    "node": "nodes",
+    "layer": "layers",
+    "parameter": "parameters",
+    "token/s": "tokens/s",
+    "request/s": "requests/s",
+}
+_WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
+_MONEY = frozenset({"USD", "USD/h", "USD/kWh", "USD/month", "USD/Mtoken"})
+
+
+def format_value(value: float | str | bool | None, unit: str = "") -> str:
+    """Write a value in the words of the pages: `1,120 GB`, `42.7 ms`, `yes`.
+
+    `value` is in the base unit. For a base unit a readable multiple is chosen; for
+    any other known unit (`GB`, `%`, `h`) the value is shown in that unit. A no-break
+    space parts number and unit.
+
+    >>> format_value(1.12e12, "B").replace(NBSP, " ")
+    '1,120 GB'
+    >>> format_value(149.4e9, "B").replace(NBSP, " ")
+    '149.4 GB'
+    >>> format_value(0.413, "%").replace(NBSP, " ")
+    '41.3 %'
+    """
+    if value is None or isinstance(value, bool | str):
+        return _WORDS.get(value, str(value))
+    if unit == "FLOP" and abs(value) >= 1e21:
+        return f"{_scientific(value, 3)}{NBSP}FLOP"
+    if unit in _MONEY:
+        return f"{_money(value)}{NBSP}{unit}"
+    return _scaled(value, unit)
+
+
+def _scaled(value: float, unit: str) -> str:
+    shown, scaled = unit, value
+    if unit in _LADDER:
+        shown = _rung(abs(value), unit)
+    if shown in UNITS and UNITS[shown][1] != 1.0:
+        scaled = value / UNITS[shown][1]
+    if unit in {"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"}:
+        text = _one_decimal(scaled)
+    else:
+        text = format_number(scaled)
+    if not shown:
+        return text
+    word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
+    return f"{text}{NBSP}{word}"
+
+
+def _rung(size: float, unit: str) -> str:
+    if size == 0:
+        return unit
+    return next((name for least, name in _LADDER[unit] if size >= least), unit)
+
+
+def _one_decimal(value: float) -> str:
+    size = abs(value)
+    text = f"{size:,.0f}" if size >= 999.95 else _trimmed(f"{size:.1f}")
+    if text == "0" and size:
+        return format_number(value, 2)
+    return (MINUS if value < 0 else "") + text
+
+
+def _money(value: float) -> str:
+    size = abs(value)
+    places = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
+    return (MINUS if value < 0 else "") + f"{size:,.{places}f}"

@@ -1,0 +1,69 @@
+"""Reading of data/*.toml: nothing loads without its source and reading date."""
+
+import datetime as dt
+import difflib
+import functools
+import pathlib
+import re
+import tomllib
+from typing import Any
+
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+class IncompleteEntry(ValueError):  # noqa: N818 - reads as what it is at the raise
+    """An entry of the catalogue that lacks its source or the date it was read."""
+
+
+@functools.cache
+def load(file: str, table: str) -> dict[str, dict[str, Any]]:
+    """All entries of `[[table]]` in data/`file`, by id.
+
+    Raises IncompleteEntry when one has no `source` or no `read_on`.
+    """
+    with (DATA / file).open("rb") as stream:
+        rows = tomllib.load(stream).get(table, [])
+    return {row["id"]: checked(row, file) for row in rows}
+
+
+def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
+    """Return `row` if it says where its values come from and when they were read."""
+    sources = row.get("source") or []
+    if not sources or not all(isinstance(s, str) and s for s in sources):
+        raise IncompleteEntry(f"{file}: “{row.get('id')}” has no source")
+    if not isinstance(row.get("read_on"), dt.date):
+        raise IncompleteEntry(f"{file}: “{row.get('id')}” has no read_on date")
+    return row
+
+
+def plain(name: str) -> str:
+    """Reduce a name to what people agree on: lower case, hyphens, no vendor.
+
+    >>> plain("NVIDIA H100_SXM 80GB")
+    'h100-sxm-80gb'
+    """
+    text = re.sub(r"[\s_/()]+", "-", name.strip().lower()).strip("-")
+    return text.removeprefix("nvidia-").removeprefix("amd-")
+
+
+@functools.cache
+def aliases(file: str, table: str) -> dict[str, str]:
+    """Every name under which an entry may be asked for, to its id."""
+    names: dict[str, str] = {}
+    for key, row in load(file, table).items():
+        for name in (*row.get("aliases", ()), row.get("name", key), key):
+            names.setdefault(plain(name), key)
+        names[plain(key)] = key
+    return names
+
+
+def find_id(file: str, table: str, name: str, what: str) -> str:
+    """Find the id for `name`; LookupError naming the nearest one otherwise."""
+    names = aliases(file, table)
+    found = names.get(plain(name))
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(plain(name), names, n=3, cutoff=0.5)
+    ids = tuple(dict.fromkeys(names[n] for n in near))
+    hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
+    raise LookupError(f"“{name}” is not {what} of the catalogue; {hint}.")
