@@ -8,7 +8,11 @@ from typing import Literal
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Text:
-    """Authored text in its two forms: safe HTML for pages, plain for search."""
+    """Authored text in its two forms: safe HTML for pages, plain for search.
+
+    Short texts (options, stems of one line, feedback of one paragraph) are inline
+    HTML without a `<p>`; longer ones are blocks.
+    """
 
     html: str
     plain: str
@@ -101,29 +105,45 @@ class Short:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """Steps to be put in order; distractors belong nowhere."""
+    """Steps to be put in order; distractors belong nowhere.
+
+    `steps` are in the right order, also in a variant; `shown` has the keys of steps
+    and distractors in the order displayed (empty before drawing).
+    """
 
     steps: tuple[Choice, ...]
     distractors: tuple[Choice, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of a match table; an empty `left` is a decoy on the right."""
+    """A row of a match table; an empty `left` is a decoy on the right.
+
+    `key` names the left cell, `answer` the right one. Equal right cells share one
+    `answer`, so either row takes it. Neither key tells which belongs to which.
+    """
 
     key: str
     left: Text
     right: Text
     why: Text = NO_TEXT
+    answer: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Match:
-    """Left things to be matched with right things."""
+    """Left things to be matched with right things.
+
+    `shown_left` has keys and `shown_right` answers, each once, in the order displayed
+    (empty before drawing).
+    """
 
     left_title: str
     right_title: str
     pairs: tuple[Pair, ...]
+    shown_left: tuple[str, ...] = ()
+    shown_right: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,7 +165,10 @@ class Cloze:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Design:
-    """A plan that the learner chooses and the estimator judges."""
+    """A plan that the learner chooses and the estimator judges.
+
+    `accept` keeps the conditions as written; `expressions.judge` answers them.
+    """
 
     estimate: str
     given: Mapping[str, str]
@@ -263,13 +286,19 @@ Piece = Html | Calculator | Embedded
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page under one second-level heading (or none, before the first)."""
+    """A part of a page under one second-level heading (or none, before the first).
+
+    `pieces` do not hold that heading: the page writes it as
+    `<h2 id="anchor"><span class="quiet">number</span>title</h2>`. The part before the
+    first heading has number 0, no anchor and no title.
+    """
 
     anchor: str
     title: str
     pieces: tuple[Piece, ...]
     plain: str
     minutes: float
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -279,6 +308,11 @@ class Topic:
     `questions` and `cards` are ids in authored order, embedded ones included.
     `sources` are keys of sources.toml in order of first mention; `minutes` is
     reading time. `terms` are the glossary anchors linked from the page.
+
+    A footnote in the text is `<a class="cite" href="#src-KEY">[2]</a>`, where 2 is the
+    place of KEY in `sources`: the page ends with the list of its sources, each with
+    `id="src-KEY"` (`citations.sources_html` writes it). `notes` says for some keys
+    which part of the source is meant.
     """
 
     slug: str
@@ -295,6 +329,7 @@ class Topic:
     place: Place
     revision: str
     terms: tuple[str, ...] = ()
+    notes: Mapping[str, Text] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -318,6 +353,7 @@ class Source:
     address: str
     read: dt.date | None
     year: str = ""
+    note: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
