@@ -1,0 +1,40 @@
+# syntax=docker/dockerfile:1
+FROM python:3.12-slim AS build
+WORKDIR /opt/headroom
+RUN python -m venv /opt/venv
+COPY requirements.lock ./
+RUN /opt/venv/bin/python -m pip install --no-cache-dir --require-hashes -r requirements.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY app app
+RUN /opt/venv/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation --no-index -e . \
+ # Building is over: the tools that only installed things need not travel.
+ && /opt/venv/bin/python -m pip uninstall -y setuptools pip \
+ && find /opt/venv -type d \( -name tests -o -name test \) -prune -exec rm -rf {} + \
+ && find /opt/venv -name '*.so' -exec sh -c 'command -v strip >/dev/null && strip --strip-unneeded "$1" 2>/dev/null || true' _ {} \; \
+ && /opt/venv/bin/python -m compileall -q /opt/venv/lib app
+
+FROM python:3.12-slim
+RUN groupadd --gid 10001 headroom \
+ && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin headroom \
+ && mkdir /data && chown headroom:headroom /data
+WORKDIR /opt/headroom
+COPY --from=build /opt/venv /opt/venv
+COPY --from=build /opt/headroom /opt/headroom
+COPY migrations migrations
+COPY templates templates
+COPY static static
+COPY content /content
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    HEADROOM_HOST=0.0.0.0 \
+    HEADROOM_PORT=8000 \
+    HEADROOM_DATA=/data \
+    HEADROOM_CONTENT=/content
+USER headroom
+VOLUME /data
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
+  CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['HEADROOM_PORT'] + '/healthz', timeout=2)"]
+CMD ["headroom", "serve"]

@@ -1,0 +1,194 @@
+"""Front door 2: the `headroom` command."""
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from app.config import Settings, rows
+
+
+class Stop(Exception):  # noqa: N818 - ends the command, with a sentence
+    """The command cannot go on; the sentence says what to do about it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 (found wrong) or 2 (cannot)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words[:1] == ["estimate"]:  # its options come from the registry
+            return _estimate(words[1:])
+        given = _parser().parse_args(words)
+        action: Callable[[argparse.Namespace], int] = given.action
+        return action(given)
+    except Stop as stop:
+        print(f"headroom: {stop}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader went away, e.g. `headroom check | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headroom", description="Study for an exam, with live calculators."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="migrate, check the content and serve")
+    serve.set_defaults(action=_serve)
+    check = commands.add_parser("check", help="name everything wrong in the content")
+    check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
+    check.add_argument("--format", choices=("text", "json", "github"), default="text")
+    check.add_argument(
+        "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
+    )
+    check.set_defaults(action=_check)
+    commands.add_parser("estimate", help="size a model: estimate --list names all")
+    listing = commands.add_parser("settings", help="list every setting")
+    listing.set_defaults(action=_list_settings)
+    database = commands.add_parser("db", help="look after the database")
+    database.add_argument("what", choices=("upgrade",))
+    database.set_defaults(action=_upgrade)
+    return parser
+
+
+def _settings() -> Settings:
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"HEADROOM_{str(first['loc'][0]).upper()}"
+        raise Stop(
+            f"{name} is “{first['input']}”, which cannot be used: {first['msg']}."
+        ) from None
+
+
+def _list_settings(_given: argparse.Namespace) -> int:
+    for variable, value, default, meaning in rows(_settings()):
+        print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
+        print(f"    meaning  {meaning}")
+    return 0
+
+
+def _upgrade(_given: argparse.Namespace) -> int:
+    settings = _settings()
+    _make_folder(settings.data)
+    _migrate(settings)
+    print(f"The database {settings.database} is up to date.")
+    return 0
+
+
+def _check(given: argparse.Namespace) -> int:
+    from app.content import check  # noqa: PLC0415 - other commands need no parser
+
+    folder = given.folder or _settings().content
+    if not folder.is_dir():
+        raise Stop(f"{folder} is not a folder; name the folder that holds the course.")
+    problems = check.check(folder, fix=given.fix)
+    print(check.write(problems, given.format))
+    return int(any(p.severity == "error" for p in problems))
+
+
+def _estimate(words: Sequence[str]) -> int:
+    from app.calculators.commands import (  # noqa: PLC0415 - other commands need it not
+        estimate_command,
+    )
+
+    return estimate_command(words)
+
+
+def _serve(_given: argparse.Namespace) -> int:
+    settings = _settings()
+    _make_folder(settings.data)
+    if not settings.content.is_dir():
+        raise Stop(
+            f"the content folder {settings.content} is missing; "
+            "set HEADROOM_CONTENT to the folder that holds syllabus.toml."
+        )
+    _claim_port(settings)
+    _migrate(settings)
+    _announce(settings)
+    _run_server(settings)
+    return 0
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise Stop(
+            f"the data folder {folder} cannot be written ({error.strerror}); "
+            "set HEADROOM_DATA to a folder that can."
+        ) from None
+
+
+def _claim_port(settings: Settings) -> None:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            raise Stop(
+                f"cannot listen on {settings.host}:{settings.port} "
+                f"({error.strerror}); set HEADROOM_PORT to a free port, "
+                f"e.g. HEADROOM_PORT={settings.port + 1}."
+            ) from None
+
+
+def _migrate(settings: Settings) -> None:
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - slow to import
+
+    from app.db.engine import make_engine  # noqa: PLC0415 - slow to import
+    from app.db.migrate import upgrade  # noqa: PLC0415 - slow to import
+
+    engine = make_engine(settings.database)
+    try:
+        upgrade(engine)
+    except DBAPIError as error:
+        raise Stop(
+            f"the database {settings.database} cannot be opened ({error.orig}); "
+            "restore it from a copy, or set HEADROOM_DATABASE_URL to another."
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _announce(settings: Settings) -> None:
+    from app.content.library import load  # noqa: PLC0415 - slow to import
+
+    library = load(settings.content, settings.data / "cache")
+    errors = sum(p.severity == "error" for p in library.problems)
+    print(
+        f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
+        f"{len(library.cards)} cards from {settings.content}"
+    )
+    if errors:
+        print(f"{errors} errors in the content; `headroom check` names each.")
+    print(f"Data:   {settings.data}")
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    print(f"Open    http://{host}:{settings.port}", flush=True)
+
+
+def _run_server(settings: Settings) -> None:
+    import uvicorn  # noqa: PLC0415 - slow to import
+
+    uvicorn.run(
+        "app.main:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        loop="asyncio",  # uvloop lets new clients wait behind rendered pages
+        access_log=False,  # slow and failed requests are logged by the app
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+        server_header=False,
+    )

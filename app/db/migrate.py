@@ -1,0 +1,71 @@
+"""Brings a database to the newest shape, and says when it differs from the tables."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, Engine
+from sqlmodel import SQLModel
+
+from app.db import tables  # noqa: F401 - fills the metadata
+
+FOLDER = Path(__file__).resolve().parents[2] / "migrations"
+
+
+def upgrade(engine: Engine) -> None:
+    """Run every migration that this database has not seen."""
+    _run(engine, lambda config: command.upgrade(config, "head"))
+
+
+def downgrade(engine: Engine, revision: str = "base") -> None:
+    """Undo migrations down to `revision`; for tests and for a way back."""
+    _run(engine, lambda config: command.downgrade(config, revision))
+
+
+def new_migration(engine: Engine, number: str, message: str) -> None:
+    """Write a migration from the difference between database and tables."""
+    _run(
+        engine,
+        lambda config: command.revision(
+            config, message=message, rev_id=number, autogenerate=True
+        ),
+    )
+
+
+def drift(engine: Engine) -> list[Any]:
+    """Differences between the database and the tables; empty when they agree."""
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "render_as_batch": True}
+        )
+        return list(compare_metadata(context, SQLModel.metadata))
+
+
+def _run(engine: Engine, action: Callable[[Config], object]) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER))
+    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
+    with engine.connect() as connection:
+        _without_foreign_keys(connection, config, action)
+
+
+def _without_foreign_keys(
+    connection: Connection, config: Config, action: Callable[[Config], object]
+) -> None:
+    # Batch mode rebuilds SQLite tables; with foreign keys on, dropping the old copy
+    # would cascade into the rows that point at it.
+    sqlite = connection.dialect.name == "sqlite"
+    if sqlite:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    config.attributes["connection"] = connection
+    action(config)
+    connection.commit()
+    if sqlite:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA foreign_keys=ON")

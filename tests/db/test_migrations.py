@@ -1,0 +1,82 @@
+"""Migrations lead up, down, and to exactly the tables that the code declares."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, inspect
+from sqlmodel import Session, select
+
+from app.db.engine import make_engine
+from app.db.migrate import downgrade, drift, upgrade
+from app.db.tables import Attempt, Learner
+
+
+@pytest.fixture
+def engine(tmp_path: Path):
+    engine = make_engine(f"sqlite:///{tmp_path / 'test.db'}")
+    yield engine
+    engine.dispose()
+
+
+def test_a_fresh_database_has_every_table(engine: Engine) -> None:
+    upgrade(engine)
+
+    assert {"learner", "attempt", "review", "memory"} <= set(
+        inspect(engine).get_table_names()
+    )
+    assert drift(engine) == []
+
+
+def test_down_and_up_again_leaves_no_trace(engine: Engine) -> None:
+    upgrade(engine)
+    downgrade(engine)
+    assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
+
+    upgrade(engine)
+    assert drift(engine) == []
+
+
+def test_a_second_upgrade_changes_nothing(engine: Engine) -> None:
+    upgrade(engine)
+    with Session(engine) as db:
+        db.add(Learner(key="ada", created_at=0))
+        db.commit()
+
+    upgrade(engine)
+
+    with Session(engine) as db:
+        assert [row.key for row in db.exec(select(Learner))] == ["ada"]
+
+
+def test_erasing_a_learner_erases_what_is_theirs(engine: Engine) -> None:
+    upgrade(engine)
+    with Session(engine) as db:
+        learner = Learner(key="ada", created_at=0)
+        db.add(learner)
+        db.flush()
+        assert learner.id
+        db.add(an_attempt(learner.id))
+        db.commit()
+
+        db.delete(learner)
+        db.commit()
+
+        assert db.exec(select(Attempt)).all() == []
+
+
+def an_attempt(learner: int) -> Attempt:
+    return Attempt(
+        learner_id=learner,
+        token="t",
+        item="q",
+        revision="r",
+        topic="t",
+        seed=1,
+        context="quiz",
+        raw="{}",
+        parsed="{}",
+        score=1.0,
+        first=True,
+        study_day="2026-01-01",
+        at=0,
+    )

@@ -1,0 +1,158 @@
+"""The rules of the house that a linter cannot say."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "app").rglob("*.py"))
+NAMELESS = {"utils", "helpers", "common", "core", "base", "manager", "service"}
+PURE = [
+    "app/estimator",
+    "app/content/model.py",
+    "app/content/problems.py",
+    "app/content/variants.py",
+    "app/quiz/grading",
+    "app/flashcards/scheduling",
+    "app/exams/paper",
+    "app/progress/mastery",
+]
+SPEECHLESS = ("fastapi", "starlette", "jinja2", "sqlmodel", "sqlalchemy", "httpx")
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_module_fits_in_the_head(path: Path) -> None:
+    ceiling = 700 if path.name == "tables.py" else 400
+    assert len(path.read_text().splitlines()) <= ceiling
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_function_fits_on_a_screen(path: Path) -> None:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    long = [
+        f"{node.name}: {body_lines(node)} lines"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kinds) and body_lines(node) > 30
+    ]
+    assert long == []
+
+
+def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    body = node.body
+    first = body[0]
+    if ast.get_docstring(node) and len(body) > 1:
+        first = body[1]
+    return (node.end_lineno or 0) - first.lineno + 1
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_no_room_without_a_name() -> None:
+    assert [named(p) for p in MODULES if p.stem in NAMELESS] == []
+
+
+def test_the_estimator_needs_only_the_standard_library() -> None:
+    allowed = sys.stdlib_module_names | {"app"}
+    foreign = {
+        f"{named(path)} imports {name}"
+        for path in (ROOT / "app/estimator").rglob("*.py")
+        for name in imports(path)
+        if name.split(".")[0] not in allowed
+        or (name.startswith("app") and not name.startswith("app.estimator"))
+    }
+    assert foreign == set()
+
+
+def test_pure_rooms_touch_no_input_or_output() -> None:
+    touched = {
+        f"{named(path)} imports {name}"
+        for path in MODULES
+        if any(named(path).startswith(room) for room in PURE)
+        for name in imports(path)
+        if name.startswith((*SPEECHLESS, "app.db", "app.web", "app.config"))
+    }
+    assert touched == set()
+
+
+def test_only_stores_and_the_database_room_know_tables() -> None:
+    wrong = {
+        named(path)
+        for path in MODULES
+        if any(n.startswith("app.db.tables") for n in imports(path))
+        and path.name != "store.py"
+        and "store" not in path.parts
+        and path.parent.name != "db"
+    }
+    assert wrong == set()
+
+
+def test_colours_live_in_the_tokens() -> None:
+    colour = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(")
+    wrong = {
+        f"{named(path)}:{number}"
+        for path in (ROOT / "static/css").rglob("*.css")
+        if path.name != "tokens.css"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if colour.search(re.sub(r"url\([^)]*\)", "", line.split("/*")[0]))
+    }
+    assert wrong == set()
+
+
+def test_a_stylesheet_is_short() -> None:
+    lengths = {
+        named(p): len(p.read_text().splitlines())
+        for p in (ROOT / "static/css").rglob("*.css")
+    }
+    assert {k: v for k, v in lengths.items() if v > 250} == {}
+
+
+def test_templates_carry_no_inline_style_or_script() -> None:
+    inline = re.compile(r"<style|<script(?![^>]*\bsrc=)|\sstyle=|\son[a-z]+=")
+    wrong = {
+        f"{named(path)}:{number}"
+        for path in (ROOT / "templates").rglob("*.html")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if inline.search(line)
+    }
+    assert wrong == set()
+
+
+def test_every_fragment_is_used() -> None:
+    everything = "".join(
+        p.read_text()
+        for folder, kind in (("templates", "*.html"), ("app", "*.py"))
+        for p in (ROOT / folder).rglob(kind)
+    )
+    unused = [
+        named(p)
+        for p in (ROOT / "templates").rglob("_*.html")
+        if str(p.relative_to(ROOT / "templates")) not in everything
+    ]
+    assert unused == []
+
+
+def test_our_own_scripts_stay_tiny() -> None:
+    lines = sum(
+        len(p.read_text().splitlines()) for p in (ROOT / "static/js").glob("*.js")
+    )
+    assert lines <= 400
