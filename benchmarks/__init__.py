@@ -1,0 +1,1 @@
+"""Measurements that are ratios within one run, never times."""

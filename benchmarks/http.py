@@ -1,0 +1,173 @@
+"""Requests per second and p99 of the main pages, as ratios to a bare response.
+
+Run: python -m benchmarks.http [SECONDS]. Both servers run with the same settings on
+the same machine; the bare one is measured before and after each page, so that a busy
+machine slows both.
+"""
+
+import itertools
+import os
+import re
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.load import Result, measure
+
+ROOT = Path(__file__).resolve().parents[1]
+CONNECTIONS = 16
+AIMS = {
+    "Today": 0.05,
+    "Concept page": 0.10,
+    "Concept page, unchanged (304)": 0.80,
+    "Calculator result": 0.10,
+    "Card review": 0.05,
+}
+
+
+def main() -> int:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 4.0
+    with tempfile.TemporaryDirectory() as data, servers(Path(data)) as (bare, port):
+        cookie = first_visit(port)
+        print(
+            f"{'page':32} {'per second':>10} {'p99 ms':>7} {'ratio':>6} {'aim':>5} "
+            f"{'p99 ratio':>9}"
+        )
+        for name, request in requests(port, cookie).items():
+            row(name, bare, port, request, seconds)
+    return 0
+
+
+def row(
+    name: str, bare: int, port: int, request: Callable[[], bytes], seconds: float
+) -> None:
+    """Measure one page between two measurements of the bare server."""
+    hello = get("/", "")
+    measure(port, request, seconds / 4, CONNECTIONS)  # warm
+    before = measure(bare, hello, seconds / 2, CONNECTIONS)
+    result = measure(port, request, seconds, CONNECTIONS)
+    after = measure(bare, hello, seconds / 2, CONNECTIONS)
+    wrong = {s: n for s, n in result.statuses.items() if s not in (200, 304)}
+    if wrong:
+        raise SystemExit(f"{name}: answers were {wrong}")
+    print(line(name, result, before, after), flush=True)
+
+
+def line(name: str, result: Result, before: Result, after: Result) -> str:
+    per_second = statistics.mean((before.per_second, after.per_second))
+    p99 = statistics.mean((before.p99, after.p99))
+    return (
+        f"{name:32} {result.per_second:10.0f} {result.p99 * 1000:7.1f} "
+        f"{result.per_second / per_second:6.2f} {AIMS[name]:5.2f} "
+        f"{result.p99 / p99:9.1f}"
+    )
+
+
+def requests(port: int, cookie: str) -> dict[str, Callable[[], bytes]]:
+    """What each row of the table asks for."""
+    topic = first_topic(port)
+    etag = fetch(port, f"/concepts/{topic}", cookie)[1].get("ETag", "")
+    result = "/calculators/inference-memory/result?model=llama-3.1-70b&concurrent="
+    counter = itertools.count(1)
+    return {
+        "Today": get("/", cookie),
+        "Concept page": get(f"/concepts/{topic}", cookie),
+        "Concept page, unchanged (304)": get(
+            f"/concepts/{topic}", cookie, f"If-None-Match: {etag}\r\n"
+        ),
+        "Calculator result": lambda: get(f"{result}{next(counter) % 4096 + 1}", "")(),
+        "Card review": reviews(port, cookie),
+    }
+
+
+def get(path: str, cookie: str, more: str = "") -> Callable[[], bytes]:
+    text = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n{more}\r\n"
+    wire = text.encode()
+    return lambda: wire
+
+
+def reviews(port: int, cookie: str) -> Callable[[], bytes]:
+    """Each request grades the card anew, with a token of its own."""
+    html = fetch(port, "/flashcards?show=1", cookie)[0]
+    found = re.search(r'action="(/flashcards/[^"/]+/reviews)"', html)
+    if found is None:
+        raise SystemExit("no card to review was found on /flashcards")
+    path = found[1]
+
+    def request() -> bytes:
+        body = f"rating=3&token={secrets.token_urlsafe(16)}"
+        return (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n"
+            f"Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n"
+            "HX-Request: true\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+    return request
+
+
+def first_visit(port: int) -> str:
+    cookies = fetch(port, "/", "")[1].get_all("Set-Cookie") or []
+    return "; ".join(c.split(";")[0] for c in cookies)
+
+
+def first_topic(port: int) -> str:
+    found = re.search(r'href="/concepts/([a-z0-9-]+)"', fetch(port, "/course", "")[0])
+    if found is None:
+        raise SystemExit("no topic was found on /course")
+    return found[1]
+
+
+def fetch(port: int, path: str, cookie: str):  # noqa: ANN201 - a pair of stdlib types
+    headers = {"Cookie": cookie} if cookie else {}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)  # noqa: S310 - our own
+    with urllib.request.urlopen(request) as answer:  # noqa: S310 - our own address
+        return answer.read().decode(), answer.headers
+
+
+@contextmanager
+def servers(data: Path) -> Iterator[tuple[int, int]]:
+    """The bare server and Headroom, both as `headroom serve` runs uvicorn."""
+    bare, port = 18801, 18802
+    environment = {**os.environ, "HEADROOM_DATA": str(data), "HEADROOM_PORT": str(port)}
+    options = ["--loop", "asyncio", "--no-access-log", "--log-level", "warning"]
+    commands = [
+        [sys.executable, "-m", "uvicorn", "benchmarks.bare:app", "--port", str(bare)]
+        + options,
+        [sys.executable, "-m", "app", "serve"],
+    ]
+    running = [
+        subprocess.Popen(c, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+        for c in commands
+    ]
+    try:
+        wait(f"http://127.0.0.1:{bare}/")
+        wait(f"http://127.0.0.1:{port}/healthz")
+        yield bare, port
+    finally:
+        for process in running:
+            process.terminate()
+            process.wait()
+
+
+def wait(url: str) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url).close()  # noqa: S310 - our own address
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"{url} did not answer")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,45 @@
+"""The browser, and a server that it visits."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.install import find
+from tests.browser.server import ROOT, Server
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    path = find()
+    chosen: dict[str, Any] = {"executable_path": path} if path else {}
+    return {**chosen, "headless": True, "args": ARGUMENTS}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """The shipped course on an empty database."""
+    running = Server(tmp_path / "data", ROOT / "content").start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def plain_page(browser: Browser) -> Iterator[Page]:
+    """A page in a browser that runs no JavaScript."""
+    context = browser.new_context(java_script_enabled=False)
+    yield context.new_page()
+    context.close()

@@ -1,0 +1,73 @@
+"""A real server process on a free port, that a test may kill and start again."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Server:
+    """`headroom serve` on its own data folder; `stop(signal.SIGKILL)` is a crash."""
+
+    def __init__(self, data: Path, content: Path, **settings: str) -> None:
+        self.data = data
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("HEADROOM_")},
+            "HEADROOM_DATA": str(data),
+            "HEADROOM_CONTENT": str(content),
+            "HEADROOM_PORT": str(self.port),
+            **{f"HEADROOM_{k.upper()}": v for k, v in settings.items()},
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Server":
+        log = (self.data.parent / "server.log").open("ab")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "app", "serve"],
+            cwd=ROOT,
+            env=self._environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        log.close()
+        self._wait()
+        return self
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> float:
+        """Stop the server; returns the seconds that took."""
+        begun = time.monotonic()
+        if self._process is not None:
+            os.killpg(self._process.pid, how)
+            self._process.wait(timeout=15)
+            self._process = None
+        return time.monotonic() - begun
+
+    def _wait(self) -> None:
+        for _ in range(600):
+            if self._process and self._process.poll() is not None:
+                log = (self.data.parent / "server.log").read_text()
+                raise RuntimeError(f"the server ended at once:\n{log}")
+            try:
+                urllib.request.urlopen(self.url + "/healthz", timeout=1).close()  # noqa: S310 - our own address
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.05)
+            else:
+                return
+        raise RuntimeError("the server did not answer within 30 seconds")
