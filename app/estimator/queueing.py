@@ -1,0 +1,139 @@
+"""Waiting lines: how long requests wait before a server is free."""
+
+import math
+
+
+def erlang_b(servers: int, load: float) -> float:
+    """Probability that all `servers` are busy when nobody may wait.
+
+    B(0) = 1; B(c) = a·B(c−1) / (c + a·B(c−1)) with the offered load a = λ·S.
+
+    Where:
+        servers: parallel servers c [1], at least 1.
+        load: arrival rate times mean service time [1], not negative.
+
+    Source: erlang-1917.
+
+    >>> round(erlang_b(4, 3.0), 6)
+    0.206107
+    """
+    _check(servers, load)
+    blocked = 1.0
+    for busy in range(1, servers + 1):
+        blocked = load * blocked / (busy + load * blocked)
+    return blocked
+
+
+def erlang_c(servers: int, load: float) -> float:
+    """Probability that a request has to wait in an M/M/c queue.
+
+    C = B / (1 − ρ(1 − B)) with ρ = a/c; 1 when the load reaches the servers.
+
+    Source: erlang-1917.
+
+    >>> round(erlang_c(4, 3.0), 6)
+    0.509434
+    """
+    busy = utilisation(servers, load)
+    if busy >= 1:
+        return 1.0
+    blocked = erlang_b(servers, load)
+    return blocked / (1 - busy * (1 - blocked))
+
+
+def utilisation(servers: int, load: float) -> float:
+    """Share of time a server is busy: ρ = a/c [1]; at 1 the queue grows forever."""
+    _check(servers, load)
+    return load / servers
+
+
+def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
+    """Mean time in the queue before service [s]; infinite from full load on.
+
+    W = C·S / (c − a), by Erlang's formula for Poisson arrivals and exponential
+    service times.
+
+    Where:
+        servers: parallel servers c [1].
+        arrival_rate: requests per second λ [1/s].
+        service_time: mean time S one server needs for one request [s].
+
+    >>> round(mean_wait(4, 3.0, 1.0), 6)
+    0.509434
+    """
+    load = arrival_rate * service_time
+    if load >= servers:
+        return math.inf
+    return erlang_c(servers, load) * service_time / (servers - load)
+
+
+def wait_quantile(
+    servers: int, arrival_rate: float, service_time: float, share: float
+) -> float:
+    """The wait that `share` of the requests do not exceed [s].
+
+    P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.
+
+    >>> wait_quantile(4, 3.0, 1.0, 0.5) < wait_quantile(4, 3.0, 1.0, 0.99)
+    True
+    """
+    if not 0 <= share < 1:
+        raise ValueError(f"the share must lie in [0, 1), not {share}")
+    load = arrival_rate * service_time
+    if load >= servers:
+        return math.inf
+    waiting = erlang_c(servers, load)
+    if waiting <= 1 - share:
+        return 0.0
+    return service_time * math.log(waiting / (1 - share)) / (servers - load)
+
+
+def variable_wait(wait: float, arrivals: float, services: float) -> float:
+    """Correct an M/M/c wait for other variation: × (Ca² + Cs²)/2.
+
+    Where:
+        wait: wait for Poisson arrivals and exponential service [s].
+        arrivals: squared coefficient of variation between arrivals [1]; 1 is
+            Poisson, more is bursty.
+        services: squared coefficient of variation of service times [1]; 0 is
+            constant.
+
+    Source: allen-cunneen.
+
+    >>> variable_wait(2.0, 1.0, 0.0)
+    1.0
+    """
+    if arrivals < 0 or services < 0:
+        raise ValueError("a squared coefficient of variation cannot be negative")
+    return wait * (arrivals + services) / 2
+
+
+def in_flight(arrival_rate: float, time_in_system: float) -> float:
+    """Mean number of requests in the system by Little's law: L = λ·W [1].
+
+    >>> in_flight(5.0, 8.0)
+    40.0
+    """
+    return arrival_rate * time_in_system
+
+
+def servers_needed(arrival_rate: float, service_rate: float, highest: float) -> int:
+    """Fewest servers that keep each below the load `highest` (0 to 1).
+
+    c = ⌈λ / (μ·ρ)⌉, at least 1.
+
+    >>> servers_needed(10.0, 1.0, 0.8)
+    13
+    """
+    if service_rate <= 0:
+        raise ValueError("a server must finish something per second")
+    if not 0 < highest <= 1:
+        raise ValueError(f"the load to keep must lie in (0, 1], not {highest}")
+    return max(1, math.ceil(arrival_rate / (service_rate * highest) - 1e-9))
+
+
+def _check(servers: int, load: float) -> None:
+    if servers < 1:
+        raise ValueError(f"there must be at least one server, not {servers}")
+    if load < 0:
+        raise ValueError(f"the offered load cannot be negative: {load}")
