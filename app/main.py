@@ -13,7 +13,9 @@ from app.content.library import LiveLibrary
 from app.db.engine import make_engine
 from app.web import errors
 from app.web.clock import system_clock
+from app.web.front import Front
 from app.web.render import make_templates
+from app.web.static import StaticFiles
 
 
 def create_app(
@@ -27,9 +29,11 @@ def create_app(
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
     app.state.library = LiveLibrary(settings.content, settings.data / "cache")
-    app.state.templates = make_templates(ROOT / "templates")
+    app.state.static = StaticFiles(ROOT / "static")
+    app.state.templates = make_templates(ROOT / "templates", app.state.static)
     app.state.signer = Signer(_secret(settings), salt="learner")
     errors.install(app)
+    app.add_middleware(Front, static=app.state.static)
     return app
 
 

@@ -8,9 +8,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.estimator.units import format_value
+from app.web.static import StaticFiles
 
 
-def make_templates(folder: Path) -> Environment:
+def make_templates(folder: Path, static: StaticFiles) -> Environment:
     """The template environment: escaping on, unknown names an error."""
     environment = Environment(
         loader=FileSystemLoader(folder),
@@ -21,6 +22,9 @@ def make_templates(folder: Path) -> Environment:
         auto_reload=False,
     )
     environment.filters["quantity"] = format_value
+    environment.globals["asset"] = static.address
+    environment.globals["frame_note"] = _frame_note
+    environment.globals["theme_of"] = _theme_of
     return environment
 
 
@@ -47,6 +51,18 @@ def reply(
 def is_htmx(request: Request) -> bool:
     """Whether htmx asked; the only place that looks at its header."""
     return request.headers.get("HX-Request") == "true"
+
+
+def _frame_note(request: Request) -> str:
+    """What the course says of itself at the foot of every page."""
+    notes: tuple[str, ...] = request.app.state.library.current().syllabus.notes
+    return notes[0] if notes else ""
+
+
+def _theme_of(request: Request) -> str:
+    """The theme chosen in this browser, or empty for that of the system."""
+    theme = request.cookies.get("theme", "")
+    return theme if theme in {"light", "dark"} else ""
 
 
 def _render(request: Request, template: str, context: dict[str, Any]) -> str:

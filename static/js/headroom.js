@@ -1,0 +1,156 @@
+// Every page works without this file. It remembers the theme, knows the keys, copies,
+// steps numbers, and keeps what was typed when the server does not answer.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const year = 31536000;
+  const cookie = (name) =>
+    (document.cookie.match(`(?:^|; )${name}=([^;]*)`) || [])[1] || "";
+  const remember = (name, value) => {
+    document.cookie = `${name}=${value}; path=/; max-age=${year}; samesite=lax`;
+  };
+
+  // The study day turns at four in the morning where the learner is.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && cookie("zone") !== zone) remember("zone", zone);
+
+  const dark = () =>
+    root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
+
+  const clicks = {
+    "[data-theme-toggle]": () => {
+      root.dataset.theme = dark() ? "light" : "dark";
+      remember("theme", root.dataset.theme);
+    },
+    "[data-copy]": (button) => {
+      const from = document.querySelector(button.dataset.copy);
+      const said = button.lastChild.textContent;
+      navigator.clipboard?.writeText(from.value ?? from.textContent).then(() => {
+        button.lastChild.textContent = " Copied";
+        setTimeout(() => { button.lastChild.textContent = said; }, 2000);
+      });
+    },
+    "[data-by]": (button) => {
+      const input = button.parentElement.querySelector("input");
+      const number = Number(input.value.replaceAll(",", "")) + Number(button.dataset.by);
+      const least = input.min === "" ? -Infinity : Number(input.min);
+      if (!Number.isFinite(number) || number < least) return;
+      input.value = String(number);
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    },
+  };
+  document.addEventListener("click", (event) => {
+    for (const [what, act] of Object.entries(clicks)) {
+      const hit = event.target.closest(what);
+      if (hit) act(hit);
+    }
+  });
+
+  // Keys. An element says data-key="r"; g then a letter goes to a part of the app.
+  const rooms = {
+    t: "/", c: "/course", r: "/flashcards", p: "/quiz", k: "/calculators",
+  };
+  let leader = 0;
+  const typing = (element) =>
+    element.isContentEditable ||
+    element.matches("textarea, select, input:not([type=radio], [type=checkbox])");
+  const seen = (element) => {
+    const box = element.getBoundingClientRect();
+    return element.checkVisibility() && box.bottom > 0 && box.top < innerHeight;
+  };
+  const keyed = (key) => {
+    const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
+    const near = document.activeElement?.closest("[data-keys]");
+    return all.find((e) => near?.contains(e)) || all.find(seen) || all[0];
+  };
+  const step = (by) => {
+    const stops = [...document.querySelectorAll("[data-stop]")];
+    const tops = stops.map((e) => e.getBoundingClientRect().top);
+    const index = by > 0 ? tops.findIndex((t) => t > 90) : tops.findLastIndex((t) => t < 60);
+    const stop = stops[index];
+    if (!stop) return;
+    stop.setAttribute("tabindex", "-1");
+    stop.scrollIntoView();
+    stop.focus({ preventScroll: true });
+  };
+  document.addEventListener("keydown", (event) => {
+    const key = event.key.toLowerCase();
+    const { target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (cookie("keys") === "off" || typing(target)) return;
+    if (key === " " && target.closest("a, button, summary, input")) return;
+    const gone = Date.now() - leader < 1500 && rooms[key];
+    leader = key === "g" ? Date.now() : 0;
+    const hit = gone ? null : keyed(key);
+    if (gone) location.assign(gone);
+    else if (key === "?") document.getElementById("keys").togglePopover();
+    else if (hit && !hit.disabled) hit.click();
+    else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
+    else return;
+    event.preventDefault();
+  });
+
+  // No answer: say so, keep the inputs, grey what is shown, try again.
+  const waits = [5, 10, 20, 40, 60];
+  const lost = new WeakMap();
+  const fresh = new WeakMap();
+  const clock = (date) => date.toTimeString().slice(0, 5);
+  const forget = (element) => {
+    const state = lost.get(element);
+    if (!state) return;
+    clearInterval(state.timer);
+    state.message.remove();
+    state.target.classList.remove("busy");
+    lost.delete(element);
+  };
+  const paint = (element, target) => {
+    const message = document.createElement("div");
+    message.className = "msg warn";
+    message.innerHTML =
+      '<svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +
+      '<div><p role="alert"><b>No answer from the server.</b> Your inputs are kept.</p>' +
+      '<p class="small quiet"></p></div><button class="btn" type="button">Try now</button>';
+    if (target === element) target.before(message);
+    else target.prepend(message);
+    return message;
+  };
+  const lose = (event) => {
+    const { elt, target, requestConfig } = event.detail;
+    const tries = (lost.get(elt)?.tries ?? -1) + 1;
+    forget(elt);
+    const message = paint(elt, target);
+    target.classList.toggle("busy", target !== elt);
+    const again = () => {
+      clearInterval(state.timer);
+      const { verb, path, triggeringEvent } = requestConfig;
+      htmx.ajax(verb, path, { source: elt, event: triggeringEvent });
+    };
+    let left = waits[Math.min(tries, waits.length - 1)];
+    const age = fresh.get(target) ? ` What is shown is of ${clock(fresh.get(target))}.` : "";
+    const tick = () => {
+      if (!message.isConnected) return clearInterval(state.timer);
+      message.querySelector(".quiet").textContent = `Trying again in ${left}\u00a0s.${age}`;
+      if (left-- <= 0) again();
+    };
+    const state = { tries, message, target, timer: setInterval(tick, 1000) };
+    lost.set(elt, state);
+    message.querySelector("button").addEventListener("click", again);
+    tick();
+  };
+  document.addEventListener("htmx:sendError", lose);
+  document.addEventListener("htmx:timeout", lose);
+  document.addEventListener("htmx:responseError", (event) => {
+    if ([502, 503, 504].includes(event.detail.xhr.status)) lose(event);
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    clearInterval(lost.get(event.detail.elt)?.timer);
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, requestConfig } = event.detail;
+    forget(requestConfig.elt);
+    for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
+    fresh.set(target, new Date());
+  });
+})();
