@@ -1,0 +1,102 @@
+"""Axes: round ticks, and a value's place along them."""
+
+import dataclasses
+import math
+
+from app.estimator import units
+
+_STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
+_DECADE = (1.0, 2.0, 5.0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high` in base units; `factor` turns them into `unit`.
+
+    `unit` is the word shown at the end of the axis, such as GB.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    unit: str
+    factor: float
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """How far along the axis a value stands, 0 to 100 (clipped)."""
+        if self.log:
+            value = max(value, self.low)
+            span = math.log(self.high / self.low)
+            share = math.log(value / self.low) / span
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return 100 * min(max(share, 0.0), 1.0)
+
+    def words(self, value: float) -> str:
+        """A value in the unit of the axis, without the unit."""
+        return units.format_number(_clean(value / self.factor))
+
+    def one_decimal(self, value: float) -> str:
+        """A value in the unit of the axis with one decimal, `105.0`."""
+        shown = value / self.factor
+        return f"{shown:,.1f}" if abs(shown) < 1000 else f"{shown:,.0f}"
+
+
+def linear(top: float, unit: str, room: float = 1.02) -> Axis:
+    """An axis from zero to a round number above `top`, with three to five steps.
+
+    >>> axis = linear(149.4e9, "B")
+    >>> axis.unit, [axis.words(t) for t in axis.ticks]
+    ('GB', ['0', '40', '80', '120', '160'])
+    """
+    top = top if math.isfinite(top) and top > 0 else 1.0
+    word, factor = shown_unit(top, unit)
+    step = _step(top * room / factor)
+    count = math.ceil(top * room / factor / step - 1e-9)
+    ticks = tuple(_clean(i * step) * factor for i in range(count + 1))
+    return Axis(0.0, ticks[-1], ticks, word, factor)
+
+
+def logarithmic(low: float, high: float, unit: str) -> Axis:
+    """An axis of powers of ten around two positive values.
+
+    >>> [round(t) for t in logarithmic(3, 400, "").ticks]
+    [1, 10, 100, 1000]
+    """
+    low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    last = max(last, first + 1)
+    word, factor = shown_unit(high, unit)
+    decades = range(first, last + 1, max(1, (last - first + 5) // 6))
+    ticks = tuple(10.0**e for e in decades)
+    if len(ticks) <= 3:
+        ticks = tuple(m * 10.0**e for e in range(first, last) for m in _DECADE)
+        ticks = (*ticks, 10.0**last)
+    return Axis(ticks[0], 10.0**last, ticks, word, factor, log=True)
+
+
+def shown_unit(size: float, unit: str) -> tuple[str, float]:
+    """The readable multiple of a base unit for values up to `size`: word, factor.
+
+    >>> shown_unit(80e9, "B")
+    ('GB', 1000000000.0)
+    """
+    if unit in units.UNITS and units.UNITS[unit][1] != 1.0 and unit != "":
+        return unit, units.UNITS[unit][1]
+    word = units.format_value(float(size), unit).partition(units.NBSP)[2]
+    known = units.UNITS.get(word)
+    return (word, known[1]) if known and known[0] == unit else (word or unit, 1.0)
+
+
+def _step(top: float) -> float:
+    """The step of the shortest axis that reaches `top` in three to five steps."""
+    scale = 10.0 ** math.floor(math.log10(top / 5))
+    options = [m * s for s in (scale, scale * 10) for m in _STEPS]
+    usable = [s for s in options if 3 <= math.ceil(top / s - 1e-9) <= 5]
+    return min(usable, key=lambda s: (_clean(math.ceil(top / s - 1e-9) * s), -s))
+
+
+def _clean(value: float) -> float:
+    """Drop the dust of binary fractions."""
+    return float(f"{value:.10g}")

@@ -1,0 +1,206 @@
+"""Parts against a limit: the stacked bar with its cap, free and over patterns."""
+
+import dataclasses
+
+from app.estimator.estimate import Component, Segment, StackedBar, Table
+from app.web.drawings.axes import Axis, linear
+from app.web.drawings.svg import Drawing, fits, frame, line, rect, text
+
+# Class of the filling, class of words upon it, letter, class of its key.
+_LOOKS: dict[Component, tuple[str, str, str, str]] = {
+    "weights": ("w", "", "W", "k-w"),
+    "gradients": ("gr", "on-gr", "G", "k-g"),
+    "optimizer": ("o", "", "O", "k-o"),
+    "activations": ("a", "on-a", "A", "k-a"),
+    "kv": ("k", "", "K", "k-k"),
+    "overhead": ("r", "", "R", "k-r"),
+    "other": ("fill", "", "", "k-s"),
+}
+_TOP = 24
+_NARROW_OVER = 30.0
+_LEFT_LABEL = 30.0
+
+
+def draw_bar(
+    bar: StackedBar, *, height: int = 44, reach: float = 0.0, ticks: bool = True
+) -> Drawing:
+    """Draw parts against their limit.
+
+    `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
+    False leaves the axis to the bar below.
+    """
+    used = total(bar)
+    axis = linear(max(used, bar.capacity or 0.0, reach), bar.unit)
+    bottom = _TOP + height
+    marks = [*(_ticks(axis, bottom) if ticks else ())]
+    marks += _parts(bar, axis, height)
+    marks += _limit(bar, axis, used, height)
+    says = reading(bar)
+    tall = bottom + (26 if ticks else 6)
+    return Drawing(
+        label=bar.label,
+        svg=frame(marks, tall, says),
+        says=says,
+        table=table_of(bar),
+        key=key_of(bar),
+        folded=False,
+    )
+
+
+def total(bar: StackedBar) -> float:
+    """What the parts come to, in base units."""
+    return sum(s.value for s in bar.segments)
+
+
+def reach_of(bar: StackedBar) -> float:
+    """How far a bar reaches along its axis: its parts or its limit."""
+    return max(total(bar), bar.capacity or 0.0)
+
+
+def reading(bar: StackedBar) -> str:
+    """The whole bar as a sentence, for those who listen to it.
+
+    >>> bar = StackedBar("Per GPU", (Segment("weights", "Weights", 9e10),), 8e10, "H")
+    >>> reading(bar)
+    'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
+    """
+    used = total(bar)
+    axis = linear(reach_of(bar), bar.unit)
+    parts = ", ".join(
+        f"{s.label[:1].lower()}{s.label[1:]} {axis.one_decimal(s.value)}"
+        for s in bar.segments
+        if s.value
+    )
+    whole = f"{axis.one_decimal(used)} {axis.unit} in all"
+    if bar.capacity is not None:
+        left = bar.capacity - used
+        word = "free" if left >= 0 else "over"
+        whole = (
+            f"{axis.one_decimal(used)} of {axis.words(bar.capacity)} {axis.unit}, "
+            f"{axis.one_decimal(abs(left))} {axis.unit} {word}"
+        )
+    return f"{bar.label}: {parts or 'nothing'}; {whole}."
+
+
+def table_of(bar: StackedBar) -> Table:
+    """The numbers of the bar: each part, its share, the sum, what is left."""
+    used = total(bar)
+    rows: list[tuple[str | tuple[float, str], ...]] = [
+        (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%"))
+        for s in bar.segments
+    ]
+    rows.append(("Needed", (used, bar.unit), (1.0 if used else 0.0, "%")))
+    if bar.capacity is not None:
+        left = bar.capacity - used
+        word = "Free" if left >= 0 else "Over"
+        limit = bar.capacity_label or "Limit"
+        rows.append((limit, (bar.capacity, bar.unit), ""))
+        rows.append((word, (abs(left), bar.unit), ""))
+    return Table(bar.label, ("Part", bar.label, "Share"), tuple(rows))
+
+
+def key_of(bar: StackedBar) -> tuple[tuple[str, str], ...]:
+    """Which colour is which part, in the order drawn."""
+    names = {_LOOKS[s.component][3]: s.label for s in bar.segments if s.value}
+    free = bar.capacity is not None and bar.capacity > total(bar)
+    return (*names.items(), *((("k-f", "Free"),) if free else ()))
+
+
+def key_class(component: Component) -> str:
+    """The class that gives a word the colour of its component."""
+    return _LOOKS[component][3]
+
+
+def _ticks(axis: Axis, bottom: float) -> list[str]:
+    marks = []
+    for tick in axis.ticks:
+        at = axis.place(tick)
+        last = tick == axis.ticks[-1]
+        marks.append(line("ax", at, bottom, at, bottom + 6))
+        words = f"{axis.words(tick)} {axis.unit}".strip() if last else axis.words(tick)
+        anchor = "e" if last else "m" if at else ""
+        marks.append(text(words, at, bottom + 21, anchor))
+    return marks
+
+
+def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
+    marks: list[str] = []
+    start = 0.0
+    for segment in bar.segments:
+        at = axis.place(start)
+        wide = axis.place(start + segment.value) - at
+        start += segment.value
+        if wide <= 0:
+            continue
+        look = _LOOKS[segment.component]
+        marks.append(rect(f"{look[0]} gap", at, _TOP, wide, height))
+        marks += _inside(segment, axis, at, wide, height)
+    return marks
+
+
+def _inside(
+    segment: Segment, axis: Axis, at: float, wide: float, height: int
+) -> list[str]:
+    """The name and number of a part where they fit, else its letter, else nothing."""
+    _, words_class, letter, _ = _LOOKS[segment.component]
+    long = f"{segment.label} {axis.one_decimal(segment.value)}"
+    words = long if letter and fits(long, wide) else letter
+    if not words or not fits(words, wide):
+        return []
+    classes = " ".join(c for c in ("in-bar", words_class, "m") if c)
+    return [text(words, at + wide / 2, _TOP + height / 2 + 4.5, classes)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Limit:
+    """Where the cap stands and where the parts end, in percent."""
+
+    cap: float
+    end: float
+    size: str
+    unit: str
+
+
+def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
+    end = axis.place(used)
+    if bar.capacity is None:
+        words = f"{axis.one_decimal(used)} {axis.unit}".strip()
+        return [_beside(end, "", words)]
+    limit = _Limit(axis.place(bar.capacity), end, axis.words(bar.capacity), axis.unit)
+    cap = line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
+    left = axis.one_decimal(abs(bar.capacity - used))
+    if used <= bar.capacity:
+        return [*_free(limit, height), cap, _free_words(limit, left)]
+    return [*_over(limit, left, height), cap]
+
+
+def _free(limit: _Limit, height: int) -> list[str]:
+    wide = limit.cap - limit.end
+    return [rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
+
+
+def _free_words(limit: _Limit, left: str) -> str:
+    return _beside(limit.cap, f"of {limit.size} {limit.unit}", f"{left} free")
+
+
+def _over(limit: _Limit, left: str, height: int) -> list[str]:
+    wide = limit.end - limit.cap
+    marks = [rect("over", limit.cap, _TOP, wide, height)]
+    over = f"{left} {limit.unit} over"
+    if wide < _NARROW_OVER:
+        return [*marks, _beside(limit.cap, f"{limit.size} {limit.unit}", over)]
+    marks.append(line("brk", limit.cap, 18, limit.end, 18))
+    marks.append(line("brk", limit.end, 14, limit.end, 22))
+    if limit.cap < _LEFT_LABEL:
+        size = f"of {limit.size} {limit.unit}"
+        return [*marks, text(size, limit.end, 12, "e", bold=over)]
+    marks.append(text("", (limit.cap + limit.end) / 2, 12, "m", bold=over))
+    marks.append(text(f"{limit.size} {limit.unit}", limit.cap - 1, 15, "e"))
+    return marks
+
+
+def _beside(at: float, words: str, bold: str) -> str:
+    """Words above the bar, left of a place, or right of it near the left edge."""
+    if at < _LEFT_LABEL:
+        return text(words, at + 1, 15, bold=bold)
+    return text(words, at - 1, 15, "e", bold=bold)

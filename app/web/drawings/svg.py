@@ -1,0 +1,90 @@
+"""Elements of a drawing: geometry in attributes, colour and type in the style sheet."""
+
+import dataclasses
+from html import escape
+
+from markupsafe import Markup
+
+from app.estimator.estimate import Table
+
+# Half of what a character of 13px text takes, and the narrowest drawing that
+# shows words inside its bars (narrower ones hide them), in px.
+CHARACTER = 6.6
+NARROWEST = 500.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawing:
+    """A finished picture. `key` names the fillings drawn, as (class, words).
+
+    `says` is the whole reading as one sentence: what a listener hears.
+    """
+
+    label: str
+    svg: Markup
+    says: str
+    table: Table
+    key: tuple[tuple[str, str], ...] = ()
+    folded: bool = True
+
+
+def frame(content: list[str], height: float, says: str, classes: str = "g") -> Markup:
+    """The drawing itself: no viewBox, so text keeps its size at any width."""
+    inside = "".join(content)
+    return Markup(  # noqa: S704 - every text in it went through `escape`
+        f'<svg class="{classes}" role="img" aria-label="{escape(says)}"'
+        f' height="{number(height)}">{inside}</svg>'
+    )
+
+
+def rect(classes: str, x: float, y: float, width: float, height: float) -> str:
+    """A box: x and width in percent of the drawing, y and height in pixels."""
+    return (
+        f'<rect class="{classes}" x="{number(x)}%" y="{number(y)}"'
+        f' width="{number(width)}%" height="{number(height)}"/>'
+    )
+
+
+def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    """A straight line, x in percent, y in pixels."""
+    return (
+        f'<line class="{classes}" x1="{number(x1)}%" x2="{number(x2)}%"'
+        f' y1="{number(y1)}" y2="{number(y2)}"/>'
+    )
+
+
+def text(
+    words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
+) -> str:
+    """Words at x percent and y pixels; `bold` stands in front of them."""
+    strong = f'<tspan class="b">{escape(bold)}</tspan>' if bold else ""
+    gap = " " if bold and words else ""
+    kind = f' class="{classes}"' if classes else ""
+    shift = f' dx="{dx}"' if dx else ""
+    return (
+        f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>'
+        f"{strong}{gap}{escape(words)}</text>"
+    )
+
+
+def dot(classes: str, x: float, y: float, radius: float) -> str:
+    """A round mark at x percent and y pixels."""
+    return (
+        f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}"'
+        f' r="{number(radius)}"/>'
+    )
+
+
+def number(value: float) -> str:
+    """A coordinate with two decimals at most.
+
+    >>> number(8.75), number(40.0), number(1 / 3)
+    ('8.75', '40', '0.33')
+    """
+    written = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if written == "-0" else written
+
+
+def fits(words: str, width_percent: float) -> bool:
+    """Whether words find room in a box of so many percent of a drawing."""
+    return len(words) * CHARACTER + 10 <= width_percent / 100 * NARROWEST

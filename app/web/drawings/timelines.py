@@ -1,0 +1,82 @@
+"""What happens when in one step: lanes of spans over time."""
+
+from app.estimator.estimate import Span, Table, Timeline
+from app.estimator.units import format_value
+from app.web.drawings.axes import Axis, linear
+from app.web.drawings.svg import Drawing, fits, frame, line, rect, text
+
+_LANE = 46
+_BAR = 26
+
+
+def draw_timeline(timeline: Timeline) -> Drawing:
+    """Draw each lane as a row; work hidden behind other work is hatched."""
+    lanes = tuple(dict.fromkeys(span.lane for span in timeline.spans))
+    axis = linear(max((s.end for s in timeline.spans), default=0.0), "s", room=1.0)
+    marks = []
+    for row, lane in enumerate(lanes):
+        top = row * _LANE
+        marks.append(text("", 0, top + 13, bold=lane))
+        for span in (s for s in timeline.spans if s.lane == lane):
+            marks += _span(span, axis, top + 19)
+    bottom = len(lanes) * _LANE + 2
+    marks += _ticks(axis, bottom)
+    says = reading(timeline)
+    hidden = any(not s.exposed for s in timeline.spans)
+    key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
+    return Drawing(
+        label=timeline.label,
+        svg=frame(marks, bottom + 26, says),
+        says=says,
+        table=table_of(timeline),
+        key=key if hidden else (),
+    )
+
+
+def reading(timeline: Timeline) -> str:
+    """The timeline as a sentence, lane by lane in the order of its spans."""
+    told = "; ".join(
+        f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
+        + ("" if s.exposed else ", hidden")
+        for s in timeline.spans
+    )
+    end = max((s.end for s in timeline.spans), default=0.0)
+    return f"{timeline.label}, {format_value(end, 's')} in all: {told or 'nothing'}."
+
+
+def table_of(timeline: Timeline) -> Table:
+    """Every span with its beginning and its length."""
+    rows = tuple(
+        (
+            s.lane,
+            s.label,
+            (s.start, "s"),
+            (s.end - s.start, "s"),
+            "yes" if s.exposed else "hidden",
+        )
+        for s in timeline.spans
+    )
+    columns = ("Lane", "What", "From", "Takes", "Adds to the step")
+    return Table(timeline.label, columns, rows)
+
+
+def _span(span: Span, axis: Axis, top: float) -> list[str]:
+    start = axis.place(span.start)
+    wide = axis.place(span.end) - start
+    if wide <= 0:
+        return []
+    marks = [rect("soft gap" if span.exposed else "none", start, top, wide, _BAR)]
+    if span.exposed and fits(span.label, wide):
+        marks.append(text("", start + wide / 2, top + 17.5, "m", bold=span.label))
+    return marks
+
+
+def _ticks(axis: Axis, bottom: float) -> list[str]:
+    marks = []
+    for tick in axis.ticks:
+        at = axis.place(tick)
+        last = tick == axis.ticks[-1]
+        words = f"{axis.words(tick)} {axis.unit}".strip() if last else axis.words(tick)
+        marks.append(line("ax", at, bottom - 6, at, bottom))
+        marks.append(text(words, at, bottom + 15, "e" if last else "m" if at else ""))
+    return marks
