@@ -50,7 +50,7 @@ def linear(top: float, unit: str, room: float = 1.02) -> Axis:
     >>> axis.unit, [axis.words(t) for t in axis.ticks]
     ('GB', ['0', '40', '80', '120', '160'])
     """
-    top = top if math.isfinite(top) and top > 0 else 1.0
+    top = top if math.isfinite(top) and top > 1e-30 else 1.0
     word, factor = shown_unit(top, unit)
     step = _step(top * room / factor)
     count = math.ceil(top * room / factor / step - 1e-9)
