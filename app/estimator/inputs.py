@@ -242,13 +242,19 @@ def _text(field: Input, raw: Any) -> str:
 
 def _catalogued(field: Input, raw: Any) -> str:
     """Find the catalogue's own id for a name that people use."""
-    from app.estimator import architecture, hardware  # noqa: PLC0415 - only when asked
+    # Imported only when asked for: most forms never read a catalogue.
+    from app.estimator.architecture import model_id  # noqa: PLC0415 - see above
+    from app.estimator.hardware import (  # noqa: PLC0415 - see above
+        accelerator_id,
+        network_id,
+        system_id,
+    )
 
     finders: dict[str, Callable[[str], str]] = {
-        "model": architecture.model_id,
-        "gpu": hardware.accelerator_id,
-        "system": hardware.system_id,
-        "network": hardware.network_id,
+        "model": model_id,
+        "gpu": accelerator_id,
+        "system": system_id,
+        "network": network_id,
     }
     try:
         return finders[field.kind](str(raw))

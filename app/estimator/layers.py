@@ -1,0 +1,333 @@
+"""What a layer is made of: matrices, vectors, its cache and its state."""
+
+import dataclasses
+from typing import Literal
+
+Part = Literal["attention", "mlp", "router", "experts", "shared"]
+Split = Literal["columns", "rows", "heads", "whole"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Matrix:
+    """A weight matrix of a layer; `copies` of it, `active` used by each token.
+
+    `split` says what tensor parallelism does: `columns` and `rows` are divided,
+    `heads` (keys and values) down to one head, `whole` stays on every rank.
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    part: Part
+    split: Split = "columns"
+    copies: int = 1
+    active: float = 1.0
+
+    @property
+    def parameters(self) -> int:
+        """Weights in all copies."""
+        return self.inputs * self.outputs * self.copies
+
+    @property
+    def active_parameters(self) -> float:
+        """Weights that one token is multiplied with."""
+        return self.inputs * self.outputs * self.active
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mixer:
+    """What lets tokens see each other: attention or a recurrent state.
+
+    `cache` counts elements kept per token and `window` the tokens it keeps (None:
+    all); `state` and `convolution` count elements kept per sequence whatever its
+    length. `index` is the cache of a sparse-attention indexer, in elements.
+    """
+
+    kind: str
+    matrices: tuple[Matrix, ...] = ()
+    vectors: int = 0
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    value_dim: int = 0
+    window: int | None = None
+    cache: int = 0
+    state: int = 0
+    convolution: int = 0
+    index: int = 0
+    latent: int = 0
+    query_rank: int = 0
+    rope_dim: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mlp:
+    """The feed-forward part: dense, or routed experts with an optional shared one."""
+
+    matrices: tuple[Matrix, ...] = ()
+    vectors: int = 0
+    routed_vectors: int = 0
+    width: int = 0
+    gated: bool = True
+    experts: int = 0
+    experts_per_token: float = 0.0
+    shared_width: int = 0
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether tokens are sent to chosen experts."""
+        return self.experts > 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer: its mixer (and cross attention), its MLP, its norms."""
+
+    mixer: Mixer
+    mlp: Mlp
+    norms: int
+    cross: Mixer | None = None
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """All matrices of the layer."""
+        cross = self.cross.matrices if self.cross else ()
+        return self.mixer.matrices + cross + self.mlp.matrices
+
+    @property
+    def vectors(self) -> int:
+        """Parameters outside of matrices: norms, biases, convolutions."""
+        cross = self.cross.vectors if self.cross else 0
+        own = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
+        return own + cross + self.norms
+
+    @property
+    def parameters(self) -> int:
+        """All parameters of the layer."""
+        return sum(m.parameters for m in self.matrices) + self.vectors
+
+    @property
+    def routed_parameters(self) -> int:
+        """Parameters of routed experts, with their biases."""
+        routed = (m.parameters for m in self.mlp.matrices if m.part == "experts")
+        return sum(routed) + self.mlp.routed_vectors
+
+    @property
+    def active_parameters(self) -> float:
+        """Parameters that work on one token."""
+        routed = self.routed_parameters
+        if not routed:
+            return self.parameters
+        share = self.mlp.experts_per_token / self.mlp.experts
+        return self.parameters - routed * (1 - share)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Heads:
+    """The shape of attention: query heads, KV heads, and their widths."""
+
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int = 0
+    qkv_bias: bool = False
+    out_bias: bool = False
+    norm: Literal["", "head", "heads", "shared"] = ""
+    norm_terms: int = 1
+    sinks: bool = False
+    gate: bool = False
+    keys_are_values: bool = False
+
+
+def attention(
+    shape: Heads, window: int | None = None, *, shares_cache: bool = False
+) -> Mixer:
+    """Multi-head attention with any number of KV heads.
+
+    Parameters: h·a·d + h·g·d_k + h·g·d_v + a·d_v·h and, where the family has them,
+    biases, query and key norms (per head, or over all heads), sinks and an output
+    gate. Cache: g·(d_k + d_v) elements per token.
+    """
+    values = shape.value_dim or shape.head_dim
+    query, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    kv_out = shape.kv_heads * values
+    out = shape.heads * values
+    matrices = [Matrix("q", shape.hidden, query, "attention")]
+    if not shares_cache:
+        matrices.append(Matrix("k", shape.hidden, keys, "attention", "heads"))
+        if not shape.keys_are_values:
+            matrices.append(Matrix("v", shape.hidden, kv_out, "attention", "heads"))
+    matrices.append(Matrix("o", out, shape.hidden, "attention", "rows"))
+    if shape.gate:
+        matrices.append(Matrix("gate", shape.hidden, out, "attention"))
+    return Mixer(
+        kind="attention",
+        matrices=tuple(matrices),
+        vectors=_attention_vectors(shape, query, keys, kv_out, shares_cache),
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        value_dim=values,
+        window=window,
+        cache=0 if shares_cache else keys + kv_out,
+    )
+
+
+def _attention_vectors(
+    shape: Heads, query: int, keys: int, values: int, shares_cache: bool
+) -> int:
+    biases = (query + keys + values) if shape.qkv_bias else 0
+    if shape.out_bias:
+        biases += shape.hidden
+    norm_widths = {
+        "": (0, 0),
+        "head": (shape.head_dim, shape.head_dim),
+        "heads": (query, keys),
+    }
+    of_query, of_keys = norm_widths[shape.norm]
+    norms = of_query + (0 if shares_cache else of_keys)
+    return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Latent:
+    """The shape of multi-head latent attention (DeepSeek-V2 and later)."""
+
+    hidden: int
+    heads: int
+    query_rank: int
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+    bias: bool = False
+    index_heads: int = 0
+    index_dim: int = 0
+
+
+def latent_attention(shape: Latent, window: int | None = None) -> Mixer:
+    """Latent attention: keys and values are unpacked from one small vector.
+
+    Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
+    divided by tensor parallelism. Source: DeepSeek-V2 (2024), section 2.1.
+    """
+    wide = shape.nope_dim + shape.rope_dim
+    down = shape.kv_rank + shape.rope_dim
+    query = _latent_query(shape, wide)
+    up = shape.heads * (shape.nope_dim + shape.value_dim)
+    matrices = (
+        *query,
+        Matrix("kv_a", shape.hidden, down, "attention", "whole"),
+        Matrix("kv_b", shape.kv_rank, up, "attention"),
+        Matrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
+        *_indexer(shape),
+    )
+    biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
+    index_norm = 2 * shape.index_dim if shape.index_heads else 0
+    return Mixer(
+        kind="latent",
+        matrices=matrices,
+        vectors=shape.query_rank + shape.kv_rank + biases + index_norm,
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=wide,
+        value_dim=shape.value_dim,
+        window=window,
+        cache=down,
+        index=shape.index_dim if shape.index_heads else 0,
+        latent=shape.kv_rank,
+        query_rank=shape.query_rank,
+        rope_dim=shape.rope_dim,
+    )
+
+
+def _latent_query(shape: Latent, wide: int) -> tuple[Matrix, ...]:
+    if not shape.query_rank:
+        return (Matrix("q", shape.hidden, shape.heads * wide, "attention"),)
+    return (
+        Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        Matrix("q_b", shape.query_rank, shape.heads * wide, "attention"),
+    )
+
+
+def _indexer(shape: Latent) -> tuple[Matrix, ...]:
+    """The small heads that choose which tokens sparse attention reads."""
+    if not shape.index_heads:
+        return ()
+    source = shape.query_rank or shape.hidden
+    width = shape.index_heads * shape.index_dim
+    return (
+        Matrix("index_q", source, width, "attention", "whole"),
+        Matrix("index_k", shape.hidden, shape.index_dim, "attention", "whole"),
+        Matrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+    )
+
+
+def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool = False) -> Mlp:
+    """A dense feed-forward part: 2·h·f, or 3·h·f with a gate."""
+    up = (Matrix("up", hidden, width, "mlp"),)
+    gate = (Matrix("gate", hidden, width, "mlp"),) if gated else ()
+    down = (Matrix("down", width, hidden, "mlp", "rows"),)
+    biases = (len(gate) + 1) * width + hidden if bias else 0
+    return Mlp(matrices=gate + up + down, vectors=biases, width=width, gated=gated)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Experts:
+    """The shape of routed experts beside an optional shared one."""
+
+    hidden: int
+    experts: int
+    per_token: float
+    width: int
+    shared_width: int = 0
+    gated: bool = True
+    shared_gate: bool = False
+    bias: bool = False
+    router_bias: bool = False
+    shared_bias: bool = False
+    latent: int = 0
+
+
+_ROWS: Split = "rows"
+
+
+def routed_mlp(shape: Experts) -> Mlp:
+    """Routed experts: h·E for the router, E·3·h·f_e for gated experts.
+
+    A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a
+    vector of that width, reached by two projections.
+    """
+    inner = shape.latent or shape.hidden
+    ups: tuple[tuple[str, Split], ...] = (("gate", "columns"), ("up", "columns"))
+    ups = ups if shape.gated else ups[1:]
+    matrices = [Matrix("router", shape.hidden, shape.experts, "router", "whole")]
+    matrices += [
+        Matrix(name, *sides, "experts", split, shape.experts, shape.per_token)
+        for name, sides, split in (
+            *((name, (inner, shape.width), split) for name, split in ups),
+            ("down", (shape.width, inner), _ROWS),
+        )
+    ]
+    if shape.latent:
+        matrices.append(Matrix("latent_in", shape.hidden, inner, "shared", "whole"))
+        matrices.append(Matrix("latent_out", inner, shape.hidden, "shared", "whole"))
+    if shape.shared_width:
+        wide = shape.shared_width
+        matrices += [Matrix(name, shape.hidden, wide, "shared") for name, _ in ups]
+        matrices.append(Matrix("down", wide, shape.hidden, "shared", "rows"))
+    expert_bias = len(ups) * shape.width + inner if shape.bias else 0
+    shared_bias = len(ups) * shape.shared_width + shape.hidden
+    return Mlp(
+        matrices=tuple(matrices),
+        vectors=(shape.hidden if shape.shared_gate else 0)
+        + (shape.experts if shape.router_bias else 0)
+        + (shared_bias if shape.shared_bias and shape.shared_width else 0),
+        routed_vectors=shape.experts * expert_bias,
+        width=shape.width,
+        gated=shape.gated,
+        experts=shape.experts,
+        experts_per_token=shape.per_token,
+        shared_width=shape.shared_width,
+    )

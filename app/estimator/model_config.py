@@ -1,0 +1,243 @@
+"""Reading of a Hugging Face `config.json`: keys of many families, one meaning."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Config = Mapping[str, Any]
+
+
+class UnreadableConfig(ValueError):  # noqa: N818 - reads as what it is at the raise
+    """A configuration that names no size or that contradicts itself."""
+
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "hidden": ("hidden_size", "n_embd", "d_model", "dim", "model_dim"),
+    "layers": (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "num_decoder_layers",
+        "decoder_layers",
+    ),
+    "heads": (
+        "num_attention_heads",
+        "n_head",
+        "n_heads",
+        "num_heads",
+        "decoder_attention_heads",
+    ),
+    "kv_heads": (
+        "num_key_value_heads",
+        "num_kv_heads",
+        "n_head_kv",
+        "n_kv_heads",
+        "multi_query_group_num",
+        "num_attention_groups",
+        "kv_n_heads",
+    ),
+    "head_dim": ("head_dim", "kv_channels", "attention_head_dim", "d_kv"),
+    "vocabulary": ("vocab_size", "padded_vocab_size"),
+    "width": (
+        "intermediate_size",
+        "ffn_dim",
+        "n_inner",
+        "d_ff",
+        "ffn_hidden_size",
+        "decoder_ffn_dim",
+        "mlp_hidden_size",
+    ),
+    "positions": (
+        "n_positions",
+        "max_position_embeddings",
+        "n_ctx",
+        "max_seq_len",
+        "max_sequence_length",
+        "seq_length",
+    ),
+    "experts": (
+        "num_local_experts",
+        "num_experts",
+        "n_routed_experts",
+        "moe_num_experts",
+    ),
+    "experts_per_token": (
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "moe_top_k",
+        "moe_k",
+        "moe_topk",
+        "top_k_experts",
+    ),
+    "expert_width": ("moe_intermediate_size", "expert_ffn_hidden_size"),
+}
+
+
+def whole(config: Config, meaning: str, default: int | None = None) -> int:
+    """The whole number that `config` gives for a meaning, under any of its keys."""
+    for key in _KEYS[meaning]:
+        value = config.get(key)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if value is not None and not isinstance(value, bool):
+            return _positive(key, value)
+    if default is None:
+        raise UnreadableConfig(f"The configuration has no {_KEYS[meaning][0]}.")
+    return default
+
+
+def _positive(key: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        raise UnreadableConfig(f"{key} is “{value}”, not a whole number.") from None
+    if number < 0 or number > 10**9:
+        raise UnreadableConfig(f"{key} is {value}; 0 to 1,000,000,000 can be read.")
+    return number
+
+
+def text_part(config: Config) -> Config:
+    """The part that describes the language model of a multimodal configuration."""
+    for key in ("text_config", "llm_config", "language_config", "thinker_config"):
+        inner = config.get(key)
+        if isinstance(inner, Mapping):
+            outer = {k: v for k, v in config.items() if k in _INHERITED}
+            return text_part({**outer, **inner})
+    return config
+
+
+_INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
+
+_LINEAR = frozenset({"linear_attention", "mamba", "mamba2", "linear", "recurrent"})
+
+
+def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
+    """Say for each layer `full`, `sliding` or `linear`.
+
+    The list `layer_types` decides where it is given; else a pattern in words or a
+    period; else the period of the family.
+    """
+    listed = config.get("layer_types")
+    if isinstance(listed, list) and len(listed) >= layers:
+        return [_kind_of(str(word)) for word in listed[:layers]]
+    pattern = config.get("layer_pattern")
+    if isinstance(pattern, str):
+        return _kinds_in_words(pattern, layers)
+    period = config.get("sliding_window_pattern") or full_every
+    if isinstance(period, str):
+        return [
+            "full" if period[i % len(period)] == "G" else "sliding"
+            for i in range(layers)
+        ]
+    if not period or not window_of(config):
+        return [("sliding" if window_of(config) else "full")] * layers
+    return ["sliding" if (i + 1) % period else "full" for i in range(layers)]
+
+
+def _kind_of(word: str) -> str:
+    if word in _LINEAR:
+        return "linear"
+    return "sliding" if "sliding" in word or "chunked" in word else "full"
+
+
+def _kinds_in_words(pattern: str, layers: int) -> list[str]:
+    """Read `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
+    counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
+    if counted:
+        first = [_kind_of(counted[2])] * int(counted[1])
+        unit = first + [_kind_of(counted[4])] * int(counted[3])
+    elif "full first" in pattern:
+        unit = ["full", "sliding"]
+    elif "alternate" in pattern:
+        unit = ["sliding", "full"]
+    else:
+        raise UnreadableConfig(f"layer_pattern “{pattern}” cannot be read.")
+    return [unit[i % len(unit)] for i in range(layers)]
+
+
+_UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
+
+
+def window_of(config: Config) -> int | None:
+    """Tokens that a sliding (or chunked) layer sees; None where there is none."""
+    used = config.get("use_sliding_window")
+    if used is False or (used is None and config.get("model_type") in _UNUSED_WINDOW):
+        return None
+    for key in ("sliding_window", "attention_chunk_size", "sliding_window_size"):
+        value = config.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Routing:
+    """Which layers have experts, and their number and width."""
+
+    layers: frozenset[int]
+    experts: int
+    per_token: int
+    width: int
+    shared_width: int
+
+
+def routing_of(config: Config, layers: int) -> Routing | None:
+    """How tokens are routed to experts; None for a dense model."""
+    experts = whole(config, "experts", 0)
+    if experts < 2:
+        return None
+    width = whole(config, "expert_width", 0) or whole(config, "width")
+    return Routing(
+        layers=frozenset(_routed_layers(config, layers)),
+        experts=experts,
+        per_token=min(whole(config, "experts_per_token", 1), experts),
+        width=width,
+        shared_width=_shared_width(config, width),
+    )
+
+
+def _routed_layers(config: Config, layers: int) -> list[int]:
+    listed = config.get("mlp_layer_types")
+    if isinstance(listed, list):
+        return [i for i, word in enumerate(listed[:layers]) if "sparse" in str(word)]
+    listed = config.get("moe_layers")
+    if isinstance(listed, list):
+        return [i for i in listed if i < layers]
+    frequency = config.get("moe_layer_freq", 1)
+    if isinstance(frequency, list):
+        return [i for i, routed in enumerate(frequency[:layers]) if routed]
+    if "expert_layer_period" in config:
+        period, offset = config["expert_layer_period"], config["expert_layer_offset"]
+        return [i for i in range(layers) if i % period == offset]
+    return _by_step(config, layers, int(frequency))
+
+
+def _by_step(config: Config, layers: int, frequency: int) -> list[int]:
+    first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
+    first = max(first, config.get("moe_layer_start_index") or 0)
+    step = config.get("decoder_sparse_step") or config.get("interleave_moe_layer_step")
+    step = step or config.get("moe_layer_interval") or 1
+    dense = set(config.get("mlp_only_layers") or ())
+    return [
+        i
+        for i in range(first, layers)
+        if (i + 1) % step == 0 and i % frequency == 0 and i not in dense
+    ]
+
+
+def _shared_width(config: Config, width: int) -> int:
+    for key in (
+        "shared_expert_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "shared_intermediate_size",
+    ):
+        if config.get(key):
+            return _positive(key, config[key])
+    for key in ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"):
+        if config.get(key):
+            return _positive(key, config[key]) * width
+    if config.get("model_type") == "llama4_text":
+        return whole(config, "width")
+    return 0
