@@ -1,0 +1,1 @@
+"""Questions: asking, grading, practising, and what an answer leads to."""

@@ -1,0 +1,221 @@
+"""Numbers as people write them: groups, decimal commas, powers of ten, units."""
+
+import dataclasses
+import math
+import re
+import unicodedata
+
+from app.estimator.units import COUNT_SUFFIX, UNITS
+
+_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
+_SIGNS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2019": "'", "\u02bc": "'"})
+_SHAPE = re.compile(
+    r"""^[~≈=\s]*(?P<sign>[+-]?)\s*
+    (?P<digits>\d[\d.,'_\s]*\d|\d|[.,]\d+)[.,]?
+    (?:\s*(?:[eE]|[x×*·]\s*10\s*(?:\^|\*\*))\s*(?P<power>[+-]?\s*\d{1,3})
+      |\s*(?:\^|\*\*)\s*(?P<exponent>[+-]?\s*\d{1,3}))?
+    \s*(?P<unit>.*)$""",
+    re.VERBOSE | re.DOTALL,
+)
+_GROUPED = re.compile(r"^\d{1,3}(?:[\s'_]\d{3})+(?:[.,]\d+)?$")
+_SPELLED = {
+    "percent": "%",
+    "dollar": "USD",
+    "dollars": "USD",
+    "second": "s",
+    "seconds": "s",
+    "sec": "s",
+    "millisecond": "ms",
+    "milliseconds": "ms",
+    "microsecond": "µs",
+    "microseconds": "µs",
+    "minute": "min",
+    "mins": "min",
+    "hour": "h",
+    "hr": "h",
+    "hrs": "h",
+    "year": "years",
+    "tflops": "TFLOP/s",
+    "pflops": "PFLOP/s",
+    "gflops": "GFLOP/s",
+    "eflops": "EFLOP/s",
+    "gbps": "Gbit/s",
+    "mbps": "Mbit/s",
+    "tbps": "Tbit/s",
+    "gpus": "GPUs",
+    "gpu": "GPU",
+}
+_PREFIX = {
+    "kilo": "k",
+    "mega": "M",
+    "giga": "G",
+    "tera": "T",
+    "peta": "P",
+    "exa": "E",
+    "kibi": "Ki",
+    "mebi": "Mi",
+    "gibi": "Gi",
+    "tebi": "Ti",
+    "pebi": "Pi",
+}
+_STEM = {"byte": "B", "bit": "bit", "watt": "W"}
+_LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written:
+    """A number as typed: `value` as it stands, `unit` the word behind it."""
+
+    value: float
+    unit: str
+
+
+def read_number(text: str) -> Written | None:
+    """Split what was typed into a number and the word behind it, or None.
+
+    A comma or dot before exactly three last digits groups thousands (a dot only when
+    there are several); any other single one is the decimal sign. Spaces, apostrophes
+    and underscores group.
+
+    >>> read_number("1,120 GB")
+    Written(value=1120.0, unit='GB')
+    >>> read_number("1,12 TB")
+    Written(value=1.12, unit='TB')
+    >>> read_number("1.12 × 10^12 B").value
+    1120000000000.0
+    """
+    match = _SHAPE.match(_plain(text))
+    if match is None:
+        return None
+    digits = _decimal(match["digits"])
+    if digits is None:
+        return None
+    value = _raised(digits, match["power"], match["exponent"])
+    if not math.isfinite(value):
+        return None
+    unit = match["unit"].strip().rstrip(".")
+    return Written(-value if match["sign"] == "-" else value, unit)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit as understood: `factor` to its base, and whether it fits what is asked."""
+
+    name: str
+    factor: float
+    fits: bool
+
+
+def read_unit(word: str, like: str) -> Unit | None:
+    """The unit meant by `word` where one like `like` is expected, or None.
+
+    Letter case is forgiven where only one unit of that kind can be meant; Gb is a
+    gigabit. A count may carry k, M, B, T or their words.
+
+    >>> read_unit("gigabytes", "TB")
+    Unit(name='GB', factor=1000000000.0, fits=True)
+    >>> read_unit("billion parameters", "").factor
+    1000000000.0
+    >>> read_unit("ms", "GB").fits
+    False
+    """
+    word = " ".join(word.replace("μ", "µ").split()).replace(" / ", "/")
+    if not word:
+        return Unit("", 1.0, kind(like) == "")
+    if _counts(like) and (scale := _scale(word, like)):
+        return Unit(word, scale, fits=True)
+    name = _name(word) or _forgiven(word, like)
+    if name is None:
+        return None
+    return Unit(name, UNITS[name][1], kind(name) == kind(like))
+
+
+def kind(unit: str) -> str:
+    """The base unit that `unit` is counted in; empty for plain numbers."""
+    return UNITS.get(unit, (unit, 1.0))[0]
+
+
+def _plain(text: str) -> str:
+    raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
+    return unicodedata.normalize("NFKC", raised).translate(_SIGNS).strip()
+
+
+def _decimal(digits: str) -> str | None:
+    """The digits with a dot as the only sign, or None where they make no number."""
+    if re.search(r"[\s'_]", digits):
+        joined = re.sub(r"[\s'_]", "", digits).replace(",", ".")
+        return joined if _GROUPED.match(digits) else None
+    commas, dots = digits.count(","), digits.count(".")
+    if commas and dots:
+        return _both(digits)
+    sign = "," if commas else "."
+    if commas > 1 or dots > 1 or (commas and _groups(digits, ",")):
+        return digits.replace(sign, "") if _groups(digits, sign) else None
+    return digits.replace(",", ".")
+
+
+def _both(digits: str) -> str | None:
+    """One sign groups and the other, standing once and last, is decimal."""
+    last = max(".,", key=digits.rfind)
+    group = "," if last == "." else "."
+    whole, _, part = digits.rpartition(last)
+    if last in whole or not _groups(whole, group) or not part.isdigit():
+        return None
+    return f"{whole.replace(group, '')}.{part}"
+
+
+def _groups(digits: str, sign: str) -> bool:
+    first, *rest = digits.split(sign)
+    fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
+    return fits and all(len(part) == 3 and part.isdigit() for part in rest)
+
+
+def _raised(digits: str, power: str | None, exponent: str | None) -> float:
+    if power:
+        return float(f"{digits}e{power.replace(' ', '')}")
+    try:
+        return float(digits) ** int(exponent.replace(" ", "") if exponent else 1)
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+
+
+def _counts(unit: str) -> bool:
+    nouns = {"", "token", "sequence", "parameter", "GPU", "node", "layer"}
+    return kind(unit) in nouns and unit != "%"
+
+
+def _scale(word: str, like: str) -> float | None:
+    """The factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
+    first, _, rest = word.partition(" ")
+    factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
+    noun = rest if factor else word
+    name = _name(noun) if noun else ""
+    if name is None or not _counts(name):
+        return None
+    same = kind(name) == kind(like) or not kind(name) or not kind(like)
+    return (factor or 1.0) if same else None
+
+
+def _name(word: str) -> str | None:
+    """The unit written exactly so, or spelled out."""
+    if re.fullmatch(r"[kMGTPE]b", word):
+        word = word.replace("b", "bit")
+    if word in UNITS:
+        return word
+    lower = word.lower()
+    if lower in _SPELLED:
+        return _SPELLED[lower]
+    stem = lower.removesuffix("s")
+    for name, letter in _STEM.items():
+        prefix = stem.removesuffix(name)
+        if stem.endswith(name) and (not prefix or prefix in _PREFIX):
+            unit = _PREFIX.get(prefix, "") + letter
+            return unit if unit in UNITS else None
+    return None
+
+
+def _forgiven(word: str, like: str) -> str | None:
+    fits = [u for u in UNITS if u.lower() == word.lower() and kind(u) == kind(like)]
+    factors = {UNITS[u][1] for u in fits}
+    return fits[0] if len(factors) == 1 else None

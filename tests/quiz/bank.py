@@ -1,0 +1,186 @@
+"""Questions of every type, written by hand, and variants of them."""
+
+import dataclasses
+
+from app.content.model import (
+    NO_TEXT,
+    Answer,
+    Blank,
+    Choice,
+    Choices,
+    Cloze,
+    Match,
+    Numeric,
+    NumericOption,
+    Order,
+    Pair,
+    Place,
+    Question,
+    Range,
+    Short,
+    ShortOption,
+    Text,
+    Variant,
+)
+
+
+def text(words: str) -> Text:
+    return Text(words, words)
+
+
+def question(
+    answer: Answer, type_: str, *, partial: str = "", id_: str = "q"
+) -> Question:
+    return Question(
+        id=id_,
+        topic="kv-cache",
+        type=type_,
+        stem=text("What is asked?"),
+        answer=answer,
+        objectives=("2.1",),
+        place=Place("topics/kv-cache/quiz.md", 7),
+        revision="r1",
+        sources=("paged",),
+        hints=(text("First hint."), text("Second hint.")),
+        explanation=text("The explanation."),
+        mistake=text("The common mistake."),
+        partial=partial,
+    )
+
+
+def drawn(asked: Question, seed: int = 1) -> Variant:
+    """The question as asked, in authored order."""
+    return Variant(
+        question=asked,
+        seed=seed,
+        stem=asked.stem,
+        answer=asked.answer,
+        hints=asked.hints,
+        explanation=asked.explanation,
+        mistake=asked.mistake,
+        values={},
+    )
+
+
+def choices(kind: str, **options: bool) -> Choices:
+    return Choices(
+        kind=kind,
+        options=tuple(
+            Choice(key, text(f"Option {key}"), right, text(f"Why {key}"))
+            for key, right in options.items()
+        ),
+    )
+
+
+SINGLE = question(choices("single", bcdf=False, ghjk=True, lmnp=False), "single")
+MULTIPLE = question(
+    choices("multiple", bcdf=True, ghjk=True, lmnp=False, qrst=False), "multiple"
+)
+TRUE_FALSE = question(choices("true-false", bcdf=False, ghjk=True), "true-false")
+
+
+def with_rule(asked: Question, partial: str) -> Question:
+    return dataclasses.replace(asked, partial=partial)
+
+
+def number(
+    centre: float,
+    unit: str = "",
+    *,
+    within: float = 0.0,
+    factor: float = 1.0,
+    significant: int = 0,
+) -> Range:
+    """A range around `centre` (in `unit`, of `factor` base units), `within` a share."""
+    low, high = centre * (1 - within) * factor, centre * (1 + within) * factor
+    return Range(centre, low, high, unit, significant)
+
+
+def numeric(right: Range, *wrong: Range) -> Question:
+    options = [NumericOption("bcdf", "", right, right=True, feedback=NO_TEXT)]
+    options += [
+        NumericOption(f"wr{i}", "", r, right=False, feedback=text("You forgot V."))
+        for i, r in enumerate(wrong)
+    ]
+    return question(Numeric(tuple(options)), "numeric")
+
+
+GIGABYTES = numeric(
+    number(1120, "GB", within=0.02, factor=1e9),
+    number(560, "GB", within=0.02, factor=1e9),
+)
+GIBIBYTES = numeric(number(80, "GiB", within=0.005, factor=2**30))
+COUNT = numeric(number(131072))
+
+SHORT = question(
+    Short(
+        (
+            ShortOption("bcdf", "all-reduce", right=True),
+            ShortOption(
+                "ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")
+            ),
+        )
+    ),
+    "short",
+)
+
+ORDER = question(
+    Order(
+        steps=tuple(
+            Choice(key, text(words), right=True)
+            for key, words in (
+                ("zzzz", "Rack"),
+                ("yyyy", "Firmware"),
+                ("xxxx", "Fabric"),
+                ("wwww", "Burn-in"),
+            )
+        ),
+        distractors=(
+            Choice("vvvv", text("Delete"), right=False, feedback=text("Never.")),
+        ),
+        shown=("xxxx", "zzzz", "vvvv", "wwww", "yyyy"),
+    ),
+    "order",
+    partial="lcs",
+)
+
+MATCH = question(
+    Match(
+        left_title="Link",
+        right_title="Scope",
+        pairs=(
+            Pair("lbcd", text("NVLink"), text("GPU to GPU"), text("In a node"), "rfgh"),
+            Pair("lfgh", text("InfiniBand"), text("Node to node"), NO_TEXT, "rbcd"),
+            Pair("", NO_TEXT, text("Rack to WAN"), NO_TEXT, "rjkl"),
+        ),
+        shown_left=("lfgh", "lbcd"),
+        shown_right=("rjkl", "rfgh", "rbcd"),
+    ),
+    "match",
+)
+
+CLOZE = question(
+    Cloze(
+        pieces=(
+            text("RDMA over Ethernet is "),
+            text("; it wants a "),
+            text(" fabric."),
+        ),
+        blanks=(
+            Blank("bcdf", ("RoCE", "RoCEv2")),
+            Blank("ghjk", ("lossless",), "no drops"),
+        ),
+    ),
+    "cloze",
+)
+
+EVERY_TYPE = {
+    "single": SINGLE,
+    "multiple": MULTIPLE,
+    "true-false": TRUE_FALSE,
+    "numeric": GIGABYTES,
+    "short": SHORT,
+    "order": ORDER,
+    "match": MATCH,
+    "cloze": CLOZE,
+}

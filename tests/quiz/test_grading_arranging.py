@@ -1,0 +1,142 @@
+"""Steps in order, things matched with things."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.grading.arranging import order_credit
+from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
+
+RIGHT = ["zzzz", "yyyy", "xxxx", "wwww"]
+
+
+def placed(*keys: str) -> dict[str, list[str]]:
+    return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
+
+
+def test_the_right_order_is_right() -> None:
+    verdict = grade(drawn(ORDER), placed(*RIGHT))
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.parsed) == (1, {"order": RIGHT})
+
+
+def test_gaps_between_places_do_not_matter() -> None:
+    raw = {f"place.{key}": [str(n * 2)] for n, key in enumerate(RIGHT, 1)}
+
+    verdict = grade(drawn(ORDER), {**raw, "place.vvvv": [""]})
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "score"),
+    [
+        (["yyyy", "zzzz", "xxxx", "wwww"], 2 / 3),
+        (["wwww", "xxxx", "yyyy", "zzzz"], 0),
+        (["zzzz", "yyyy", "xxxx", "wwww", "vvvv"], 2 / 3),
+        (["zzzz"], 0),
+    ],
+)
+def test_partial_credit_is_for_what_is_in_order(order: list[str], score: float) -> None:
+    verdict = grade(drawn(ORDER), placed(*order))
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == pytest.approx(score)
+
+
+def test_without_a_rule_only_the_whole_order_counts() -> None:
+    verdict = grade(drawn(with_rule(ORDER, "")), placed("yyyy", *RIGHT[2:], "zzzz"))
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 0
+
+
+def test_two_steps_at_one_place_are_refused_by_name() -> None:
+    raw = {"place.zzzz": ["1"], "place.yyyy": ["1"]}
+
+    assert grade(drawn(ORDER), raw) == Unreadable(
+        "“Rack” and “Firmware” both stand at place 1.", "Move one of them."
+    )
+
+
+@pytest.mark.parametrize("place", ["first", "-1", "1.5", "9999", "²"])
+def test_a_place_that_is_no_number_is_refused(place: str) -> None:
+    assert isinstance(grade(drawn(ORDER), {"place.zzzz": [place]}), Unreadable)
+
+
+def test_nothing_placed_is_refused() -> None:
+    assert isinstance(grade(drawn(ORDER), {}), Unreadable)
+
+
+def test_the_marks_name_the_place_given_and_the_place_wanted() -> None:
+    verdict = grade(drawn(ORDER), placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
+
+    assert isinstance(verdict, Verdict)
+    first, *_, distractor = verdict.marks
+    assert (first.text.plain, first.given.plain, first.wanted.plain) == (
+        "Rack",
+        "2",
+        "1",
+    )
+    assert (distractor.good, distractor.feedback.plain) == (False, "Never.")
+
+
+@given(st.permutations(range(6)), st.integers(0, 6), st.sampled_from(["lcs", "each"]))
+def test_order_credit_is_within_bounds_and_full_only_for_the_right_order(
+    order: list[int], kept: int, rule: str
+) -> None:
+    right = [str(n) for n in range(6)]
+    given_ = [str(n) for n in order[:kept]]
+
+    score = order_credit(right, given_, rule)
+
+    assert 0 <= score <= 1
+    assert (score == 1) == (given_ == right)
+
+
+@given(st.permutations(range(6)))
+def test_a_foreign_item_never_helps(order: list[int]) -> None:
+    right = [str(n) for n in range(6)]
+    given_ = [str(n) for n in order]
+
+    assert order_credit(right, [*given_, "x"], "lcs") <= order_credit(
+        right, given_, "lcs"
+    )
+
+
+def test_a_full_match_is_right_and_each_row_counts() -> None:
+    both = grade(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rbcd"]})
+    one = grade(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]})
+
+    assert isinstance(both, Verdict)
+    assert isinstance(one, Verdict)
+    assert (both.score, one.score) == (1, 0.5)
+
+
+def test_the_rows_are_judged_in_the_order_displayed() -> None:
+    verdict = grade(drawn(MATCH), {"pair.lbcd": ["rbcd"]})
+
+    assert isinstance(verdict, Verdict)
+    assert [mark.label for mark in verdict.marks] == ["InfiniBand", "NVLink"]
+    wrong = verdict.marks[1]
+    assert (wrong.given.plain, wrong.wanted.plain) == ("Node to node", "GPU to GPU")
+    assert wrong.feedback.plain == "In a node"
+
+
+@pytest.mark.parametrize(
+    ("rule", "score"), [("off", 0), ("net", 0), ("each", 0.5), ("coverage", 0.25)]
+)
+def test_the_rules_of_a_match(rule: str, score: float) -> None:
+    raw = {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]}
+
+    verdict = grade(drawn(with_rule(MATCH, rule)), raw)
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == score
+
+
+def test_an_unknown_match_counts_as_none() -> None:
+    assert isinstance(grade(drawn(MATCH), {"pair.lbcd": ["nope"]}), Unreadable)

@@ -1,0 +1,88 @@
+"""Options: single, multiple with its four rules, true or false."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.grading.choosing import credit
+from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
+
+
+def test_the_right_option_is_right() -> None:
+    verdict = grade(drawn(SINGLE), {"answer": ["ghjk"]})
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.result, verdict.said) == (1.0, "right", "B")
+    assert verdict.parsed == {"chosen": ["ghjk"]}
+
+
+def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> None:
+    verdict = grade(drawn(SINGLE), {"answer": ["bcdf"]})
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.result) == (0.0, "wrong")
+    assert verdict.marks[0].chosen
+    assert verdict.marks[0].feedback.plain == "Why bcdf"
+    assert verdict.wanted == "B"
+
+
+@pytest.mark.parametrize("raw", [{}, {"answer": []}, {"answer": ["nope"]}])
+def test_no_choice_is_refused_and_not_wrong(raw: dict[str, list[str]]) -> None:
+    assert isinstance(grade(drawn(SINGLE), raw), Unreadable)
+    assert isinstance(grade(drawn(MULTIPLE), raw), Unreadable)
+
+
+def test_two_answers_to_a_single_choice_are_refused() -> None:
+    verdict = grade(drawn(TRUE_FALSE), {"answer": ["bcdf", "ghjk"]})
+
+    assert verdict == Unreadable("Choose one answer only.", "Nothing was counted.")
+
+
+@pytest.mark.parametrize(
+    ("rule", "one_right", "right_and_wrong", "all_boxes"),
+    [
+        ("", 0, 0, 0),
+        ("off", 0, 0, 0),
+        ("net", 0.5, 0, 0),
+        ("coverage", 0.5, 0.25, 0.5),
+        ("each", 0.75, 0.5, 0.5),
+    ],
+)
+def test_each_partial_rule_has_its_own_arithmetic(
+    rule: str, one_right: float, right_and_wrong: float, all_boxes: float
+) -> None:
+    variant = drawn(with_rule(MULTIPLE, rule))
+
+    def score(*keys: str) -> float:
+        verdict = grade(variant, {"answer": list(keys)})
+        assert isinstance(verdict, Verdict)
+        return verdict.score
+
+    assert score("bcdf", "ghjk") == 1
+    assert score("bcdf") == one_right
+    assert score("bcdf", "lmnp") == right_and_wrong
+    assert score("bcdf", "ghjk", "lmnp", "qrst") == all_boxes
+
+
+boxes = st.frozensets(st.integers(0, 6), max_size=7)
+
+
+@given(
+    key=boxes.filter(bool),
+    chosen=boxes,
+    more=st.integers(0, 6),
+    rule=st.sampled_from(["", "off", "net", "coverage", "each"]),
+)
+def test_credit_is_within_bounds_and_moves_the_right_way(
+    key: frozenset[int], chosen: frozenset[int], more: int, rule: str
+) -> None:
+    keys = {str(k) for k in key}
+    before = credit(keys, {str(c) for c in chosen}, 7, rule)
+    after = credit(keys, {str(c) for c in chosen | {more}}, 7, rule)
+
+    assert 0 <= before <= 1
+    if more in key:
+        assert after >= before
+    elif more not in chosen:
+        assert after <= before

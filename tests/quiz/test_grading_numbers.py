@@ -1,0 +1,165 @@
+"""Numbers as people write them, and wrong units told apart from wrong numbers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator.units import NBSP
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.grading.numbers import read_number
+from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
+
+
+def answered(typed: str, unit: str = "", question=GIGABYTES) -> Verdict | Unreadable:
+    return grade(drawn(question), {"answer": [typed], "unit": [unit]})
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "1120 GB",
+        "1.12 TB",
+        "1 120",
+        "1,120",
+        "1,120 GB",
+        "1.12e12 B",
+        "1.12E+12 bytes",
+        "1.12 × 10^12 B",
+        "1.12·10¹² B",
+        "1,12 TB",
+        "1'120",
+        "1’120",  # noqa: RUF001 - as typed on a telephone
+        "1\u202f120 GB",
+        "1_120GB",
+        "~1120",
+        "≈ 1.1 TB",
+        "1120 gb",
+        "1120 gigabytes",
+        "1.12 terabyte",
+        "1120.",
+        "+1120",
+        "1,120,000 MB",
+        "1.120.000 MB",
+        "1.120,0 GB",
+        "1043 GiB",
+        "8960 Gbit",
+        "8960 Gb",
+    ],
+)
+def test_it_is_read_as_people_write_it(typed: str) -> None:
+    verdict = answered(typed)
+
+    assert isinstance(verdict, Verdict), verdict
+    assert verdict.score == 1
+
+
+def test_the_unit_chosen_beside_the_field_counts_where_none_is_typed() -> None:
+    assert answered("1.12", "TB").score == 1
+    assert answered("1120 GB", "TB").score == 1
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "  ", "lots", "GB", "1.2.3", "1,12,3", "80 4", "--5", "1e999", "9" * 500, "∞"],
+)
+def test_what_is_no_number_is_refused_with_an_example(typed: str) -> None:
+    refused = answered(typed)
+
+    assert isinstance(refused, Unreadable)
+    assert refused.message
+
+
+def test_an_unknown_unit_is_refused_and_says_which_one_is_wanted() -> None:
+    refused = answered("1120 bananas")
+
+    assert refused == Unreadable(
+        "“bananas” is not a unit that is known here.",
+        "Write the number in GB, or in another unit of that kind.",
+    )
+
+
+@pytest.mark.parametrize("typed", ["1120 ms", "1120 W", "1120 tokens", "50 %"])
+def test_a_unit_of_another_kind_is_refused(typed: str) -> None:
+    refused = answered(typed)
+
+    assert isinstance(refused, Unreadable)
+    assert "measures something else" in refused.message
+
+
+def test_a_foreseen_wrong_number_has_its_own_feedback() -> None:
+    verdict = answered("560")
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.feedback.plain) == (0, "You forgot V.")
+    assert verdict.near == ""
+
+
+def test_any_other_number_is_wrong_and_the_right_one_is_named() -> None:
+    verdict = answered("999 GB")
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.near) == (0, "")
+    assert verdict.said == f"999{NBSP}GB"
+    assert verdict.wanted == f"1,120{NBSP}GB"
+
+
+def test_the_right_amount_in_the_wrong_unit_is_told_apart() -> None:
+    verdict = answered("80 GB", question=GIBIBYTES)
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 0
+    assert verdict.near == (
+        "Right amount, wrong unit. 80 is the answer in GiB, and you gave it in GB."
+    )
+
+
+def test_gigabits_are_not_gigabytes() -> None:
+    verdict = answered("1120 Gb")
+
+    assert isinstance(verdict, Verdict)
+    assert "Right amount, wrong unit" in verdict.near
+
+
+def test_the_edge_of_the_tolerance_is_inside() -> None:
+    assert answered("1142.4 GB").score == 1
+    assert answered("1143 GB").score == 0
+
+
+def test_a_bare_count_may_carry_its_noun_or_a_letter() -> None:
+    for typed in ("131072", "131,072", "131072 tokens", "131.072k", "128Ki"):
+        assert answered(typed, question=COUNT).score == 1, typed
+    assert answered("128k", question=COUNT).score == 0
+
+
+def test_significant_digits_decide_where_the_author_asks_for_them() -> None:
+    question = numeric(number(3.35, "TB/s", factor=1e12, significant=2))
+
+    assert answered("3.3 TB/s", question=question).score == 0
+    assert answered("3.4 TB/s", question=question).score == 1
+    assert answered("3350 GB/s", question=question).score == 1
+
+
+def test_a_share_may_be_typed_as_percent() -> None:
+    question = numeric(number(12.5, "%", within=0.01, factor=0.01))
+
+    assert answered("12.5 %", question=question).score == 1
+    assert answered("12,5", question=question).score == 1
+    assert answered("12.5 percent", question=question).score == 1
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
+)
+def test_every_float_is_read_back_from_its_shortest_form(value: float) -> None:
+    read = read_number(repr(value))
+
+    assert read is not None
+    assert read.value == value
+
+
+@given(st.integers(0, 10**15), st.sampled_from([",", " ", "'", "_", "\u00a0"]))
+def test_grouped_integers_are_read_whatever_groups_them(whole: int, sign: str) -> None:
+    read = read_number(f"{whole:,}".replace(",", sign))
+
+    assert read is not None
+    assert read.value == whole

@@ -1,0 +1,65 @@
+"""Short answers and gaps."""
+
+import pytest
+
+from app.quiz.grading import Unreadable, Verdict, grade
+from tests.quiz.bank import CLOZE, SHORT, drawn, with_rule
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["all-reduce", "All-Reduce", "all reduce", " allreduce. ", "“all\u2010reduce”"],
+)
+def test_spelling_habits_do_not_matter(typed: str) -> None:
+    verdict = grade(drawn(SHORT), {"answer": [typed]})
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 1
+
+
+def test_a_foreseen_wrong_word_says_why() -> None:
+    verdict = grade(drawn(SHORT), {"answer": ["all gather"]})
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.feedback.plain) == (0, "It adds nothing up.")
+    assert verdict.wanted == "“all-reduce”"
+
+
+@pytest.mark.parametrize("typed", ["", "   ", "x" * 201])
+def test_nothing_and_too_much_are_refused(typed: str) -> None:
+    assert isinstance(grade(drawn(SHORT), {"answer": [typed]}), Unreadable)
+
+
+def test_each_gap_counts() -> None:
+    raw = {"blank.bcdf": ["rocev2"], "blank.ghjk": ["lossy"]}
+
+    verdict = grade(drawn(CLOZE), raw)
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.result) == (0.5, "partly")
+    assert [mark.good for mark in verdict.marks] == [True, False]
+    assert verdict.marks[1].wanted.plain == "lossless"
+
+
+def test_an_empty_gap_is_wrong_but_no_gap_at_all_is_refused() -> None:
+    one = grade(drawn(CLOZE), {"blank.bcdf": ["RoCE"]})
+
+    assert isinstance(one, Verdict)
+    assert one.score == 0.5
+    assert isinstance(grade(drawn(CLOZE), {}), Unreadable)
+
+
+def test_all_or_nothing_can_be_asked_for() -> None:
+    raw = {"blank.bcdf": ["RoCE"], "blank.ghjk": ["lossy"]}
+
+    verdict = grade(drawn(with_rule(CLOZE, "off")), raw)
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 0
+
+
+def test_what_was_typed_is_escaped_on_the_page() -> None:
+    verdict = grade(drawn(CLOZE), {"blank.bcdf": ["<b>x</b>"]})
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.marks[0].given.html == "&lt;b&gt;x&lt;/b&gt;"
