@@ -1,6 +1,8 @@
 """Front door 1: builds the app from settings and mounts every room."""
 
+import contextlib
 import datetime as dt
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -11,16 +13,22 @@ from itsdangerous import Signer
 from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine
-from app.web import errors
+from app.db.pulse import pulse_of
+from app.learners import routes as learners
+from app.learners.codes import Patience
+from app.web import errors, health
 from app.web.clock import system_clock
-from app.web.front import Front
+from app.web.front import Door, Front
+from app.web.keeping import Pages
 from app.web.render import make_templates
 from app.web.static import StaticFiles
+from app.web.visitor import Doorkeeper
 
 
 def create_app(
     settings: Settings | None = None,
     clock: Callable[[], dt.datetime] = system_clock,
+    library: LiveLibrary | None = None,
 ) -> FastAPI:
     """The application; `clock` gives the present in UTC."""
     settings = settings or Settings()
@@ -28,13 +36,38 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
-    app.state.library = LiveLibrary(settings.content, settings.data / "cache")
+    app.state.library = library or LiveLibrary(
+        settings.content, settings.data / "cache"
+    )
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)
-    app.state.signer = Signer(_secret(settings), salt="learner")
+    app.state.doorkeeper = Doorkeeper(
+        Signer(_secret(settings), salt="learner"), secure=settings.secure_cookies
+    )
+    app.state.patience = Patience()
+    app.state.pages = Pages(pulse_of(app.state.engine))
     errors.install(app)
-    app.add_middleware(Front, static=app.state.static)
+    _open_rooms(app)
+    app.add_middleware(Front, door=_door(app))
     return app
+
+
+def _open_rooms(app: FastAPI) -> None:
+    """Mount the routes of every room."""
+    app.include_router(health.router)
+    app.include_router(learners.router)
+
+
+def _door(app: FastAPI) -> Door:
+    state = app.state
+    return Door(
+        static=state.static,
+        library=state.library,
+        pages=state.pages,
+        doorkeeper=state.doorkeeper,
+        clock=state.clock,
+        https=state.settings.secure_cookies,
+    )
 
 
 def _secret(settings: Settings) -> str:
@@ -45,8 +78,13 @@ def _secret(settings: Settings) -> str:
 
 
 def _kept_secret(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Several server processes may start at once: the first link wins and all read it.
+    draft = path.with_name(f"secret.{os.getpid()}")
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(48), encoding="ascii")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(48), encoding="ascii")
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+        draft.unlink()
     return path.read_text(encoding="ascii")

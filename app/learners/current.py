@@ -2,20 +2,17 @@
 
 import dataclasses
 import datetime as dt
-import secrets
 import zoneinfo
 from typing import Annotated
 
 from fastapi import Depends, Request
-from itsdangerous import BadSignature, Signer
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.learners.store import enrol, find_learner
+from app.learners.store import Enrolment, count_change, enrol, find_learner
 from app.web.clock import Now
+from app.web.visitor import Visitor
 
-COOKIE = "headroom"
-_TWO_YEARS = 2 * 365 * 24 * 3600
 _ROLLOVER = dt.timedelta(hours=4)
 
 
@@ -34,30 +31,37 @@ class CurrentLearnerValue:
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
-        local = now.astimezone(zoneinfo.ZoneInfo(self.zone))
-        return (local - _ROLLOVER).date()
+        return (now.astimezone(zone_of(self.zone)) - _ROLLOVER).date()
+
+    def next_study_day(self, now: dt.datetime) -> dt.datetime:
+        """The moment at which the study day after `now` begins."""
+        tomorrow = self.study_day(now) + dt.timedelta(days=1)
+        turn = dt.datetime.combine(tomorrow, dt.time(), zone_of(self.zone))
+        return turn + _ROLLOVER
+
+
+def zone_of(name: str) -> dt.tzinfo:
+    """The time zone of that name, UTC where this machine does not know it."""
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return dt.UTC
 
 
 def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
-    """The learner of the cookie; a new one when there is none or a forged one."""
-    signer: Signer = request.app.state.signer
-    try:
-        key = signer.unsign(request.cookies.get(COOKIE, "")).decode()
-    except BadSignature:
-        key = secrets.token_urlsafe(24)
-        request.state.new_cookie = signer.sign(key).decode()
-        return CurrentLearnerValue(key=key)
-    return load_learner(db, key)
+    """The learner of the cookie; the front has read it and made one if need be."""
+    visitor: Visitor = request.state.visitor
+    return load_learner(db, visitor.key, visitor.zone)
 
 
-def load_learner(db: Session, key: str) -> CurrentLearnerValue:
+def load_learner(db: Session, key: str, zone: str = "") -> CurrentLearnerValue:
     """The learner of `key` as a value, with defaults before the first write."""
     row = find_learner(db, key)
     if row is None:
-        return CurrentLearnerValue(key=key)
+        return CurrentLearnerValue(key=key, zone=zone or "UTC")
     return CurrentLearnerValue(
         key=key,
-        id=row.id or 0,
+        id=row.id,
         name=row.name,
         zone=row.zone,
         exam_day=dt.date.fromisoformat(row.exam_day) if row.exam_day else None,
@@ -72,12 +76,17 @@ def enrolled(
     db: DbSession,
     now: Now,
 ) -> CurrentLearnerValue:
-    """The learner with a row to write for: what every POST route asks for."""
-    if learner.id:
-        return learner
-    row = enrol(db, learner.key, now)
-    return dataclasses.replace(learner, id=row.id or 0)
+    """The learner with a row to write for: what every POST route asks for.
+
+    Counts the change, so whoever writes for a learner must ask for this.
+    """
+    if not learner.id:
+        number = enrol(db, Enrolment(learner.key, learner.zone, now))
+        learner = dataclasses.replace(learner, id=number)
+    count_change(db, learner.id)
+    return learner
 
 
 CurrentLearner = Annotated[CurrentLearnerValue, Depends(read_learner)]
 EnrolledLearner = Annotated[CurrentLearnerValue, Depends(enrolled)]
+"""A route that keeps something asks for `EnrolledLearner`, all others for the first."""

@@ -1,23 +1,89 @@
-"""Learners in the database."""
+"""Learners and their device codes in the database."""
 
+import dataclasses
 import datetime as dt
+from collections.abc import Mapping
+from typing import Any
 
-from sqlmodel import Session, select
+from sqlalchemy import Row, select
+from sqlmodel import Session, col, delete, update
 
-from app.db.tables import Learner
+from app.db.tables import DeviceCode, Learner
 from app.web.clock import milliseconds
 
+_COLUMNS = (
+    col(Learner.id),
+    col(Learner.name),
+    col(Learner.zone),
+    col(Learner.exam_day),
+    col(Learner.minutes_a_day),
+    col(Learner.retention),
+    col(Learner.target),
+)
 
-def find_learner(db: Session, key: str) -> Learner | None:
-    """The learner whose cookie holds `key`, or None before the first write."""
-    return db.exec(select(Learner).where(Learner.key == key)).first()
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Enrolment:
+    """What the first write puts down about a learner."""
+
+    key: str
+    zone: str
+    at: dt.datetime
 
 
-def enrol(db: Session, key: str, now: dt.datetime) -> Learner:
-    """The learner of `key`, written down at the first thing worth keeping."""
-    learner = find_learner(db, key)
-    if learner is None:
-        learner = Learner(key=key, created_at=milliseconds(now))
-        db.add(learner)
-        db.flush()
-    return learner
+def find_learner(db: Session, key: str) -> Row[Any] | None:
+    """The settings of the learner whose cookie holds `key`, None before a write."""
+    return db.execute(select(*_COLUMNS).where(col(Learner.key) == key)).first()
+
+
+def enrol(db: Session, enrolment: Enrolment) -> int:
+    """Write a learner down at the first thing worth keeping; returns the id."""
+    row = Learner(
+        key=enrolment.key,
+        zone=enrolment.zone,
+        created_at=milliseconds(enrolment.at),
+    )
+    db.add(row)
+    db.flush()
+    return row.id or 0
+
+
+def count_change(db: Session, learner_id: int) -> None:
+    """Note that something of this learner changes, so that kept pages fall away."""
+    db.execute(
+        update(Learner)
+        .where(col(Learner.id) == learner_id)
+        .values(changes=Learner.changes + 1)
+    )
+
+
+def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
+    """Set columns of one learner."""
+    db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
+
+
+def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
+    """Keep a device code; earlier ones of this learner stop working."""
+    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id) == learner_id))
+    db.add(
+        DeviceCode(
+            learner_id=learner_id, digest=digest, expires_at=milliseconds(expires)
+        )
+    )
+
+
+def use_code(db: Session, digest: str, now: dt.datetime) -> str | None:
+    """The key of the learner whose code this is, once and in time; else None."""
+    found = db.execute(
+        update(DeviceCode)
+        .where(
+            col(DeviceCode.digest) == digest,
+            col(DeviceCode.used_at).is_(None),
+            col(DeviceCode.expires_at) > milliseconds(now),
+        )
+        .values(used_at=milliseconds(now))
+        .returning(col(DeviceCode.learner_id))
+    ).first()
+    if found is None:
+        return None
+    return db.scalar(select(col(Learner.key)).where(col(Learner.id) == found[0]))

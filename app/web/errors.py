@@ -1,7 +1,6 @@
 """Refusals and faults as answers: a page, a fragment, or JSON under /api/."""
 
 import logging
-import secrets
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -21,7 +20,15 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BadInputs, _bad_inputs)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _fault)
+
+
+def answer_to(request: Request, error: Exception, number: str) -> Response:
+    """The answer to whatever left the app or was refused before it."""
+    if isinstance(error, Refusal):
+        return _refused(request, error)
+    if isinstance(error, HTTPException):
+        return _http(request, error)
+    return _fault(request, error, number)
 
 
 def answer(
@@ -68,8 +75,7 @@ def _http(request: Request, error: Exception) -> Response:
     return answer(request, error.status_code, [{"field": "", "message": message}])
 
 
-def _fault(request: Request, error: Exception) -> Response:
-    number = secrets.token_hex(4)
+def _fault(request: Request, error: Exception, number: str) -> Response:
     _log.error("request %s failed: %s", number, request.url.path, exc_info=error)
     message = f"Something is broken on our side. It is logged as {number}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."

@@ -1,33 +1,165 @@
-"""What stands before the routes: static files, and the headers of every answer."""
+"""What stands before the routes: files, kept pages, and what every answer carries."""
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+import dataclasses
+import datetime as dt
+import logging
+import secrets
+import time
+from collections.abc import Callable
 
+from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.content.library import LiveLibrary
+from app.errors import NotAllowed
+from app.web import errors
+from app.web.csrf import comes_from_here
+from app.web.exchange import Exchange
+from app.web.headers import security
+from app.web.keeping import Kept, Moment, Pages, Wish
+from app.web.packing import Packed
 from app.web.static import StaticFiles
+from app.web.visitor import Doorkeeper, Visitor
+
+_log = logging.getLogger("headroom")
+_SLOW = 0.5
+_LARGEST = 256 * 1024
+_NOBODY = Visitor(key="", renewal=b"")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Door:
+    """What the front works with."""
+
+    static: StaticFiles
+    library: LiveLibrary
+    pages: Pages
+    doorkeeper: Doorkeeper
+    clock: Callable[[], dt.datetime]
+    https: bool
 
 
 class Front:
-    """Answers what needs no route and hands on the rest."""
+    """The outermost layer, plain ASGI: a kept page never touches the framework."""
 
-    def __init__(self, app: ASGIApp, static: StaticFiles) -> None:
-        self.app = app
-        self.static = static
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app = app
+        self._door = door
+        self._security = security(https=door.https)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/static/"):
-            await self._file(scope, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif scope["path"].startswith("/static/"):
+            await self._file(Exchange(scope, send, _NOBODY, self._security))
         else:
-            await self.app(scope, receive, send)
+            await self._page(scope, receive, send)
 
-    async def _file(self, scope: Scope, send: Send) -> None:
-        asked = dict(scope["headers"])
-        status, headers, body = self.static.answer(
-            scope["path"],
-            scope["query_string"],
-            asked.get(b"accept-encoding", b""),
-            asked.get(b"if-none-match", b""),
+    async def _file(self, exchange: Exchange) -> None:
+        path, query = exchange.target
+        accepted = exchange.headers.get(b"accept-encoding", b"")
+        known = exchange.headers.get(b"if-none-match", b"")
+        await exchange.send_file(
+            *self._door.static.answer(path, query, accepted, known)
         )
-        headers.append((b"content-length", str(len(body)).encode()))
-        await send(
-            {"type": "http.response.start", "status": status, "headers": headers}
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        door = self._door
+        exchange = Exchange(scope, send, _NOBODY, self._security)
+        visitor = door.doorkeeper.recognise(exchange.headers.get(b"cookie", b""))
+        exchange.visitor = visitor
+        now = Moment(
+            door.library.current().version,
+            door.clock().timestamp(),
+            door.pages.changes(visitor),
         )
-        await send({"type": "http.response.body", "body": body})
+        if exchange.reads:
+            kept = door.pages.find(exchange.target, visitor, now)
+            if kept is not None:
+                await exchange.give(kept)
+                return
+        await self._from_app(scope, receive, exchange, now)
+
+    async def _from_app(
+        self, scope: Scope, receive: Receive, exchange: Exchange, now: Moment
+    ) -> None:
+        exchange.number = number = secrets.token_hex(4)
+        inner = _inner(scope, exchange.visitor, number)
+        begun = time.perf_counter()
+        try:
+            _admit(exchange)
+            await self._app(inner, _limited(receive), exchange.record)
+        except Exception as error:
+            if exchange.started:
+                raise
+            request = Request(inner, receive)
+            response = errors.answer_to(request, error, number)
+            await response(inner, receive, exchange.record)
+        _note(exchange, time.perf_counter() - begun)
+        if not exchange.started:
+            await self._finish(exchange, inner["state"].get("wish"), now)
+
+    async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
+        if wish is None or exchange.status != 200 or not exchange.reads:
+            await exchange.finish()
+            return
+        changes = None if wish.shared else now.changes
+        kept = Kept(
+            Packed(exchange.body), exchange.kind, now.version, changes, wish.until
+        )
+        if wish.shared or changes is not None:
+            self._door.pages.put(
+                exchange.target, exchange.visitor, kept, shared=wish.shared
+            )
+        await exchange.give(kept)
+
+
+def _inner(scope: Scope, visitor: Visitor, number: str) -> Scope:
+    """The request as the app sees it: it knows the visitor and no HEAD."""
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
+    state = {**scope.get("state", {}), "visitor": visitor, "number": number}
+    return {**scope, "method": method, "state": state}
+
+
+def _admit(exchange: Exchange) -> None:
+    if not comes_from_here(exchange.method, exchange.headers):
+        raise NotAllowed(
+            "This was sent by another site, so nothing was changed.",
+            "Open the page here and send it again.",
+        )
+    length = exchange.headers.get(b"content-length", b"0")
+    if not length.isdigit() or int(length) > _LARGEST:
+        raise _too_large()
+
+
+def _limited(receive: Receive) -> Receive:
+    """`receive`, refusing bodies that grow past the limit without saying so."""
+    taken = 0
+
+    async def counted() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > _LARGEST:
+            raise _too_large()
+        return message
+
+    return counted
+
+
+def _too_large() -> HTTPException:
+    return HTTPException(413, f"At most {_LARGEST // 1024} kB can be sent at once.")
+
+
+def _note(exchange: Exchange, seconds: float) -> None:
+    if seconds < _SLOW and exchange.status < 500:
+        return
+    _log.warning(
+        "request %s: %s %s answered %d after %.0f ms",
+        exchange.number,
+        exchange.method,
+        exchange.target[0],
+        exchange.status,
+        seconds * 1000,
+    )

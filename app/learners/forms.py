@@ -1,0 +1,99 @@
+"""What a learner may set, and the words for what cannot be used."""
+
+import datetime as dt
+import functools
+import zoneinfo
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+Problems = list[dict[str, str]]
+
+
+class SettingsForm(BaseModel):
+    """The settings as typed; `read` turns them into values."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str = ""
+    exam_day: str = ""
+    minutes_a_day: str = "30"
+    zone: str = "UTC"
+    retention: str = "90"
+    target: str = ""
+
+    def read(self, today: dt.date) -> tuple[dict[str, Any], Problems]:
+        """Column values, and what is wrong with the fields that have none."""
+        reader = _Reader(self)
+        values = {
+            "name": reader.text("name", 80),
+            "exam_day": reader.day("exam_day", today),
+            "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
+            "zone": reader.zone("zone"),
+            "retention": (reader.whole("retention", 70, 97, "per cent") or 0) / 100,
+            "target": self.target.strip()
+            and reader.whole("target", 1, 100, "per cent"),
+        }
+        values["target"] = values["target"] or None
+        return values, reader.problems
+
+
+class _Reader:
+    """Reads fields one by one and collects what is wrong."""
+
+    def __init__(self, form: SettingsForm) -> None:
+        self._form = form
+        self.problems: Problems = []
+
+    def text(self, field: str, longest: int) -> str:
+        value = " ".join(self._typed(field).split())
+        if len(value) > longest:
+            self._refuse(field, f"At most {longest} characters; this has {len(value)}.")
+        return value
+
+    def whole(self, field: str, least: int, most: int, of: str) -> int:
+        typed = self._typed(field).removesuffix("%").strip()
+        if typed.isascii() and typed.isdigit() and least <= int(typed) <= most:
+            return int(typed)
+        said = f"“{typed}”" if typed else "nothing"
+        self._refuse(
+            field,
+            f"Write a whole number from {least} to {most} {of}; {said} is not one.",
+        )
+        return 0
+
+    def day(self, field: str, today: dt.date) -> str | None:
+        typed = self._typed(field)
+        if not typed:
+            return None
+        try:
+            day = dt.date.fromisoformat(typed)
+        except ValueError:
+            self._refuse(field, f"Write a day such as 2026-07-03; “{typed}” is none.")
+            return None
+        if not today <= day <= today + dt.timedelta(days=1100):
+            self._refuse(field, "The day must lie between today and three years on.")
+        return day.isoformat()
+
+    def zone(self, field: str) -> str:
+        typed = self._typed(field)
+        if typed not in zones():
+            self._refuse(
+                field, f"Choose a zone such as Europe/Berlin; “{typed}” is not known."
+            )
+        return typed
+
+    def _typed(self, field: str) -> str:
+        return str(getattr(self._form, field)).strip()
+
+    def _refuse(self, field: str, message: str) -> None:
+        self.problems.append({"field": field, "message": message})
+
+
+@functools.cache
+def zones() -> tuple[str, ...]:
+    """The time zones to choose from, by region and city."""
+    regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
+    wanted = {*regions.split(), "Pacific"}
+    known = zoneinfo.available_timezones()
+    return ("UTC", *sorted(z for z in known if z.split("/")[0] in wanted and "/" in z))

@@ -1,0 +1,139 @@
+"""Pages kept as bytes: valid until the course, the learner or the time moves on."""
+
+import collections
+import dataclasses
+import datetime as dt
+import math
+
+from fastapi import Request
+
+from app.db.pulse import Pulse
+from app.web.packing import Packed
+from app.web.visitor import Visitor
+
+_PAGES = 4000
+_BYTES = 64 * 1024 * 1024
+_STRANGER = -1
+
+Target = tuple[str, bytes]
+Key = tuple[str, bytes, str, str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What a route says of its answer: how long it holds, and whether for all."""
+
+    until: float
+    shared: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer on the shelf, with everything that it depends on."""
+
+    packed: Packed
+    kind: bytes
+    version: str
+    changes: int | None
+    until: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moment:
+    """What an answer made now may rest on, read before it is made.
+
+    `changes` counts the learner's writes: −1 before the first, None where writes
+    cannot be seen and only shared answers can be kept.
+    """
+
+    version: str
+    time: float
+    changes: int | None
+
+
+def keep(
+    request: Request, until: dt.datetime | None = None, *, shared: bool = False
+) -> None:
+    """Let the answer of this route be sent again while nothing changes.
+
+    It is thrown away when the course changes, when the learner writes anything, and
+    at `until`. A `shared` answer is the same for everybody: it shows no name, no
+    theme and no page frame.
+    """
+    end = until.timestamp() if until else math.inf
+    request.state.wish = Wish(end, shared)
+
+
+class Pages:
+    """The kept pages of one process, the least used thrown out first."""
+
+    def __init__(self, pulse: Pulse | None) -> None:
+        self._pulse = pulse
+        self._kept: collections.OrderedDict[Key, Kept] = collections.OrderedDict()
+        self._size = 0
+        self._beat = 0
+        self._changes: dict[str, int] = {}
+
+    def changes(self, visitor: Visitor) -> int | None:
+        """How often the visitor's learner has written, in whatever process."""
+        if self._pulse is None:
+            return None
+        beat = self._pulse.beat()
+        if beat != self._beat or len(self._changes) > _PAGES:
+            self._changes.clear()
+            self._beat = beat
+        known = self._changes.get(visitor.key)
+        if known is None:
+            known = self._changes[visitor.key] = self._pulse.changes(visitor.key)
+        return known
+
+    def find(self, target: Target, visitor: Visitor, now: Moment) -> Kept | None:
+        """The kept answer for (path, query), if it still holds."""
+        for key in _keys(target, visitor, now.changes):
+            kept = self._kept.get(key)
+            if kept is None:
+                continue
+            if _holds(kept, now):
+                self._kept.move_to_end(key)
+                return kept
+            self._drop(key)
+        return None
+
+    def put(
+        self, target: Target, visitor: Visitor, kept: Kept, *, shared: bool
+    ) -> None:
+        """Keep an answer for (path, query)."""
+        key = _keys(target, visitor, None if shared else kept.changes)[0]
+        self._drop(key)
+        self._kept[key] = kept
+        self._size += len(kept.packed.body)
+        while self._size > _BYTES or len(self._kept) > _PAGES:
+            self._drop(next(iter(self._kept)))
+
+    def close(self) -> None:
+        """Forget everything and let the database go."""
+        self._kept.clear()
+        self._size = 0
+        if self._pulse is not None:
+            self._pulse.close()
+
+    def _drop(self, key: Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._size -= len(kept.packed.body)
+
+
+def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, ...]:
+    shared = (*target, "*", "", "")
+    if changes is None:
+        return (shared,)
+    # All who have no row yet see the same pages, but for the zone of their browser.
+    if changes == _STRANGER:
+        return ((*target, "", visitor.theme, visitor.zone), shared)
+    return ((*target, visitor.key, visitor.theme, ""), shared)
+
+
+def _holds(kept: Kept, now: Moment) -> bool:
+    if kept.version != now.version or kept.until <= now.time:
+        return False
+    return kept.changes is None or kept.changes == now.changes

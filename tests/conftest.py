@@ -1,0 +1,117 @@
+"""The stage of the tests: a tiny course, an empty database, a clock, the cast."""
+
+import datetime as dt
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import Session
+
+from app.config import Settings
+from app.content.library import Library, LiveLibrary
+from app.db.engine import make_engine
+from app.db.migrate import upgrade
+from app.main import create_app
+
+TINY = Path(__file__).parent / "courses" / "tiny"
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+    def tick(self, **step: float) -> None:
+        self.now += dt.timedelta(**step)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Tuesday 9 June 2026, noon in UTC; `clock.tick(days=1)` moves it."""
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def live_library(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
+    return LiveLibrary(TINY, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def library(live_library: LiveLibrary) -> Library:
+    """The tiny course: two domains, two objectives, two topics."""
+    return live_library.current()
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("database") / "headroom.db"
+    engine = make_engine(f"sqlite:///{path}")
+    upgrade(engine)
+    engine.dispose()
+    return path
+
+
+@pytest.fixture
+def settings(tmp_path: Path, empty_database: Path) -> Settings:
+    shutil.copy(empty_database, tmp_path / "headroom.db")
+    return Settings(data=tmp_path, content=TINY, secret="of the tests")
+
+
+@pytest.fixture
+def app(
+    settings: Settings, clock: Clock, live_library: LiveLibrary
+) -> Iterator[FastAPI]:
+    app = create_app(settings, clock, live_library)
+    yield app
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+
+@pytest.fixture
+def session(app: FastAPI) -> Iterator[Session]:
+    """A look into the database beside the app."""
+    with Session(app.state.engine) as session:
+        yield session
+
+
+def visit(app: FastAPI) -> TestClient:
+    """A new browser without cookies that does not follow redirects."""
+    return TestClient(app, follow_redirects=False)
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[TestClient]:
+    """A browser without JavaScript, at its first visit."""
+    with visit(app) as client:
+        yield client
+
+
+@pytest.fixture
+def htmx(app: FastAPI) -> Iterator[TestClient]:
+    """A browser of its own whose every request is one of htmx."""
+    with visit(app) as client:
+        client.headers["HX-Request"] = "true"
+        yield client
+
+
+@pytest.fixture
+def rosa(app: FastAPI) -> Iterator[TestClient]:
+    """One learner."""
+    with visit(app) as client:
+        client.get("/healthz")
+        yield client
+
+
+@pytest.fixture
+def milo(app: FastAPI) -> Iterator[TestClient]:
+    """Another learner."""
+    with visit(app) as client:
+        client.get("/healthz")
+        yield client
