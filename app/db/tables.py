@@ -65,6 +65,41 @@ class ItemRevision(SQLModel, table=True):
     first_seen: int = Field(sa_column=_time())
 
 
+class PracticeRun(SQLModel, table=True):
+    """A set of questions that a learner works through; `items` is a JSON list of ids.
+
+    `mode` is how they were chosen and `scope` from where (a topic, an objective, the
+    run whose missed ones are tried again, or empty).
+    """
+
+    __tablename__ = "practice_run"
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
+    token: str = Field(max_length=64, unique=True)
+    mode: str = Field(max_length=16)
+    scope: str = Field(default="", max_length=120)
+    items: str = Field(sa_column=Column(Text, nullable=False))
+    at: int = Field(sa_column=_time())
+
+
+class ItemReport(SQLModel, table=True):
+    """What a learner says is wrong with an item, for the author's bench."""
+
+    __tablename__ = "item_report"
+    __table_args__ = (Index("ix_item_report_item", "item", "at"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
+    token: str = Field(max_length=64, unique=True)
+    item: str = Field(max_length=120)
+    revision: str = Field(max_length=64)
+    seed: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
+    words: str = Field(sa_column=Column(Text, nullable=False))
+    at: int = Field(sa_column=_time())
+    settled_at: int | None = Field(default=None, sa_column=_time(nullable=True))
+
+
 class Attempt(SQLModel, table=True):
     """One answer to a question. `token` makes a repeated request harmless.
 
@@ -86,6 +121,9 @@ class Attempt(SQLModel, table=True):
     seed: int = Field(sa_column=Column(BigInteger, nullable=False))
     context: str = Field(max_length=16)
     sitting_id: int | None = Field(default=None, index=True)
+    run_id: int | None = Field(
+        default=None, foreign_key="practice_run.id", ondelete="SET NULL", index=True
+    )
     raw: str = Field(sa_column=Column(Text, nullable=False))
     parsed: str = Field(sa_column=Column(Text, nullable=False))
     score: float
@@ -100,7 +138,8 @@ class Attempt(SQLModel, table=True):
 class Review(SQLModel, table=True):
     """One grade given to a card, or (`voids` set) the undoing of one.
 
-    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in a row that voids.
+    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in a row that voids. `retention`
+    is the recall that the learner wanted then, so a replay needs nothing else.
     """
 
     __table_args__ = (Index("ix_review_learner_card", "learner_id", "card", "at"),)
@@ -111,34 +150,56 @@ class Review(SQLModel, table=True):
     card: str = Field(max_length=120)
     rating: int
     voids: int | None = Field(default=None, foreign_key="review.id", index=True)
+    retention: float = 0.9
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
+    at: int = Field(sa_column=_time())
+
+
+class Suspension(SQLModel, table=True):
+    """A card that a learner put aside; the row goes when it is taken up again."""
+
+    __table_args__ = (UniqueConstraint("learner_id", "card"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    card: str = Field(max_length=120)
     at: int = Field(sa_column=_time())
 
 
 class Memory(SQLModel, table=True):
     """What the reviews of one card amount to: a cache that replay can rebuild.
 
-    `due_day` is a study day; `due_at` the moment while in (re)learning steps.
+    `due_day` is a study day; `due_at` the moment while in (re)learning steps. `note`
+    is shared by a card and its reverse; `turns` counts all rows of the log about the
+    card, voided ones and undoings included; `first_day` and `last_day` are the study
+    days of its reviews. `state` is new once every review was undone.
     """
 
     __table_args__ = (
         UniqueConstraint("learner_id", "card"),
         Index("ix_memory_learner_due", "learner_id", "due_day"),
+        Index("ix_memory_learner_last", "learner_id", "last_day"),
+        Index("ix_memory_learner_topic", "learner_id", "topic"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     card: str = Field(max_length=120)
+    note: str = Field(max_length=120)
+    topic: str = Field(max_length=80)
     state: str = Field(max_length=12)
     step: int | None = None
     stability: float | None = None
     difficulty: float | None = None
     due_day: str = Field(max_length=10)
     due_at: int = Field(sa_column=_time())
+    first_day: str = Field(default="", max_length=10)
+    last_day: str = Field(default="", max_length=10)
     last_at: int | None = Field(default=None, sa_column=_time(nullable=True))
     reviews: int = 0
     lapses: int = 0
+    turns: int = 0
     suspended: bool = False
 
 
@@ -151,4 +212,43 @@ class Reading(SQLModel, table=True):
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     topic: str = Field(max_length=80)
     section: str = Field(max_length=120)
+    at: int = Field(sa_column=_time())
+
+
+class Sitting(SQLModel, table=True):
+    """A mock exam being sat or finished. `paper` is its drawn questions as JSON.
+
+    The server owns `deadline_at`; `closed_by` is learner or time. Times are
+    milliseconds; `factor` stretches the minutes of learners who need more.
+    """
+
+    __table_args__ = (Index("ix_sitting_learner", "learner_id", "started_at"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    token: str = Field(max_length=64, unique=True)
+    exam: str = Field(max_length=80)
+    seed: int = Field(sa_column=Column(BigInteger, nullable=False))
+    paper: str = Field(sa_column=Column(Text, nullable=False))
+    factor: float = 1.0
+    target: int | None = None
+    started_at: int = Field(sa_column=_time())
+    deadline_at: int = Field(sa_column=_time())
+    closed_at: int | None = Field(default=None, sa_column=_time(nullable=True))
+    closed_by: str = Field(default="", max_length=8)
+
+
+class SittingAnswer(SQLModel, table=True):
+    """The newest state of one question of a sitting, saved at every change."""
+
+    __tablename__ = "sitting_answer"
+    __table_args__ = (UniqueConstraint("sitting_id", "number"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    sitting_id: int = Field(foreign_key="sitting.id", ondelete="CASCADE")
+    number: int
+    raw: str = Field(default="{}", sa_column=Column(Text, nullable=False))
+    flagged: bool = False
+    struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
+    milliseconds: int = 0
     at: int = Field(sa_column=_time())

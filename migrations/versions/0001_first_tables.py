@@ -1,4 +1,4 @@
-"""first tables
+"""First tables.
 
 One change a file, named NNNN_what_it_does.py. Constraints carry names (the naming
 convention gives them), tables are altered in batch mode so that SQLite can follow.
@@ -50,50 +50,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("key", name=op.f("uq_learner_key")),
     )
     op.create_table(
-        "attempt",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column("item", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
-        sa.Column(
-            "revision", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
-        ),
-        sa.Column("topic", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
-        sa.Column("seed", sa.BigInteger(), nullable=False),
-        sa.Column(
-            "context", sqlmodel.sql.sqltypes.AutoString(length=16), nullable=False
-        ),
-        sa.Column("sitting_id", sa.Integer(), nullable=True),
-        sa.Column("raw", sa.Text(), nullable=False),
-        sa.Column("parsed", sa.Text(), nullable=False),
-        sa.Column("score", sa.Float(), nullable=False),
-        sa.Column("first", sa.Boolean(), nullable=False),
-        sa.Column("certainty", sa.Integer(), nullable=True),
-        sa.Column("hints", sa.Integer(), nullable=False),
-        sa.Column("milliseconds", sa.Integer(), nullable=True),
-        sa.Column(
-            "study_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
-        ),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["learner_id"],
-            ["learner.id"],
-            name=op.f("fk_attempt_learner_id"),
-            ondelete="CASCADE",
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_attempt")),
-        sa.UniqueConstraint("token", name=op.f("uq_attempt_token")),
-    )
-    with op.batch_alter_table("attempt", schema=None) as batch_op:
-        batch_op.create_index("ix_attempt_item", ["item", "revision"], unique=False)
-        batch_op.create_index(
-            "ix_attempt_learner_item", ["learner_id", "item", "at"], unique=False
-        )
-        batch_op.create_index(
-            batch_op.f("ix_attempt_sitting_id"), ["sitting_id"], unique=False
-        )
-
-    op.create_table(
         "device_code",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
@@ -117,10 +73,40 @@ def upgrade() -> None:
         )
 
     op.create_table(
+        "item_report",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("learner_id", sa.Integer(), nullable=False),
+        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
+        sa.Column("item", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column(
+            "revision", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
+        ),
+        sa.Column("seed", sa.BigInteger(), nullable=True),
+        sa.Column("words", sa.Text(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("settled_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["learner_id"],
+            ["learner.id"],
+            name=op.f("fk_item_report_learner_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_item_report")),
+        sa.UniqueConstraint("token", name=op.f("uq_item_report_token")),
+    )
+    with op.batch_alter_table("item_report", schema=None) as batch_op:
+        batch_op.create_index("ix_item_report_item", ["item", "at"], unique=False)
+        batch_op.create_index(
+            batch_op.f("ix_item_report_learner_id"), ["learner_id"], unique=False
+        )
+
+    op.create_table(
         "memory",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
         sa.Column("card", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column("note", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column("topic", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
         sa.Column("state", sqlmodel.sql.sqltypes.AutoString(length=12), nullable=False),
         sa.Column("step", sa.Integer(), nullable=True),
         sa.Column("stability", sa.Float(), nullable=True),
@@ -129,9 +115,16 @@ def upgrade() -> None:
             "due_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
         ),
         sa.Column("due_at", sa.BigInteger(), nullable=False),
+        sa.Column(
+            "first_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
+        ),
+        sa.Column(
+            "last_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
+        ),
         sa.Column("last_at", sa.BigInteger(), nullable=True),
         sa.Column("reviews", sa.Integer(), nullable=False),
         sa.Column("lapses", sa.Integer(), nullable=False),
+        sa.Column("turns", sa.Integer(), nullable=False),
         sa.Column("suspended", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(
             ["learner_id"],
@@ -147,6 +140,37 @@ def upgrade() -> None:
     with op.batch_alter_table("memory", schema=None) as batch_op:
         batch_op.create_index(
             "ix_memory_learner_due", ["learner_id", "due_day"], unique=False
+        )
+        batch_op.create_index(
+            "ix_memory_learner_last", ["learner_id", "last_day"], unique=False
+        )
+        batch_op.create_index(
+            "ix_memory_learner_topic", ["learner_id", "topic"], unique=False
+        )
+
+    op.create_table(
+        "practice_run",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("learner_id", sa.Integer(), nullable=False),
+        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
+        sa.Column("mode", sqlmodel.sql.sqltypes.AutoString(length=16), nullable=False),
+        sa.Column(
+            "scope", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False
+        ),
+        sa.Column("items", sa.Text(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["learner_id"],
+            ["learner.id"],
+            name=op.f("fk_practice_run_learner_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_practice_run")),
+        sa.UniqueConstraint("token", name=op.f("uq_practice_run_token")),
+    )
+    with op.batch_alter_table("practice_run", schema=None) as batch_op:
+        batch_op.create_index(
+            batch_op.f("ix_practice_run_learner_id"), ["learner_id"], unique=False
         )
 
     op.create_table(
@@ -180,6 +204,7 @@ def upgrade() -> None:
         sa.Column("card", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
         sa.Column("rating", sa.Integer(), nullable=False),
         sa.Column("voids", sa.Integer(), nullable=True),
+        sa.Column("retention", sa.Float(), nullable=False),
         sa.Column("milliseconds", sa.Integer(), nullable=True),
         sa.Column(
             "study_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
@@ -201,31 +226,169 @@ def upgrade() -> None:
         )
         batch_op.create_index(batch_op.f("ix_review_voids"), ["voids"], unique=False)
 
+    op.create_table(
+        "sitting",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("learner_id", sa.Integer(), nullable=False),
+        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
+        sa.Column("exam", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
+        sa.Column("seed", sa.BigInteger(), nullable=False),
+        sa.Column("paper", sa.Text(), nullable=False),
+        sa.Column("factor", sa.Float(), nullable=False),
+        sa.Column("target", sa.Integer(), nullable=True),
+        sa.Column("started_at", sa.BigInteger(), nullable=False),
+        sa.Column("deadline_at", sa.BigInteger(), nullable=False),
+        sa.Column("closed_at", sa.BigInteger(), nullable=True),
+        sa.Column(
+            "closed_by", sqlmodel.sql.sqltypes.AutoString(length=8), nullable=False
+        ),
+        sa.ForeignKeyConstraint(
+            ["learner_id"],
+            ["learner.id"],
+            name=op.f("fk_sitting_learner_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sitting")),
+        sa.UniqueConstraint("token", name=op.f("uq_sitting_token")),
+    )
+    with op.batch_alter_table("sitting", schema=None) as batch_op:
+        batch_op.create_index(
+            "ix_sitting_learner", ["learner_id", "started_at"], unique=False
+        )
+
+    op.create_table(
+        "suspension",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("learner_id", sa.Integer(), nullable=False),
+        sa.Column("card", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["learner_id"],
+            ["learner.id"],
+            name=op.f("fk_suspension_learner_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_suspension")),
+        sa.UniqueConstraint(
+            "learner_id", "card", name=op.f("uq_suspension_learner_id_card")
+        ),
+    )
+    op.create_table(
+        "attempt",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("learner_id", sa.Integer(), nullable=False),
+        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
+        sa.Column("item", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column(
+            "revision", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
+        ),
+        sa.Column("topic", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
+        sa.Column("seed", sa.BigInteger(), nullable=False),
+        sa.Column(
+            "context", sqlmodel.sql.sqltypes.AutoString(length=16), nullable=False
+        ),
+        sa.Column("sitting_id", sa.Integer(), nullable=True),
+        sa.Column("run_id", sa.Integer(), nullable=True),
+        sa.Column("raw", sa.Text(), nullable=False),
+        sa.Column("parsed", sa.Text(), nullable=False),
+        sa.Column("score", sa.Float(), nullable=False),
+        sa.Column("first", sa.Boolean(), nullable=False),
+        sa.Column("certainty", sa.Integer(), nullable=True),
+        sa.Column("hints", sa.Integer(), nullable=False),
+        sa.Column("milliseconds", sa.Integer(), nullable=True),
+        sa.Column(
+            "study_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
+        ),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["learner_id"],
+            ["learner.id"],
+            name=op.f("fk_attempt_learner_id"),
+            ondelete="CASCADE",
+        ),
+        sa.ForeignKeyConstraint(
+            ["run_id"],
+            ["practice_run.id"],
+            name=op.f("fk_attempt_run_id"),
+            ondelete="SET NULL",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_attempt")),
+        sa.UniqueConstraint("token", name=op.f("uq_attempt_token")),
+    )
+    with op.batch_alter_table("attempt", schema=None) as batch_op:
+        batch_op.create_index("ix_attempt_item", ["item", "revision"], unique=False)
+        batch_op.create_index(
+            "ix_attempt_learner_item", ["learner_id", "item", "at"], unique=False
+        )
+        batch_op.create_index(batch_op.f("ix_attempt_run_id"), ["run_id"], unique=False)
+        batch_op.create_index(
+            batch_op.f("ix_attempt_sitting_id"), ["sitting_id"], unique=False
+        )
+
+    op.create_table(
+        "sitting_answer",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("sitting_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("raw", sa.Text(), nullable=False),
+        sa.Column("flagged", sa.Boolean(), nullable=False),
+        sa.Column("struck", sa.Text(), nullable=False),
+        sa.Column("milliseconds", sa.Integer(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["sitting_id"],
+            ["sitting.id"],
+            name=op.f("fk_sitting_answer_sitting_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sitting_answer")),
+        sa.UniqueConstraint(
+            "sitting_id", "number", name=op.f("uq_sitting_answer_sitting_id_number")
+        ),
+    )
     # ### end Alembic commands ###
 
 
 def downgrade() -> None:
     # ### commands auto generated by Alembic - please adjust! ###
+    op.drop_table("sitting_answer")
+    with op.batch_alter_table("attempt", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_attempt_sitting_id"))
+        batch_op.drop_index(batch_op.f("ix_attempt_run_id"))
+        batch_op.drop_index("ix_attempt_learner_item")
+        batch_op.drop_index("ix_attempt_item")
+
+    op.drop_table("attempt")
+    op.drop_table("suspension")
+    with op.batch_alter_table("sitting", schema=None) as batch_op:
+        batch_op.drop_index("ix_sitting_learner")
+
+    op.drop_table("sitting")
     with op.batch_alter_table("review", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_review_voids"))
         batch_op.drop_index("ix_review_learner_card")
 
     op.drop_table("review")
     op.drop_table("reading")
+    with op.batch_alter_table("practice_run", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_practice_run_learner_id"))
+
+    op.drop_table("practice_run")
     with op.batch_alter_table("memory", schema=None) as batch_op:
+        batch_op.drop_index("ix_memory_learner_topic")
+        batch_op.drop_index("ix_memory_learner_last")
         batch_op.drop_index("ix_memory_learner_due")
 
     op.drop_table("memory")
+    with op.batch_alter_table("item_report", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_item_report_learner_id"))
+        batch_op.drop_index("ix_item_report_item")
+
+    op.drop_table("item_report")
     with op.batch_alter_table("device_code", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_device_code_learner_id"))
 
     op.drop_table("device_code")
-    with op.batch_alter_table("attempt", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_attempt_sitting_id"))
-        batch_op.drop_index("ix_attempt_learner_item")
-        batch_op.drop_index("ix_attempt_item")
-
-    op.drop_table("attempt")
     op.drop_table("learner")
     op.drop_table("item_revision")
     # ### end Alembic commands ###

@@ -1,0 +1,107 @@
+"""Which questions a sitting asks, and when it ends: rules that a seed repeats."""
+
+import dataclasses
+import datetime as dt
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.content.model import ExamBlueprint, Question
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slot:
+    """One question of a paper: the item, the wording, and the seed of its variant."""
+
+    number: int
+    item: str
+    revision: str
+    seed: int
+    domain: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Paper:
+    """The questions in the order asked; `missing` says what the bank lacks."""
+
+    slots: tuple[Slot, ...]
+    missing: Mapping[str, int]
+
+
+def draw(
+    blueprint: ExamBlueprint,
+    domain_of: Mapping[str, str],
+    questions: Iterable[Question],
+    seen: Mapping[str, int],
+    seed: int,
+) -> Paper:
+    """Draw a paper by blueprint: unseen items first, objectives evenly, none twice.
+
+    `domain_of` maps an objective to its domain, `seen` an item to how often the
+    learner met it. The same arguments give the same paper. A domain whose bank is
+    too small gives what it has, and `missing` counts the rest.
+    """
+    chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
+    bank = _by_domain(questions, domain_of)
+    chosen: list[tuple[str, Question]] = []
+    missing: dict[str, int] = {}
+    for domain, wanted in blueprint.domains.items():
+        picked = _pick(bank.get(domain, []), wanted, seen, chance)
+        chosen += [(domain, question) for question in picked]
+        if len(picked) < wanted:
+            missing[domain] = wanted - len(picked)
+    chance.shuffle(chosen)
+    return Paper(
+        tuple(
+            Slot(n, q.id, q.revision, chance.getrandbits(31), domain)
+            for n, (domain, q) in enumerate(chosen, 1)
+        ),
+        missing,
+    )
+
+
+def minutes_for(blueprint: ExamBlueprint, paper: Paper, factor: float) -> float:
+    """The minutes for `paper`: the exam's pace, times the learner's time factor.
+
+    A paper that the bank could not fill keeps the pace of the whole exam.
+    """
+    share = len(paper.slots) / blueprint.questions if blueprint.questions else 1.0
+    return blueprint.minutes * min(share, 1.0) * factor
+
+
+def is_over(deadline: dt.datetime, now: dt.datetime) -> bool:
+    """Whether the time of a sitting is up; the deadline itself still counts."""
+    return now > deadline
+
+
+def _by_domain(
+    questions: Iterable[Question], domain_of: Mapping[str, str]
+) -> dict[str, list[Question]]:
+    bank: dict[str, list[Question]] = {}
+    for question in sorted(questions, key=lambda q: q.id):
+        home = next((domain_of[o] for o in question.objectives if o in domain_of), "")
+        if home and question.type != "design":  # a design is no exam question
+            bank.setdefault(home, []).append(question)
+    return bank
+
+
+def _pick(
+    candidates: Sequence[Question],
+    wanted: int,
+    seen: Mapping[str, int],
+    chance: random.Random,
+) -> list[Question]:
+    """Take the least seen; among them objectives in turn; among them by chance."""
+    order = {q.id: chance.random() for q in candidates}
+    rest = list(candidates)
+    taken: Counter[str] = Counter()
+    picked: list[Question] = []
+    while rest and len(picked) < wanted:
+        best = min(
+            rest,
+            key=lambda q: (seen.get(q.id, 0), taken[q.objectives[0]], order[q.id]),
+        )
+        rest.remove(best)
+        taken[best.objectives[0]] += 1
+        picked.append(best)
+    return picked

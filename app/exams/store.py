@@ -1,0 +1,232 @@
+"""Sittings and their answers in the database."""
+
+import dataclasses
+import datetime as dt
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import func, update
+from sqlmodel import Session, col, select
+
+from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
+from app.errors import NotFound
+from app.exams.paper import Paper, Slot
+from app.web.clock import milliseconds, moment
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sat:
+    """A sitting as a value; `closed_at` None while it runs."""
+
+    id: int
+    learner_id: int
+    exam: str
+    slots: tuple[Slot, ...]
+    factor: float
+    target: int | None
+    started_at: dt.datetime
+    deadline: dt.datetime
+    closed_at: dt.datetime | None
+    closed_by: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of one question: the raw response, flag, strikes, time."""
+
+    number: int
+    raw: Mapping[str, Sequence[str]]
+    flagged: bool = False
+    struck: tuple[str, ...] = ()
+    milliseconds: int = 0
+    at: dt.datetime | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether anything was entered."""
+        return any(value.strip() for values in self.raw.values() for value in values)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begin:
+    """All that starting a sitting writes down."""
+
+    token: str
+    exam: str
+    seed: int
+    paper: Paper
+    factor: float
+    target: int | None
+    minutes: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """One change to one question of a running sitting."""
+
+    number: int
+    raw: Mapping[str, Sequence[str]]
+    flagged: bool
+    struck: tuple[str, ...]
+    more_milliseconds: int
+
+
+def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
+    """Start a sitting, or find the one that this token started; returns its id."""
+    earlier = db.exec(
+        select(Sitting.id).where(
+            Sitting.token == wanted.token, Sitting.learner_id == learner_id
+        )
+    ).first()
+    if earlier:
+        return earlier
+    end = now + dt.timedelta(minutes=wanted.minutes)
+    row = Sitting(
+        learner_id=learner_id,
+        token=wanted.token,
+        exam=wanted.exam,
+        seed=wanted.seed,
+        paper=json.dumps([dataclasses.astuple(s) for s in wanted.paper.slots]),
+        factor=wanted.factor,
+        target=wanted.target,
+        started_at=milliseconds(now),
+        deadline_at=milliseconds(end),
+    )
+    db.add(row)
+    db.flush()
+    _count_change(db, learner_id)
+    assert row.id is not None  # noqa: S101 - given by the flush
+    return row.id
+
+
+def find(db: Session, learner_id: int, sitting_id: int) -> Sat:
+    """The learner's sitting; raises NotFound for another's as for none."""
+    row = db.exec(
+        select(Sitting).where(
+            Sitting.id == sitting_id, Sitting.learner_id == learner_id
+        )
+    ).first()
+    if row is None:
+        raise NotFound(f"There is no mock exam {sitting_id} of yours.")
+    return _value(row)
+
+
+def running(db: Session, learner_id: int) -> Sat | None:
+    """The sitting that is still open, or None."""
+    row = db.exec(
+        select(Sitting)
+        .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_(None))
+        .order_by(col(Sitting.started_at).desc())
+    ).first()
+    return _value(row) if row else None
+
+
+def overdue(db: Session, now: dt.datetime) -> list[Sat]:
+    """Every open sitting of anybody whose time is up."""
+    rows = db.exec(
+        select(Sitting).where(
+            col(Sitting.closed_at).is_(None), Sitting.deadline_at < milliseconds(now)
+        )
+    )
+    return [_value(row) for row in rows]
+
+
+def finished(db: Session, learner_id: int) -> list[tuple[Sat, float]]:
+    """Closed sittings, newest first, each with its points."""
+    rows = db.exec(
+        select(Sitting, func.coalesce(func.sum(Attempt.score), 0.0))
+        .join(Attempt, col(Attempt.sitting_id) == col(Sitting.id), isouter=True)
+        .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_not(None))
+        .group_by(col(Sitting.id))
+        .order_by(col(Sitting.started_at).desc())
+    )
+    return [(_value(row), float(score)) for row, score in rows]
+
+
+def seen_items(db: Session, learner_id: int) -> Counter[str]:
+    """How often the learner met each question, in practice and in exams."""
+    rows = db.exec(
+        select(Attempt.item, func.count())
+        .where(Attempt.learner_id == learner_id)
+        .group_by(Attempt.item)
+    )
+    return Counter(dict(rows.all()))
+
+
+def answers(db: Session, sitting_id: int) -> dict[int, Kept]:
+    """What is kept of each question, by number."""
+    rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
+    return {row.number: _kept(row) for row in rows}
+
+
+def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
+    """Save one change of a running sitting."""
+    row = db.exec(
+        select(SittingAnswer).where(
+            SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
+        )
+    ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
+    row.raw = json.dumps({k: list(v) for k, v in change.raw.items()})
+    row.flagged = change.flagged
+    row.struck = json.dumps(list(change.struck))
+    row.milliseconds += change.more_milliseconds
+    row.at = milliseconds(now)
+    db.add(row)
+    db.flush()
+    _count_change(db, sat.learner_id)
+    return _kept(row)
+
+
+def close(db: Session, sat: Sat, by: str, at: dt.datetime) -> bool:
+    """Close a sitting once; false when it was closed before."""
+    done = db.execute(
+        update(Sitting)
+        .where(col(Sitting.id) == sat.id, col(Sitting.closed_at).is_(None))
+        .values(closed_at=milliseconds(at), closed_by=by)
+    )
+    _count_change(db, sat.learner_id)
+    return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
+
+
+def scores(db: Session, sitting_id: int) -> dict[str, float]:
+    """The points of each item of a closed sitting."""
+    rows = db.exec(
+        select(Attempt.item, Attempt.score).where(Attempt.sitting_id == sitting_id)
+    )
+    return dict(rows.all())
+
+
+def _count_change(db: Session, learner_id: int) -> None:
+    db.execute(
+        update(Learner)
+        .where(col(Learner.id) == learner_id)
+        .values(changes=Learner.changes + 1)
+    )
+
+
+def _value(row: Sitting) -> Sat:
+    assert row.id is not None  # noqa: S101 - it was read
+    return Sat(
+        id=row.id,
+        learner_id=row.learner_id,
+        exam=row.exam,
+        slots=tuple(Slot(*slot) for slot in json.loads(row.paper)),
+        factor=row.factor,
+        target=row.target,
+        started_at=moment(row.started_at),
+        deadline=moment(row.deadline_at),
+        closed_at=moment(row.closed_at) if row.closed_at is not None else None,
+        closed_by=row.closed_by,
+    )
+
+
+def _kept(row: SittingAnswer) -> Kept:
+    return Kept(
+        number=row.number,
+        raw=json.loads(row.raw),
+        flagged=row.flagged,
+        struck=tuple(json.loads(row.struck)),
+        milliseconds=row.milliseconds,
+        at=moment(row.at),
+    )

@@ -1,0 +1,106 @@
+"""A paper is drawn by blueprint, unseen first, and the same seed repeats it."""
+
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.content.model import (
+    NO_TEXT,
+    Choice,
+    Choices,
+    ExamBlueprint,
+    Place,
+    Question,
+    Text,
+)
+from app.exams.paper import Paper, draw, minutes_for
+
+PLACE = Place(str(Path("quiz.md")), 1)
+DOMAINS = {"1.1": "1", "1.2": "1", "2.1": "2", "2.2": "2"}
+
+
+def question(name: str, objective: str) -> Question:
+    options = tuple(Choice(k, Text(k, k), k == "a") for k in "abc")
+    return Question(
+        id=name,
+        topic="t",
+        type="single",
+        stem=NO_TEXT,
+        answer=Choices("single", options),
+        objectives=(objective,),
+        place=PLACE,
+        revision="r1",
+    )
+
+
+BANK = [question(f"q{o}-{i}", o) for o in DOMAINS for i in range(10)]
+
+
+def blueprint(first: int = 6, second: int = 4) -> ExamBlueprint:
+    return ExamBlueprint(
+        slug="mock",
+        title="Mock",
+        questions=first + second,
+        minutes=10,
+        domains={"1": first, "2": second},
+        place=PLACE,
+    )
+
+
+def items(paper: Paper) -> list[str]:
+    return [slot.item for slot in paper.slots]
+
+
+@given(st.integers(0, 2**32))
+def test_each_domain_gets_its_share_and_no_item_comes_twice(seed: int) -> None:
+    paper = draw(blueprint(), DOMAINS, BANK, {}, seed)
+
+    assert Counter(s.domain for s in paper.slots) == {"1": 6, "2": 4}
+    assert len(set(items(paper))) == 10
+    assert [s.number for s in paper.slots] == list(range(1, 11))
+
+
+def test_the_same_seed_draws_the_same_paper() -> None:
+    first = draw(blueprint(), DOMAINS, BANK, {}, 7)
+
+    assert draw(blueprint(), DOMAINS, reversed(BANK), {}, 7) == first
+    assert draw(blueprint(), DOMAINS, BANK, {}, 8) != first
+
+
+def test_what_was_not_seen_comes_first() -> None:
+    seen = {q.id: 1 for q in BANK if not q.id.endswith(("-0", "-1", "-2"))}
+
+    paper = draw(blueprint(), DOMAINS, BANK, seen, 3)
+
+    assert not set(items(paper)) & set(seen)
+
+
+def test_objectives_of_a_domain_take_turns() -> None:
+    paper = draw(blueprint(), DOMAINS, BANK, {}, 3)
+
+    assert Counter(item.split("-")[0] for item in items(paper)) == {
+        "q1.1": 3,
+        "q1.2": 3,
+        "q2.1": 2,
+        "q2.2": 2,
+    }
+
+
+def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
+    paper = draw(blueprint(), DOMAINS, BANK[:25], {}, 3)
+    short = draw(blueprint(second=30), DOMAINS, BANK, {}, 3)
+
+    assert paper.missing == {}
+    assert short.missing == {"2": 10}
+    assert len(short.slots) == 26
+
+
+def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
+    whole = draw(blueprint(), DOMAINS, BANK, {}, 3)
+    half = Paper(whole.slots[:5], {})
+
+    assert minutes_for(blueprint(), whole, 1.0) == 10
+    assert minutes_for(blueprint(), half, 1.0) == 5
+    assert minutes_for(blueprint(), whole, 1.5) == 15
