@@ -1,0 +1,177 @@
+"""An answer to take along: JSON in base units, CSV and Markdown."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from app.estimator import inputs as given_inputs
+from app.estimator.estimate import Estimate, Figure, Step, Table
+from app.estimator.registry import Entry
+from app.estimator.units import NBSP, format_value
+
+
+def answer(entry: Entry, inputs: Any, estimate: Estimate) -> dict[str, Any]:
+    """The whole answer in base units, as the API and the command give it."""
+    verdict = estimate.verdict
+    return {
+        "estimate": entry.name,
+        "title": entry.title,
+        "inputs": inputs_in_force(entry, inputs),
+        "verdict": {
+            "status": verdict.status,
+            "lead": verdict.lead,
+            "text": _plain(verdict.text),
+        },
+        "figures": [_figure(f) for f in estimate.figures],
+        "steps": [_step(s) for s in estimate.steps],
+        "tables": [_table(t) for t in estimate.tables],
+        "notes": list(estimate.notes),
+        "changes": [
+            {
+                "field": c.field,
+                "label": c.label,
+                "now": c.now,
+                "flips_at": c.flips_at,
+                "becomes": c.becomes,
+            }
+            for c in estimate.changes
+        ],
+    }
+
+
+def inputs_in_force(entry: Entry, inputs: Any) -> dict[str, Any]:
+    """Every input with the value used, in base units, defaults included."""
+    return {name: getattr(inputs, name) for name in given_inputs.declared(entry.inputs)}
+
+
+def as_csv(estimate: Estimate) -> str:
+    """The figures as rows: name, label, value, unit, low, high, text."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("name", "label", "value", "unit", "low", "high", "text"))
+    for f in estimate.figures:
+        text = _plain(format_value(f.value, f.unit))
+        bounds = ("" if bound is None else bound for bound in (f.low, f.high))
+        row = (f.name, f.label, "" if f.value is None else f.value, f.unit, *bounds)
+        writer.writerow(tuple(_harmless(cell) for cell in (*row, text)))
+    return out.getvalue()
+
+
+def as_markdown(entry: Entry, inputs: Any, estimate: Estimate, link: str = "") -> str:
+    """Verdict, inputs, figures, working and assumptions as Markdown."""
+    verdict = estimate.verdict
+    parts = [
+        f"## {entry.title}",
+        f"**{_md(verdict.lead)}** {_md(verdict.text)}",
+        _inputs_line(entry, inputs),
+        _md_table(("Figure", "Value", "Likely range"), _figure_rows(estimate)),
+        *(_md_estimate_table(t) for t in estimate.tables),
+        _working(estimate),
+        "\n".join(f"- {_md(note)}" for note in estimate.notes),
+        f"Calculated with Headroom: {link}" if link else "Calculated with Headroom.",
+    ]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def range_of(figure: Figure) -> str:
+    """The interval of a modelled figure in words, or “exact”."""
+    if figure.low is None or figure.high is None:
+        return "exact"
+    low, high = (format_value(v, figure.unit) for v in (figure.low, figure.high))
+    return _plain(f"{low} to {high}")
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "label": figure.label,
+        "value": figure.value,
+        "unit": figure.unit,
+        "low": figure.low,
+        "high": figure.high,
+        "exact": figure.exact,
+        "primary": figure.primary,
+        "text": _plain(format_value(figure.value, figure.unit)),
+        "note": figure.note,
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "label": step.label,
+        "formula": step.formula,
+        "substituted": step.substituted,
+        "value": step.value,
+        "unit": step.unit,
+        "source": step.source,
+        "figure": step.figure,
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = [[_cell(cell) for cell in row] for row in table.rows]
+    return {"label": table.label, "columns": list(table.columns), "rows": rows}
+
+
+def _cell(cell: str | tuple[float, str]) -> Any:
+    if isinstance(cell, str):
+        return cell
+    return {"value": cell[0], "unit": cell[1]}
+
+
+def _inputs_line(entry: Entry, inputs: Any) -> str:
+    words = {
+        declared.label: given_inputs.word_of(declared, getattr(inputs, name))
+        + (f" {declared.typed_unit}" if declared.typed_unit else "")
+        for name, declared in given_inputs.declared(entry.inputs).items()
+        if getattr(inputs, name) is not None and declared.kind != "text"
+    }
+    return "Inputs: " + "; ".join(f"{_md(k)} {_md(v)}" for k, v in words.items()) + "."
+
+
+def _figure_rows(estimate: Estimate) -> list[tuple[str, ...]]:
+    return [
+        (f.label, format_value(f.value, f.unit), range_of(f)) for f in estimate.figures
+    ]
+
+
+def _working(estimate: Estimate) -> str:
+    rows = [
+        (
+            s.label,
+            f"`{s.formula}`",
+            f"`{s.substituted}`" if s.substituted else "",
+            format_value(s.value, s.unit),
+        )
+        for s in estimate.steps
+    ]
+    return _md_table(("Step", "Formula", "With numbers", "Result"), rows)
+
+
+def _md_estimate_table(table: Table) -> str:
+    rows = [
+        tuple(c if isinstance(c, str) else format_value(*c) for c in row)
+        for row in table.rows
+    ]
+    return f"### {_md(table.label)}\n\n{_md_table(table.columns, rows)}"
+
+
+def _md_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    if not rows:
+        return ""
+    lines = [columns, tuple("---" for _ in columns), *rows]
+    return "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in lines)
+
+
+def _md(text: str) -> str:
+    return _plain(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(text: str) -> str:
+    return text.replace(NBSP, " ")
+
+
+def _harmless(cell: Any) -> Any:
+    """Keep a spreadsheet from reading words as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in set("=+-@\t\r") else cell

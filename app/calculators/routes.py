@@ -1,0 +1,173 @@
+"""The calculators: their list, each one whole, its reading, and what to take along."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import RedirectResponse, Response
+
+from app.calculators import exports, starts
+from app.calculators.forms import posted, query_of, typed_in
+from app.errors import NotFound
+from app.estimator import registry
+from app.estimator.inputs import BadInputs, read
+from app.estimator.registry import Entry
+from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.web.instruments import course_of, instrument
+from app.web.keeping import keep
+from app.web.readings import LONGEST_LINK, address, read_estimate
+from app.web.render import page
+from app.web.shelf import CurrentLibrary
+
+router = APIRouter(prefix="/calculators", include_in_schema=False)
+
+_KINDS = {"md": "text/markdown", "csv": "text/csv", "json": "application/json"}
+
+
+def _entry(name: str) -> Entry:
+    """The calculator of the address; raises NotFound."""
+    entry = registry.find(name)
+    if entry is None or entry.name != name:
+        raise NotFound(f"There is no calculator “{name}”.", "All are at /calculators.")
+    return entry
+
+
+def _typed(request: Request) -> dict[str, str]:
+    return typed_in(request.url.query)
+
+
+Typed = Annotated[dict[str, str], Depends(_typed)]
+Posted = Annotated[dict[str, str], Depends(posted)]
+
+
+@router.get("")
+def index(request: Request, learner: CurrentLearner) -> Response:
+    keep(request)
+    return page(
+        request,
+        "calculators/index.html",
+        learner=learner,
+        groups=starts.groups(),
+        starts=starts.STARTS,
+    )
+
+
+@router.get("/{name}")
+def show(
+    request: Request,
+    name: str,
+    typed: Typed,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
+) -> Response:
+    keep(request)
+    return _whole(request, _entry(name), typed, learner, library)
+
+
+@router.post("/{name}")
+def show_posted(
+    request: Request,
+    name: str,
+    typed: Posted,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
+) -> Response:
+    query = query_of(typed)
+    if len(query) <= LONGEST_LINK:
+        return RedirectResponse(address(name, query), status_code=303)
+    return _whole(request, _entry(name), typed, learner, library)
+
+
+@router.get("/{name}/result")
+def result(
+    request: Request, name: str, typed: Typed, library: CurrentLibrary
+) -> Response:
+    keep(request, shared=True)
+    return _fragment(request, _entry(name), typed, library)
+
+
+@router.post("/{name}/result")
+def result_posted(
+    request: Request, name: str, typed: Posted, library: CurrentLibrary
+) -> Response:
+    return _fragment(request, _entry(name), typed, library)
+
+
+@router.get("/{name}/reading")
+def reading(
+    request: Request, name: str, typed: Typed, library: CurrentLibrary
+) -> Response:
+    keep(request, shared=True)
+    return _fragment(request, _entry(name), typed, library, short=True)
+
+
+@router.post("/{name}/reading")
+def reading_posted(
+    request: Request, name: str, typed: Posted, library: CurrentLibrary
+) -> Response:
+    return _fragment(request, _entry(name), typed, library, short=True)
+
+
+@router.get("/{name}/result.{kind}")
+def take_along(
+    request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
+) -> Response:
+    entry = _entry(name)
+    inputs = read(entry.inputs, typed)
+    estimate = entry.compute(inputs)
+    link = str(request.url).replace(f"/result.{kind}", "", 1)
+    if kind == "csv":
+        body = exports.as_csv(estimate)
+    elif kind == "json":
+        body = json.dumps(exports.answer(entry, inputs, estimate), allow_nan=False)
+    else:
+        body = exports.as_markdown(entry, inputs, estimate, link)
+    named = f'attachment; filename="{entry.name}.{kind}"'
+    return Response(
+        body, media_type=_KINDS[kind], headers={"content-disposition": named}
+    )
+
+
+def _whole(
+    request: Request,
+    entry: Entry,
+    typed: Mapping[str, str],
+    learner: CurrentLearnerValue,
+    library: Any,
+) -> Response:
+    """The page of one calculator; 422 with every word kept when an input is wrong."""
+    course = course_of(library)
+    shown = instrument(entry, typed, course=course)
+    listed = registry.entries()
+    return page(
+        request,
+        "calculators/show.html",
+        status=422 if shown.problems else 200,
+        learner=learner,
+        instrument=shown,
+        summary=entry.summary,
+        number=listed.index(entry) + 1 if entry in listed else 0,
+        total=len(listed),
+        explained=starts.explained(entry, course),
+    )
+
+
+def _fragment(
+    request: Request,
+    entry: Entry,
+    typed: Mapping[str, str],
+    library: Any,
+    *,
+    short: bool = False,
+) -> Response:
+    """The reading alone, or why there is none."""
+    try:
+        inputs = read(entry.inputs, typed)
+        estimate = entry.compute(inputs)
+    except BadInputs as bad:
+        return page(
+            request, "calculators/_refusal.html", status=422, problems=bad.problems
+        )
+    shown = read_estimate(entry, inputs, estimate, topics=library.topics)
+    return page(request, "calculators/_result.html", reading=shown, short=short)

@@ -1,0 +1,138 @@
+"""An estimate small enough to check by hand, with every kind of field and picture."""
+
+import dataclasses
+
+from app.estimator.estimate import (
+    Change,
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Segment,
+    Span,
+    StackedBar,
+    Step,
+    Table,
+    Timeline,
+    Verdict,
+)
+from app.estimator.inputs import BadInputs, InputProblem, ask
+from app.estimator.registry import Entry, Output
+from app.estimator.units import format_value
+
+_FORMATS = (("fp16", "FP16"), ("int4", "INT4"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SampleInputs:
+    model: str = ask(
+        "llama-3.1-8b", "Model", kind="model", group="Model", topic="weights"
+    )
+    weights: str = ask(
+        "fp16", "Weights", kind="choice", choices=_FORMATS, group="Model"
+    )
+    gpu: str = ask(
+        "h100-sxm5-80", "GPU", kind="gpu", group="Hardware", count_field="gpus"
+    )
+    gpus: int = ask(
+        8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1024, group="Hardware"
+    )
+    overhead: float = ask(
+        4e9,
+        "Overhead",
+        unit="B",
+        typed_unit="GB",
+        minimum=0.0,
+        maximum=1e12,
+        help="What the engine takes for itself.",
+        term="kv-cache",
+        group="Hardware",
+    )
+    context: int = ask(
+        8192, "Context", kind="count", unit="token", minimum=1, maximum=10_000_000
+    )
+    paged: bool = ask(True, "Paged cache", kind="flag")
+    note: str = ask(
+        "", "Configuration", kind="text", maximum=10_000, advanced=True, group="More"
+    )
+
+
+def compute(inputs: SampleInputs) -> Estimate:
+    if inputs.gpus == 3:
+        message = "“3” GPUs cannot share 8 heads: use 1, 2, 4 or 8."
+        raise BadInputs((InputProblem("gpus", "3", message),))
+    weights = 16e9 if inputs.weights == "fp16" else 4.5e9
+    cache = inputs.context * 131072.0 * (1.0 if inputs.paged else 1.2)
+    per_gpu = (weights + cache) / inputs.gpus + inputs.overhead
+    capacity = 80e9
+    fits = per_gpu <= capacity
+    bar = StackedBar(
+        "Per GPU",
+        (
+            Segment("weights", "Weights", weights / inputs.gpus),
+            Segment("kv", "KV cache", cache / inputs.gpus),
+            Segment("overhead", "Overhead", inputs.overhead),
+        ),
+        capacity,
+        "H100 SXM 80GB",
+    )
+    chart = Chart(
+        "Memory over context",
+        "Context",
+        "Per GPU",
+        "token",
+        "B",
+        (Line("needed", ((1.0, weights), (float(inputs.context), per_gpu))),),
+    )
+    timeline = Timeline(
+        "One step",
+        (
+            Span("GPU", "compute", 0, 0.3),
+            Span("Network", "sum", 0.1, 0.3, exposed=False),
+        ),
+    )
+    return Estimate(
+        name="sample",
+        verdict=Verdict(
+            "fits" if fits else "no",
+            "Fits." if fits else "Does not fit.",
+            f"Each GPU needs {format_value(per_gpu, 'B')} of its 80\u00a0GB <really>.",
+        ),
+        figures=(
+            Figure("per_gpu", "Needed per GPU", per_gpu, "B", primary=True),
+            Figure("free", "Free per GPU", capacity - per_gpu, "B"),
+            Figure("rate", "Tokens a second", 1000.0, "token/s", 800.0, 1300.0),
+            Figure("fits", "Fits", fits),
+            Figure("unknown", "Price", None, "USD", note="No price was given."),
+        ),
+        steps=(
+            Step(
+                "Weights",
+                "P × 2 B ÷ N",
+                f"8×10⁹ × 2 ÷ {inputs.gpus}",
+                weights / inputs.gpus,
+                "B",
+                source="gqa-2023",
+                topic="weights",
+                figure="per_gpu",
+            ),
+        ),
+        pictures=(bar, chart, timeline),
+        tables=(
+            Table("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),
+        ),
+        notes=("Overhead is assumed.",),
+        changes=(Change("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
+    )
+
+
+ENTRY = Entry(
+    name="sample",
+    title="Sample memory",
+    summary="Does it fit?",
+    group="Memory",
+    inputs=SampleInputs,
+    compute=compute,
+    outputs=(Output("per_gpu", "Needed per GPU", "B"),),
+    topic="weights",
+)

@@ -1,0 +1,180 @@
+"""A calculator anywhere: the form from its declarations, and its reading."""
+
+import re
+
+import pytest
+from markupsafe import escape
+
+from app.config import ROOT
+from app.web.instruments import Course, instrument
+from app.web.readings import read_estimate
+from app.web.render import make_templates
+from app.web.static import StaticFiles
+from tests.calculators.sample import ENTRY, SampleInputs, compute
+
+COURSE = Course({"weights": "Weights"}, {"kv-cache"})
+
+
+@pytest.fixture(scope="session")
+def templates():
+    return make_templates(ROOT / "templates", StaticFiles(ROOT / "static"))
+
+
+def html_of(templates, shown):
+    template = templates.get_template("calculators/_instrument.html")
+    return template.render(instrument=shown)
+
+
+def reading_of(**inputs):
+    given = SampleInputs(**inputs)
+    return read_estimate(ENTRY, given, compute(given), topics=COURSE.topics)
+
+
+def fields_by_name(shown):
+    return {f.name: f for g in (*shown.groups, *shown.folded) for f in g.fields}
+
+
+def test_every_declared_input_has_its_field_in_the_form():
+    shown = instrument(ENTRY, {})
+    widgets = {name: f.widget for name, f in fields_by_name(shown).items()}
+    assert widgets == {
+        "model": "size",
+        "weights": "select",
+        "gpu": "select",
+        "gpus": "step",
+        "overhead": "number",
+        "context": "number",
+        "paged": "tick",
+        "note": "text",
+    }
+
+
+def test_fields_stand_under_their_groups_and_advanced_ones_are_folded():
+    shown = instrument(ENTRY, {})
+    assert [g.title for g in shown.groups] == ["Model", "Hardware", ""]
+    assert [g.title for g in shown.folded] == ["More"]
+    assert not shown.unfolded
+
+
+def test_an_advanced_field_that_was_typed_into_is_unfolded():
+    assert instrument(ENTRY, {"note": "{}"}).unfolded
+
+
+def test_an_untouched_form_shows_its_defaults_as_people_write_them():
+    values = {n: f.value for n, f in fields_by_name(instrument(ENTRY, {})).items()}
+    assert values["overhead"] == "4"
+    assert values["context"] == "8,192"
+    assert values["paged"] == "yes"
+
+
+def test_words_stay_as_they_were_typed_and_names_become_those_of_the_list():
+    typed = {"overhead": "4000 MB", "context": "128k", "gpu": "4x H100"}
+    values = {n: f.value for n, f in fields_by_name(instrument(ENTRY, typed)).items()}
+    assert values["overhead"] == "4000 MB"
+    assert values["context"] == "128k"
+    assert values["gpu"] == "h100-sxm5-80"
+    assert values["gpus"] == "4"
+
+
+def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
+    typed = {"gpus": "0", "overhead": "lots", "weights": "int4", "gpu": "H9000"}
+    shown = instrument(ENTRY, typed)
+    fields = fields_by_name(shown)
+    assert shown.reading is None
+    assert {n: f.value for n, f in fields.items() if n in typed} == typed
+    assert fields["gpus"].error == "“0” for GPUs is too small: 1 to 1,024 GPUs."
+    html = html_of(templates, shown)
+    assert html.count('aria-invalid="true"') == 3
+    assert '<option value="H9000" selected>H9000</option>' in html
+    assert "No reading until these are mended." in html
+
+
+def test_a_combination_that_cannot_be_is_named_at_its_field():
+    shown = instrument(ENTRY, {"gpus": "3"})
+    assert fields_by_name(shown)["gpus"].error.startswith("“3” GPUs cannot share")
+
+
+def test_a_size_that_no_list_has_stands_in_the_field_for_sizes(templates):
+    html = html_of(templates, instrument(ENTRY, {"model": "33B"}))
+    assert '<option class="own-size" value="" selected>' in html
+    assert re.search(r'id="calc-model-own" name="model" value="33B"', html)
+
+
+def test_a_block_has_the_fields_it_names_and_the_short_reading(templates):
+    shown = instrument(ENTRY, {"gpus": "4"}, block=True, id="c2")
+    assert list(fields_by_name(shown)) == ["gpus"]
+    html = html_of(templates, shown)
+    assert 'hx-get="/calculators/sample/reading"' in html
+    assert 'id="c2-gpus"' in html
+    assert 'href="/calculators/sample?gpus=4">Full calculator' in html
+    assert "calc-link" not in html
+
+
+def test_the_form_works_without_and_with_htmx(templates):
+    html = html_of(templates, instrument(ENTRY, {}))
+    assert 'action="/calculators/sample"' in html
+    assert 'hx-post="/calculators/sample/result"' in html
+    assert 'hx-target="next .out"' in html
+    assert '<noscript><button class="btn main">Calculate</button></noscript>' in html
+
+
+def test_fields_point_to_pages_and_terms_that_the_course_has(templates):
+    html = html_of(templates, instrument(ENTRY, {}, course=COURSE))
+    assert 'href="/concepts/weights">Explain it to me' in html
+    assert 'href="/glossary#kv-cache"' in html
+    bare = html_of(templates, instrument(ENTRY, {}))
+    assert "/concepts/" not in bare
+    assert "/glossary#" not in bare
+
+
+def test_ids_are_unique_on_a_page_with_two_instruments(templates):
+    html = "".join(
+        html_of(templates, instrument(ENTRY, {"gpus": "4"}, block=True, id=f"c{i}"))
+        for i in (1, 2)
+    )
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_verdict_marks_the_numbers_that_it_computed():
+    reading = reading_of()
+    assert '<span class="num">6.1\u00a0GB</span>' in reading.text
+    assert "of its 80\u00a0GB" in reading.text
+    assert str(escape("<really>")) in reading.text
+
+
+def test_a_modelled_figure_has_its_interval_and_an_exact_one_none():
+    spans = {f.name: f.span for f in reading_of().figures}
+    assert spans["rate"] == "800 to 1,300\u00a0tokens/s"
+    assert spans["per_gpu"] == ""
+
+
+def test_a_figure_that_cannot_be_known_says_why():
+    unknown = next(f for f in reading_of().figures if f.name == "unknown")
+    assert (unknown.value, unknown.note) == ("unknown", "No price was given.")
+
+
+def test_the_working_cites_its_source_and_the_page_that_explains_it():
+    step = reading_of().steps[0]
+    assert step.address == "https://arxiv.org/abs/2305.13245"
+    assert step.topic == "weights"
+
+
+def test_what_would_change_the_verdict_leads_there():
+    change = reading_of(weights="int4").changes[0]
+    assert change.address == "/calculators/sample?weights=int4&gpus=1"
+
+
+def test_the_link_holds_every_input_that_is_not_a_default():
+    assert reading_of().link == "/calculators/sample"
+    reading = reading_of(context=128000, paged=False)
+    assert reading.link == "/calculators/sample?context=128000&paged=no"
+
+
+def test_inputs_too_long_for_an_address_have_no_link():
+    assert reading_of(note="x" * 3000).link == ""
+
+
+def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):
+    html = html_of(templates, instrument(ENTRY, {}, course=COURSE))
+    assert not re.search(r'\sstyle="|\son\w+="|<script', html)
