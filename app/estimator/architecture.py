@@ -18,9 +18,11 @@ __all__ = ["Architecture", "UnreadableConfig", "find_model", "from_config", "mod
 _MODELS = ("models.toml", "model")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
-    """One model. `stack` holds its decoder layers in order, `encoder` the others.
+    """One model, told apart by identity so that a cache can be asked quickly.
+
+    `stack` holds its decoder layers in order, `encoder` the others.
 
     The counts are exact for the shape; `heads`, `kv_heads`, `head_dim` and
     `mlp_width` describe the first layer that has them. `other` counts parameters

@@ -28,6 +28,14 @@ _RATE_OF = {
     "mxfp8": ("fp8",),
 }
 
+_BEFORE_ADA = ("Volta", "Turing", "Ampere")
+_LACKING: dict[str, tuple[str, ...]] = {
+    "bf16": ("Volta", "Turing"),
+    "fp8": _BEFORE_ADA,
+    "mxfp8": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
+    "fp4": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
+}
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Accelerator:
@@ -86,6 +94,14 @@ class Accelerator:
         """
         rates = (getattr(self, f) for f in _RATE_OF.get(number_format, ()))
         return next((rate for rate in rates if rate), None)
+
+    def lacks(self, number_format: str) -> bool:
+        """Whether the card is known to have no units for a number format.
+
+        >>> find_accelerator("A100").lacks("fp8"), find_accelerator("H100").lacks("fp8")
+        (True, False)
+        """
+        return self.architecture in _LACKING.get(number_format, ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

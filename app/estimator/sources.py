@@ -1,0 +1,176 @@
+"""The bibliography of formulas: what a line of the working stands on."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """A publication: title, who published it, year, https address."""
+
+    title: str
+    publisher: str
+    year: int
+    url: str
+
+
+SOURCES: dict[str, Source] = {
+    "shape": Source(
+        "Configuration of the model (config.json)",
+        "Hugging Face Hub",
+        2026,
+        "https://huggingface.co/docs/transformers/main_classes/configuration",
+    ),
+    "shazeer-2019": Source(
+        "Fast Transformer Decoding: One Write-Head is All You Need",
+        "Shazeer",
+        2019,
+        "https://arxiv.org/abs/1911.02150",
+    ),
+    "gqa-2023": Source(
+        "GQA: Training Generalized Multi-Query Transformer Models",
+        "Ainslie et al.",
+        2023,
+        "https://arxiv.org/abs/2305.13245",
+    ),
+    "deepseek-v2": Source(
+        "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Model",
+        "DeepSeek-AI",
+        2024,
+        "https://arxiv.org/abs/2405.04434",
+    ),
+    "mistral-7b": Source(
+        "Mistral 7B", "Jiang et al.", 2023, "https://arxiv.org/abs/2310.06825"
+    ),
+    "mamba": Source(
+        "Mamba: Linear-Time Sequence Modeling with Selective State Spaces",
+        "Gu and Dao",
+        2023,
+        "https://arxiv.org/abs/2312.00752",
+    ),
+    "paged-attention": Source(
+        "Efficient Memory Management for LLM Serving with PagedAttention",
+        "Kwon et al.",
+        2023,
+        "https://arxiv.org/abs/2309.06180",
+    ),
+    "vllm-memory": Source(
+        "vLLM: memory profiling at start-up",
+        "vLLM project",
+        2025,
+        "https://docs.vllm.ai/en/latest/configuration/conserving_memory.html",
+    ),
+    "zero": Source(
+        "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
+        "Rajbhandari et al.",
+        2020,
+        "https://arxiv.org/abs/1910.02054",
+    ),
+    "megatron-optimizer": Source(
+        "Megatron Core: distributed optimizer",
+        "NVIDIA",
+        2025,
+        "https://docs.nvidia.com/megatron-core/developer-guide/latest/api-guide/dist_optimizer.html",
+    ),
+    "korthikanti-2022": Source(
+        "Reducing Activation Recomputation in Large Transformer Models",
+        "Korthikanti et al.",
+        2022,
+        "https://arxiv.org/abs/2205.05198",
+    ),
+    "megatron-2021": Source(
+        "Efficient Large-Scale Language Model Training on GPU Clusters",
+        "Narayanan et al.",
+        2021,
+        "https://arxiv.org/abs/2104.04473",
+    ),
+    "flash-attention": Source(
+        "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness",
+        "Dao et al.",
+        2022,
+        "https://arxiv.org/abs/2205.14135",
+    ),
+    "fsdp": Source(
+        "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel",
+        "Zhao et al.",
+        2023,
+        "https://arxiv.org/abs/2304.11277",
+    ),
+    "adam-8bit": Source(
+        "8-bit Optimizers via Block-wise Quantization",
+        "Dettmers et al.",
+        2021,
+        "https://arxiv.org/abs/2110.02861",
+    ),
+    "adafactor": Source(
+        "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost",
+        "Shazeer and Stern",
+        2018,
+        "https://arxiv.org/abs/1804.04235",
+    ),
+    "muon": Source(
+        "Muon is Scalable for LLM Training",
+        "Liu et al.",
+        2025,
+        "https://arxiv.org/abs/2502.16982",
+    ),
+    "lora": Source(
+        "LoRA: Low-Rank Adaptation of Large Language Models",
+        "Hu et al.",
+        2021,
+        "https://arxiv.org/abs/2106.09685",
+    ),
+    "qlora": Source(
+        "QLoRA: Efficient Finetuning of Quantized LLMs",
+        "Dettmers et al.",
+        2023,
+        "https://arxiv.org/abs/2305.14314",
+    ),
+    "gptq": Source(
+        "GPTQ: Accurate Post-Training Quantization for Generative Transformers",
+        "Frantar et al.",
+        2022,
+        "https://arxiv.org/abs/2210.17323",
+    ),
+    "awq": Source(
+        "AWQ: Activation-aware Weight Quantization",
+        "Lin et al.",
+        2023,
+        "https://arxiv.org/abs/2306.00978",
+    ),
+    "ocp-mx": Source(
+        "OCP Microscaling Formats (MX) Specification v1.0",
+        "Open Compute Project",
+        2023,
+        "https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf",
+    ),
+    "nvfp4": Source(
+        "Introducing NVFP4 for Efficient and Accurate Low-Precision Inference",
+        "NVIDIA",
+        2025,
+        "https://developer.nvidia.com/blog/introducing-nvfp4-for-efficient-and-accurate-low-precision-inference/",
+    ),
+    "gguf": Source(
+        "llama.cpp: quantize",
+        "ggml-org",
+        2026,
+        "https://github.com/ggml-org/llama.cpp/blob/master/tools/quantize/README.md",
+    ),
+    "pope-2022": Source(
+        "Efficiently Scaling Transformer Inference",
+        "Pope et al.",
+        2022,
+        "https://arxiv.org/abs/2211.05102",
+    ),
+    "mig-guide": Source(
+        "Multi-Instance GPU User Guide",
+        "NVIDIA",
+        2026,
+        "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",
+    ),
+    "catalogue": Source(
+        "Vendor data sheets, as named at each entry of the catalogue",
+        "The vendors",
+        2026,
+        "https://www.nvidia.com/en-us/data-center/",
+    ),
+}
