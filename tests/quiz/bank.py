@@ -92,8 +92,8 @@ def number(
     significant: int = 0,
 ) -> Range:
     """A range around `centre` (in `unit`, of `factor` base units), `within` a share."""
-    low, high = centre * (1 - within) * factor, centre * (1 + within) * factor
-    return Range(centre, low, high, unit, significant)
+    base = centre * factor
+    return Range(base, base * (1 - within), base * (1 + within), unit, significant)
 
 
 def numeric(right: Range, *wrong: Range) -> Question:

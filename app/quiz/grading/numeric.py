@@ -115,7 +115,7 @@ def _inside(wanted: Range, value: float) -> bool:
     if wanted.significant:
         factor = _factor(wanted.unit)
         digits = wanted.significant
-        centre = _rounded(_centre(wanted) / factor, digits)
+        centre = _rounded(wanted.centre / factor, digits)
         return _rounded(value / factor, digits) == centre
     slack = _EDGE * max(abs(wanted.low), abs(wanted.high))
     return wanted.low - slack <= value <= wanted.high + slack
@@ -149,13 +149,9 @@ def _factor(unit: str) -> float:
     return UNITS.get(unit, (unit, 1.0))[1]
 
 
-def _centre(wanted: Range) -> float:
-    """The authored value in base units."""
-    return wanted.centre * _factor(wanted.unit)
-
-
 def _wanted(answer: Numeric) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
-            return shown(option.range.centre, option.range.unit)
+            found = option.range
+            return shown(found.centre / _factor(found.unit), found.unit)
     return ""

@@ -1,0 +1,1 @@
+"""Flashcards: what is due, grading, undo, and the memory behind them."""

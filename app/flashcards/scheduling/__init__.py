@@ -1,0 +1,33 @@
+"""When a card comes back: FSRS over study days, and the rules of a day's queue."""
+
+from app.flashcards.scheduling.days import (
+    LEECH,
+    Day,
+    interval_words,
+    is_leech,
+    new_left,
+)
+from app.flashcards.scheduling.memory import (
+    Grade,
+    Policy,
+    Standing,
+    after,
+    previews,
+    recall,
+    replay,
+)
+
+__all__ = [
+    "LEECH",
+    "Day",
+    "Grade",
+    "Policy",
+    "Standing",
+    "after",
+    "interval_words",
+    "is_leech",
+    "new_left",
+    "previews",
+    "recall",
+    "replay",
+]

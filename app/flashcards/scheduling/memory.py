@@ -1,0 +1,182 @@
+"""The memory of a card: FSRS-6, told how many study days have passed."""
+
+import dataclasses
+import datetime as dt
+import functools
+from collections.abc import Iterable
+from typing import Literal
+
+import fsrs
+from fsrs.scheduler import DEFAULT_PARAMETERS
+
+from app.flashcards.scheduling.fuzz import fuzzed
+
+State = Literal["learning", "review", "relearning"]
+
+_STATES: dict[State, fsrs.State] = {
+    "learning": fsrs.State.Learning,
+    "review": fsrs.State.Review,
+    "relearning": fsrs.State.Relearning,
+}
+_NAMES: dict[fsrs.State, State] = {value: key for key, value in _STATES.items()}
+_TURN = dt.time(tzinfo=dt.UTC)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Policy:
+    """How intervals are made: steps before and after a lapse, the cap, fuzz.
+
+    `fuzz` spreads intervals of three days and more a little, so that cards learned
+    together do not stay together; the same card at the same review always gets the
+    same fuzz. `parameters` are the 21 numbers of FSRS-6.
+    """
+
+    learning_steps: tuple[dt.timedelta, ...] = (
+        dt.timedelta(minutes=1),
+        dt.timedelta(minutes=10),
+    )
+    relearning_steps: tuple[dt.timedelta, ...] = (dt.timedelta(minutes=10),)
+    maximum_days: int = 36500
+    fuzz: bool = False
+    parameters: tuple[float, ...] = DEFAULT_PARAMETERS
+
+
+POLICY = Policy()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Grade:
+    """One answer: `rating` 1 again, 2 hard, 3 good, 4 easy.
+
+    `day` is the study day it belongs to, `retention` the recall wanted when the card
+    comes back (0..1); both are part of the log, so a replay needs nothing else.
+    """
+
+    rating: int
+    at: dt.datetime
+    day: dt.date
+    retention: float = 0.9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """What the answers so far amount to.
+
+    `stability` is in days; `due_day` is the study day from which the card is due,
+    and `due_at` the moment while it is in (re)learning steps.
+    """
+
+    state: State
+    step: int | None
+    stability: float
+    difficulty: float
+    due_day: dt.date
+    due_at: dt.datetime
+    first_day: dt.date
+    last_day: dt.date
+    last_at: dt.datetime
+    reviews: int = 1
+    lapses: int = 0
+
+
+def after(
+    before: Standing | None, grade: Grade, card: str = "", policy: Policy = POLICY
+) -> Standing:
+    """The standing after one more answer; `before` is None for a new card.
+
+    Equal to the reference implementation (py-fsrs, FSRS-6) with the elapsed time
+    counted in study days. `card` seeds the fuzz and matters only with it.
+    """
+    scheduler = _scheduler(policy, grade.retention)
+    day = _midnight(grade.day)
+    moved, _ = scheduler.review_card(
+        _card(before, day), fsrs.Rating(grade.rating), review_datetime=day
+    )
+    wait = moved.due - day
+    state = _NAMES[moved.state]
+    if policy.fuzz and state == "review":
+        wait = dt.timedelta(days=_fuzzed_days(before, wait.days, card, policy))
+    lapsed = before is not None and before.state == "review" and grade.rating == 1
+    return Standing(
+        state=state,
+        step=moved.step,
+        stability=moved.stability or 0.0,
+        difficulty=moved.difficulty or 0.0,
+        due_day=grade.day + wait if state == "review" else grade.day,
+        due_at=grade.at + wait,
+        first_day=before.first_day if before else grade.day,
+        last_day=grade.day,
+        last_at=grade.at,
+        reviews=(before.reviews if before else 0) + 1,
+        lapses=(before.lapses if before else 0) + lapsed,
+    )
+
+
+def previews(
+    before: Standing | None, asked: Grade, card: str = "", policy: Policy = POLICY
+) -> tuple[Standing, Standing, Standing, Standing]:
+    """What each of the four grades would lead to; `asked.rating` does not matter."""
+    again, hard, good, easy = (
+        after(before, dataclasses.replace(asked, rating=rating), card, policy)
+        for rating in (1, 2, 3, 4)
+    )
+    return again, hard, good, easy
+
+
+def replay(
+    grades: Iterable[Grade], card: str = "", policy: Policy = POLICY
+) -> Standing | None:
+    """The standing after all answers in order; None when there are none."""
+    standing = None
+    for grade in grades:
+        standing = after(standing, grade, card, policy)
+    return standing
+
+
+def recall(standing: Standing, day: dt.date, policy: Policy = POLICY) -> float:
+    """The probability (0..1) that the card is still known on a study day.
+
+    R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last answer.
+    """
+    scheduler = _scheduler(policy, 0.9)
+    moment = _midnight(day)
+    return float(scheduler.get_card_retrievability(_card(standing, moment), moment))
+
+
+@functools.lru_cache(maxsize=256)
+def _scheduler(policy: Policy, retention: float) -> fsrs.Scheduler:
+    return fsrs.Scheduler(
+        parameters=policy.parameters,
+        desired_retention=retention,
+        learning_steps=policy.learning_steps,
+        relearning_steps=policy.relearning_steps,
+        maximum_interval=policy.maximum_days,
+        enable_fuzzing=False,
+    )
+
+
+def _midnight(day: dt.date) -> dt.datetime:
+    # The reference counts periods of 24 hours between moments. Told the same moment
+    # of each study day it counts study days, whatever the hour, zone or season.
+    return dt.datetime.combine(day, _TURN)
+
+
+def _card(standing: Standing | None, day: dt.datetime) -> fsrs.Card:
+    # An id is given because the package would sleep to make one.
+    if standing is None:
+        return fsrs.Card(card_id=1, due=day)
+    return fsrs.Card(
+        card_id=1,
+        state=_STATES[standing.state],
+        step=standing.step,
+        stability=standing.stability,
+        difficulty=standing.difficulty,
+        due=day,
+        last_review=_midnight(standing.last_day),
+    )
+
+
+def _fuzzed_days(before: Standing | None, days: int, card: str, policy: Policy) -> int:
+    previous = (before.due_day - before.last_day).days if before else 0
+    seed = f"{card}:{before.reviews if before else 0}"
+    return fuzzed(days, previous, seed, policy.maximum_days)
