@@ -260,9 +260,18 @@ def _change(name: str, change: Change, words: Mapping[str, str]) -> ShownChange:
         label=change.label,
         now=change.now,
         flips_at=change.flips_at,
-        becomes=change.becomes,
+        becomes=within(change.becomes),
         address=address(name, query) if len(query) <= LONGEST_LINK else "",
     )
+
+
+def within(sentence: str) -> str:
+    """A verdict as part of a longer sentence.
+
+    >>> within("Does not fit.")
+    'does not fit'
+    """
+    return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")
 
 
 def _step(step: Step, topics: Collection[str]) -> ShownStep:
