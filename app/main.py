@@ -10,6 +10,8 @@ from pathlib import Path
 from fastapi import FastAPI
 from itsdangerous import Signer
 
+from app.concepts import routes as concepts
+from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine
@@ -44,6 +46,7 @@ def create_app(
     app.state.doorkeeper = Doorkeeper(
         Signer(_secret(settings), salt="learner"), secure=settings.secure_cookies
     )
+    app.state.sheets = Sheets(app.state.templates)
     app.state.patience = Patience()
     app.state.pages = Pages(pulse_of(app.state.engine))
     errors.install(app)
@@ -56,6 +59,7 @@ def _open_rooms(app: FastAPI) -> None:
     """Mount the routes of every room."""
     app.include_router(health.router)
     app.include_router(learners.router)
+    app.include_router(concepts.router)
 
 
 def _door(app: FastAPI) -> Door:

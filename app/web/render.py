@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.estimator.units import format_value
 from app.web.static import StaticFiles
+from app.web.words import count_of, day_of, minutes_of, percent_of, weekday_of
 
 
 def make_templates(folder: Path, static: StaticFiles) -> Environment:
@@ -22,6 +23,8 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
         auto_reload=False,
     )
     environment.filters["quantity"] = format_value
+    for words in (day_of, weekday_of, minutes_of, count_of, percent_of):
+        environment.globals[words.__name__] = words
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note
     environment.globals["theme_of"] = _theme_of

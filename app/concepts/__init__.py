@@ -1,0 +1,1 @@
+"""Concept pages: the course list, the pages, the glossary, the bibliography."""

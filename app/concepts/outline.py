@@ -1,0 +1,40 @@
+"""The course as a list: domains, their objectives, and the pages for each."""
+
+import dataclasses
+
+from app.content.library import Library
+from app.content.model import Domain, Objective, Topic
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Goal:
+    """An objective and the pages that serve it, in reading order."""
+
+    objective: Objective
+    topics: tuple[Topic, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chapter:
+    """A domain and its objectives."""
+
+    domain: Domain
+    goals: tuple[Goal, ...]
+
+
+def outline(library: Library) -> tuple[Chapter, ...]:
+    """Every objective of the syllabus with its pages."""
+    ordered = [
+        library.topics[s] for s in library.syllabus.topics if s in library.topics
+    ]
+    ordered += [t for s, t in library.topics.items() if t not in ordered]
+    return tuple(
+        Chapter(
+            domain,
+            tuple(
+                Goal(o, tuple(t for t in ordered if o.number in t.objectives))
+                for o in domain.objectives
+            ),
+        )
+        for domain in library.syllabus.domains
+    )

@@ -1,0 +1,142 @@
+"""Pages as finished pieces: rendered once for each state of the course."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from app.content.library import Library
+from app.content.model import Calculator, Embedded, Html, Section, Topic
+from app.estimator import registry
+from app.web.instruments import course_of, instrument
+
+Part = Markup | Embedded
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SheetSection:
+    """A section with finished parts; its questions wait for the learner's marks."""
+
+    anchor: str
+    title: str
+    number: int
+    minutes: float
+    parts: tuple[Part, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sheet:
+    """One page, finished but for what the learner did on it."""
+
+    topic: Topic
+    head: Markup
+    sections: tuple[SheetSection, ...]
+    foot: Markup
+
+    @property
+    def named(self) -> tuple[SheetSection, ...]:
+        """The sections that have a heading."""
+        return tuple(s for s in self.sections if s.anchor)
+
+
+class Sheets:
+    """The sheets of the newest course state, each made when first asked for."""
+
+    def __init__(self, templates: Environment) -> None:
+        self._templates = templates
+        self._version = ""
+        self._made: dict[str, Sheet] = {}
+
+    def of(self, library: Library, topic: Topic) -> Sheet:
+        """The sheet of a topic of this state of the course."""
+        if library.version != self._version:
+            self._made = {}
+            self._version = library.version
+        made = self._made
+        sheet = made.get(topic.slug)
+        if sheet is None:
+            sheet = made[topic.slug] = self._make(library, topic)
+        return sheet
+
+    def _make(self, library: Library, topic: Topic) -> Sheet:
+        return Sheet(
+            topic=topic,
+            head=self._render("concepts/_head.html", **_head(library, topic)),
+            sections=tuple(
+                self._section(library, section, index)
+                for index, section in enumerate(topic.sections)
+            ),
+            foot=self._render("concepts/_foot.html", **_foot(library, topic)),
+        )
+
+    def _section(self, library: Library, section: Section, index: int) -> SheetSection:
+        return SheetSection(
+            anchor=section.anchor,
+            title=section.title,
+            number=section.number,
+            minutes=section.minutes,
+            parts=_joined(
+                [
+                    self._piece(library, piece, f"c{index}-{number}")
+                    for number, piece in enumerate(section.pieces)
+                ]
+            ),
+        )
+
+    def _piece(
+        self, library: Library, piece: Html | Calculator | Embedded, name: str
+    ) -> Part:
+        if isinstance(piece, Embedded):
+            return piece
+        if isinstance(piece, Html):
+            return Markup(piece.html)  # noqa: S704 - the content room made it safe
+        entry = registry.find(piece.estimate)
+        if entry is None:  # the check reports it; the rest of the page stands
+            return Markup()
+        block = instrument(
+            entry, piece.inputs, course=course_of(library), id=name, block=True
+        )
+        return self._render("calculators/_instrument.html", instrument=block)
+
+    def _render(self, template: str, **context: Any) -> Markup:
+        html = self._templates.get_template(template).render(**context)
+        return Markup(html)  # noqa: S704 - a template has escaped it
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Neighbouring finished parts as one."""
+    joined: list[Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, Markup) and isinstance(last, Markup):
+            joined[-1] = last + "\n" + part
+        else:
+            joined.append(part)
+    return tuple(joined)
+
+
+def _head(library: Library, topic: Topic) -> dict[str, Any]:
+    wanted = {
+        objective.number: domain
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+    }
+    domains = {wanted[n].number: wanted[n] for n in topic.objectives if n in wanted}
+    before = [library.topics[s] for s in topic.requires if s in library.topics]
+    return {"topic": topic, "domains": list(domains.values()), "before": before}
+
+
+def _foot(library: Library, topic: Topic) -> dict[str, Any]:
+    order = [s for s in library.syllabus.topics if s in library.topics]
+    place = order.index(topic.slug) if topic.slug in order else len(order)
+    previous = library.topics[order[place - 1]] if 0 < place < len(order) else None
+    following = library.topics[order[place + 1]] if place + 1 < len(order) else None
+    return {
+        "topic": topic,
+        "sources": [library.sources[k] for k in topic.sources if k in library.sources],
+        "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
+        "previous": previous,
+        "following": following,
+    }

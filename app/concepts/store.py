@@ -1,0 +1,54 @@
+"""What of a page was read, in the database."""
+
+import datetime as dt
+from collections.abc import Iterable
+
+from sqlalchemy import func, select
+from sqlmodel import Session, col
+
+from app.db.tables import Attempt, Reading
+from app.web.clock import milliseconds
+
+
+def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
+    """The anchors of the sections of one page that this learner has read."""
+    rows = db.execute(
+        select(col(Reading.section)).where(
+            col(Reading.learner_id) == learner_id, col(Reading.topic) == topic
+        )
+    )
+    return frozenset(section for (section,) in rows)
+
+
+def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
+    """How many sections of each page this learner has read."""
+    rows = db.execute(
+        select(col(Reading.topic), func.count())
+        .where(col(Reading.learner_id) == learner_id)
+        .group_by(col(Reading.topic))
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def answered_by_topic(db: Session, learner_id: int) -> dict[str, int]:
+    """How many different questions of each topic this learner has answered."""
+    rows = db.execute(
+        select(col(Attempt.topic), func.count(col(Attempt.item).distinct()))
+        .where(col(Attempt.learner_id) == learner_id)
+        .group_by(col(Attempt.topic))
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def record_reading(
+    db: Session, learner_id: int, topic: str, sections: Iterable[str], now: dt.datetime
+) -> None:
+    """Note sections as read; a section that was read before keeps its time."""
+    known = sections_read(db, learner_id, topic)
+    db.add_all(
+        Reading(
+            learner_id=learner_id, topic=topic, section=section, at=milliseconds(now)
+        )
+        for section in sections
+        if section not in known
+    )
