@@ -1,0 +1,333 @@
+"""Item statistics from first attempts: what classical test theory says of a bank.
+
+Every formula is the one of Moodle's quiz statistics (docs.moodle.org, “Quiz
+statistics calculations”), with sample variances (n − 1). Learners need not have
+answered the same items: a learner's total is the mean over what they answered, which
+for complete data changes no index, because all of them are free of scale.
+"""
+
+import dataclasses
+import math
+import random
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+LEAST = 10  # no index is shown under this many first attempts
+SURE = 50  # under this many, an interval is shown beside the index
+_RESAMPLES = 400
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Response:
+    """One learner's first attempt at one item; `mark` is 0..`maximum`.
+
+    `options` are the keys of the options chosen, empty for typed answers.
+    """
+
+    learner: int
+    item: str
+    mark: float
+    maximum: float = 1.0
+    options: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionStatistics:
+    """How often an option was chosen, and how its choosers did on everything else.
+
+    `rest` is their mean share of marks on the other items, 0..1; None for nobody.
+    """
+
+    key: str
+    count: int
+    share: float
+    rest: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemStatistics:
+    """The indices of one item, percentages except where said; None = undefined.
+
+    `facility` mean mark, `sd` of the mark; `discrimination` is the correlation of
+    the mark with the rest, corrected for the item itself; `efficiency` sets it
+    against the best that these marks allow; `intended` and `effective` are the
+    item's weight as planned and as it acts. `interval` bounds the facility, by
+    resampling learners, where there are few.
+    """
+
+    item: str
+    count: int
+    facility: float | None = None
+    sd: float | None = None
+    discrimination: float | None = None
+    efficiency: float | None = None
+    intended: float | None = None
+    effective: float | None = None
+    interval: tuple[float, float] | None = None
+    options: tuple[OptionStatistics, ...] = ()
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough first attempts to show an index at all."""
+        return self.count >= LEAST
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TestStatistics:
+    """The indices of a set of items taken together, in per cent."""
+
+    __test__ = False  # its name is the field's word, not a test of ours
+
+    learners: int
+    mean: float | None
+    sd: float | None
+    consistency: float | None
+    error_ratio: float | None
+    standard_error: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Column:
+    """Marks of one item beside the rest of the same learners, in one order.
+
+    `rests` has a place for every row, None for learners who answered nothing else.
+    """
+
+    marks: tuple[float, ...]
+    others: tuple[float, ...]
+    totals: tuple[float, ...]
+    rests: tuple[float | None, ...]
+
+
+def describe(responses: Iterable[Response], seed: int = 0) -> dict[str, ItemStatistics]:
+    """Give the statistics of every item that was answered."""
+    given = list(responses)
+    by_learner = _by_learner(given)
+    by_item: dict[str, list[Response]] = defaultdict(list)
+    for response in given:
+        by_item[response.item].append(response)
+    maxima = {item: rows[0].maximum for item, rows in by_item.items()}
+    columns = {item: _column(rows, by_learner) for item, rows in by_item.items()}
+    weights = _effective_weights(columns)
+    return {
+        item: _item(item, rows, columns[item], maxima, weights[item], seed)
+        for item, rows in by_item.items()
+    }
+
+
+def describe_test(responses: Iterable[Response]) -> TestStatistics:
+    """Give the statistics of the set, from learners who answered every item of it."""
+    given = list(responses)
+    items = sorted({r.item for r in given})
+    whole = sum({r.item: r.maximum for r in given}.values())
+    rows = [m for m in _by_learner(given).values() if len(m) == len(items)]
+    totals = [math.fsum(marks.values()) for marks in rows]
+    if len(totals) < 2 or not whole:
+        return TestStatistics(len(totals), None, None, None, None, None)
+    sd = statistics.stdev(totals)
+    consistency = _consistency([[row[i] for row in rows] for i in items], sd)
+    ratio = None if consistency is None else 100 * math.sqrt(1 - consistency / 100)
+    return TestStatistics(
+        learners=len(totals),
+        mean=100 * statistics.mean(totals) / whole,
+        sd=100 * sd / whole,
+        consistency=consistency,
+        error_ratio=ratio,
+        standard_error=None if ratio is None else ratio * sd / whole,
+    )
+
+
+def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None:
+    """Name an option that stronger learners prefer to the key, or None.
+
+    Both must have been chosen by five learners at least; the margin of a tenth of
+    the marks keeps chance out of the alarm.
+    """
+    if not item.enough:
+        return None
+    rest = {o.key: o.rest for o in item.options if o.rest is not None and o.count >= 5}
+    keyed = [rest[key] for key in right if key in rest]
+    wrong = {key: r for key, r in rest.items() if key not in right}
+    if not wrong or not keyed:
+        return None
+    best = max(wrong, key=lambda key: wrong[key])
+    return best if wrong[best] > max(keyed) + 0.1 else None
+
+
+def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
+    """Name the distractors that nobody took."""
+    taken = {o.key for o in item.options if o.count}
+    return tuple(k for k in wrong if k not in taken) if item.enough else ()
+
+
+def guess_score(kind: str, options: int, right: int) -> float | None:
+    """Give the per cent that blind guessing earns; None where it is undefined.
+
+    >>> guess_score("single", 4, 1)
+    25.0
+    """
+    if kind == "true-false":
+        return 50.0
+    if kind == "single" and options:
+        return 100.0 / options
+    if kind == "multiple" and options:
+        return 100.0 / math.comb(options, right)
+    return None
+
+
+def change(
+    before: Sequence[float], after: Sequence[float], seed: int = 0
+) -> tuple[float, float, float] | None:
+    """Give the difference of two facilities (after − before, in points, 0..100).
+
+    Returns (difference, low, high) with a 95 % bootstrap interval, or None while
+    either side has fewer than `LEAST` first attempts. Marks are shares 0..1.
+    """
+    if min(len(before), len(after)) < LEAST:
+        return None
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    differences = sorted(
+        statistics.fmean(chance.choices(after, k=len(after)))
+        - statistics.fmean(chance.choices(before, k=len(before)))
+        for _ in range(_RESAMPLES)
+    )
+    middle = statistics.fmean(after) - statistics.fmean(before)
+    low, high = _tails(differences)
+    return 100 * middle, 100 * low, 100 * high
+
+
+def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Give the sample covariance (n − 1) of two equally long series."""
+    mx, my = statistics.fmean(xs), statistics.fmean(ys)
+    products = ((x - mx) * (y - my) for x, y in zip(xs, ys, strict=True))
+    return math.fsum(products) / (len(xs) - 1)
+
+
+def _by_learner(responses: Iterable[Response]) -> dict[int, dict[str, float]]:
+    marks: dict[int, dict[str, float]] = defaultdict(dict)
+    for r in responses:
+        marks[r.learner].setdefault(r.item, r.mark)
+    return marks
+
+
+def _column(
+    rows: Sequence[Response], by_learner: Mapping[int, Mapping[str, float]]
+) -> _Column:
+    marks, others, totals = [], [], []
+    rests: list[float | None] = []
+    for row in rows:
+        answered = by_learner[row.learner]
+        if len(answered) < 2:
+            rests.append(None)
+            continue  # nothing to compare this mark with
+        total = math.fsum(answered.values())
+        marks.append(row.mark)
+        others.append((total - row.mark) / (len(answered) - 1))
+        totals.append(total / len(answered))
+        rests.append(others[-1])
+    return _Column(tuple(marks), tuple(others), tuple(totals), tuple(rests))
+
+
+def _item(
+    item: str,
+    rows: Sequence[Response],
+    column: _Column,
+    maxima: Mapping[str, float],
+    effective: float | None,
+    seed: int,
+) -> ItemStatistics:
+    maximum = maxima[item]
+    marks = [row.mark for row in rows]
+    if not maximum:
+        return ItemStatistics(item, len(rows), effective=effective)
+    return ItemStatistics(
+        item=item,
+        count=len(rows),
+        facility=100 * statistics.fmean(marks) / maximum,
+        sd=100 * statistics.stdev(marks) / maximum if len(marks) > 1 else None,
+        discrimination=_discrimination(column),
+        efficiency=_efficiency(column),
+        intended=100 * maximum / sum(maxima.values()),
+        effective=effective,
+        interval=_facility_interval(marks, maximum, seed),
+        options=_options(rows, column),
+    )
+
+
+def _discrimination(column: _Column) -> float | None:
+    if len(column.marks) < 2:
+        return None
+    spread = covariance(column.marks, column.marks)
+    spread *= covariance(column.others, column.others)
+    if spread <= 0:
+        return None
+    return 100 * covariance(column.marks, column.others) / math.sqrt(spread)
+
+
+def _efficiency(column: _Column) -> float | None:
+    if len(column.marks) < 2:
+        return None
+    best = covariance(sorted(column.marks), sorted(column.others))
+    if abs(best) < 1e-12:
+        return None
+    return 100 * covariance(column.marks, column.others) / best
+
+
+def _effective_weights(columns: Mapping[str, _Column]) -> dict[str, float | None]:
+    shares: dict[str, float | None] = {}
+    for item, column in columns.items():
+        if len(column.marks) < 2:
+            shares[item] = None
+            continue
+        together = covariance(column.marks, column.totals)
+        # A mark that falls while the total rises has no weight to speak of.
+        shares[item] = math.sqrt(together) if together >= 0 else None
+    whole = math.fsum(s for s in shares.values() if s is not None)
+    return {
+        item: None if share is None or not whole else 100 * share / whole
+        for item, share in shares.items()
+    }
+
+
+def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
+    """Cronbach's alpha in per cent; equal to KR-20 when marks are 0 or 1."""
+    p = len(columns)
+    if p < 2 or not sd:
+        return None
+    within = math.fsum(statistics.variance(column) for column in columns)
+    return 100 * p / (p - 1) * (1 - within / sd**2)
+
+
+def _facility_interval(
+    marks: Sequence[float], maximum: float, seed: int
+) -> tuple[float, float] | None:
+    if not LEAST <= len(marks) < SURE:
+        return None
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    means = sorted(
+        statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(_RESAMPLES)
+    )
+    low, high = _tails(means)
+    return 100 * low / maximum, 100 * high / maximum
+
+
+def _tails(values: Sequence[float]) -> tuple[float, float]:
+    cut = round(len(values) * 0.025)
+    return values[cut], values[-1 - cut]
+
+
+def _options(rows: Sequence[Response], column: _Column) -> tuple[OptionStatistics, ...]:
+    choosers: dict[str, list[float | None]] = defaultdict(list)
+    for row, rest in zip(rows, column.rests, strict=True):
+        for key in row.options:
+            choosers[key].append(rest)
+    return tuple(
+        OptionStatistics(key, len(found), len(found) / len(rows), _mean(found))
+        for key, found in sorted(choosers.items())
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return statistics.fmean(known) if known else None
