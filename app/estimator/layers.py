@@ -79,9 +79,12 @@ class Mlp:
         return self.experts > 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """One layer: its mixer (and cross attention), its MLP, its norms."""
+    """One layer: its mixer (and cross attention), its MLP, its norms.
+
+    Layers are told apart by identity: equal layers of a model are one object.
+    """
 
     mixer: Mixer
     mlp: Mlp

@@ -1,0 +1,303 @@
+"""The words, figures and picture of the estimate `training-memory`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from app.estimator.estimate import (
+    Change,
+    Estimate,
+    Figure,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+)
+from app.estimator.fitting import memory_verdict
+from app.estimator.registry import Output
+from app.estimator.training_load import Load, worst
+from app.estimator.units import format_number, format_value
+
+if TYPE_CHECKING:  # the estimate imports this module
+    from app.estimator.architecture import Architecture
+    from app.estimator.hardware import Accelerator
+    from app.estimator.layout import Layout
+    from app.estimator.states import Recipe
+    from app.estimator.training_memory import TrainingMemory
+
+OUTPUTS = (
+    Output("weights", "Weights", "B"),
+    Output("gradients", "Gradients", "B"),
+    Output("optimizer", "Optimizer", "B"),
+    Output("activations", "Activations", "B"),
+    Output("logits", "Logits and loss", "B"),
+    Output("overhead", "Overhead", "B"),
+    Output("per_gpu", "On each GPU", "B"),
+    Output("free", "Free on each GPU", "B"),
+    Output("fits", "Fits", ""),
+    Output("fewest_gpus", "Fewest GPUs", "GPU"),
+    Output("states", "States of the whole model", "B"),
+    Output("weights_total", "Weights of the whole model", "B"),
+    Output("gradients_total", "Gradients of the whole model", "B"),
+    Output("optimizer_total", "Optimizer of the whole model", "B"),
+    Output("bytes_per_parameter", "Bytes per parameter", "B"),
+)
+
+# How far measured activations lie from the formula (fused and unfused kernels) and
+# overhead from the default.
+_ACTIVATION_RANGE = (0.9, 1.25)
+_OVERHEAD_RANGE = (0.4, 1.6)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """One question with what was found."""
+
+    model: Architecture
+    asked: TrainingMemory
+    gpu: Accelerator
+    layout: Layout
+    recipe: Recipe
+    loads: tuple[Load, ...]
+    fewest: int | None
+
+
+def answer(case: Case) -> Estimate:
+    """Put the load of the fullest stage into words, figures and its working."""
+    load = worst(case.loads)
+    limit = case.gpu.memory or 0.0
+    return Estimate(
+        name="training-memory",
+        verdict=memory_verdict(load.total, limit, limit, case.asked.gpus),
+        figures=_figures(case, load, limit),
+        steps=_steps(case, load),
+        pictures=(_bar(case, load, limit),),
+        tables=(_table(case),),
+        notes=_notes(case, load),
+        changes=_changes(case, load, limit),
+    )
+
+
+def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
+    each, parameters = case.recipe, case.model.parameters
+    spread = load.overhead + load.gathered
+    moving = load.activations + load.logits
+    fixed = load.total - moving - spread
+    low = fixed + moving * _ACTIVATION_RANGE[0] + spread * _OVERHEAD_RANGE[0]
+    high = fixed + moving * _ACTIVATION_RANGE[1] + spread * _OVERHEAD_RANGE[1]
+    return (
+        Figure("weights", "Weights", load.weights, "B"),
+        Figure("gradients", "Gradients", load.gradients, "B"),
+        Figure("optimizer", "Optimizer", load.optimizer, "B"),
+        _ranged("activations", "Activations", load.activations, _ACTIVATION_RANGE),
+        _ranged("logits", "Logits and loss", load.logits, _ACTIVATION_RANGE),
+        _ranged("overhead", "Overhead", spread, _OVERHEAD_RANGE),
+        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
+        Figure(
+            "free",
+            "Free on each GPU",
+            limit - load.total,
+            "B",
+            limit - high,
+            limit - low,
+        ),
+        Figure("fits", "Fits", load.total <= limit),
+        Figure(
+            "fewest_gpus",
+            "Fewest GPUs",
+            case.fewest,
+            "GPU",
+            note="" if case.fewest else "More copies alone do not make it fit.",
+        ),
+        Figure("states", "States of the whole model", each.total * parameters, "B"),
+        Figure(
+            "weights_total",
+            "Weights of the whole model",
+            each.weights * parameters,
+            "B",
+        ),
+        Figure(
+            "gradients_total",
+            "Gradients of the whole model",
+            each.gradients * parameters,
+            "B",
+        ),
+        Figure(
+            "optimizer_total",
+            "Optimizer of the whole model",
+            each.optimizer * parameters,
+            "B",
+        ),
+        Figure("bytes_per_parameter", "Bytes per parameter", each.total, "B"),
+    )
+
+
+def _ranged(name: str, label: str, value: float, share: tuple[float, float]) -> Figure:
+    return Figure(name, label, value, "B", value * share[0], value * share[1])
+
+
+def _steps(case: Case, load: Load) -> tuple[Step, ...]:
+    each, layout = case.recipe, case.layout
+    parts = (
+        ("Weights", "weights", each.weights, load.weights, 3),
+        ("Gradients", "gradients", each.gradients, load.gradients, 2),
+        ("Optimizer", "optimizer", each.optimizer, load.optimizer, 1),
+    )
+    states = tuple(
+        _state_step(case, label, figure, width, value, layout.zero >= stage)
+        for label, figure, width, value, stage in parts
+    )
+    return (*states, *_moving_steps(case, load))
+
+
+def _state_step(
+    case: Case, label: str, figure: str, width: float, value: float, divided: bool
+) -> Step:
+    layout = case.layout
+    ways = layout.tensor * layout.pipeline
+    formula = f"P × {format_number(width)} B"
+    numbers = f"{format_number(case.model.parameters)} × {format_number(width)} B"
+    if ways > 1:
+        formula += " ÷ (t × p)"
+        numbers += f" ÷ {ways}"
+    if divided:
+        formula += " ÷ shards"
+        numbers += f" ÷ {layout.shards}"
+    return Step(label, formula, numbers, value, "B", "zero", "training-memory", figure)
+
+
+def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
+    asked = case.asked
+    tokens = asked.sequence * asked.micro_batch // asked.context_parallel
+    rule = {
+        "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
+        "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
+        "full": "tokens × 2h × layers in flight + one open layer",
+    }[asked.recompute]
+    logit = 4 if asked.fused_loss else 10
+    return (
+        Step(
+            "Activations",
+            rule,
+            f"{format_number(tokens)} tokens, h = {format_number(case.model.hidden)}, "
+            f"stage {load.stage + 1} of {asked.pipeline_parallel}, "
+            f"t = {asked.tensor_parallel}",
+            load.activations,
+            "B",
+            "korthikanti-2022",
+            "training-memory",
+            "activations",
+        ),
+        Step(
+            "Logits and loss",
+            f"tokens × V × {logit} B ÷ t, on the last stage",
+            f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
+            f"{logit} B ÷ {asked.tensor_parallel}",
+            load.logits,
+            "B",
+            "korthikanti-2022",
+            "training-memory",
+            "logits",
+        ),
+        Step(
+            "Overhead",
+            "given + two gathered layers under ZeRO-3",
+            f"{format_value(load.overhead, 'B')} + {format_value(load.gathered, 'B')}",
+            load.overhead + load.gathered,
+            "B",
+            "fsdp",
+            "training-memory",
+            "overhead",
+        ),
+        Step(
+            "On each GPU",
+            "sum of the parts on the fullest stage",
+            f"stage {load.stage + 1} of {asked.pipeline_parallel}",
+            load.total,
+            "B",
+            "zero",
+            "training-memory",
+            "per_gpu",
+        ),
+    )
+
+
+def _bar(case: Case, load: Load, limit: float) -> StackedBar:
+    return StackedBar(
+        "Memory of each GPU",
+        (
+            Segment("weights", "Weights", load.weights),
+            Segment("gradients", "Gradients", load.gradients),
+            Segment("optimizer", "Optimizer", load.optimizer),
+            Segment("activations", "Activations", load.activations),
+            Segment("activations", "Logits and loss", load.logits),
+            Segment("overhead", "Overhead", load.overhead + load.gathered),
+        ),
+        limit,
+        f"{format_value(limit, 'B')} of {case.gpu.name}",
+    )
+
+
+def _table(case: Case) -> Table:
+    columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
+    rows = tuple(
+        (
+            str(load.stage + 1),
+            (load.weights + load.gradients + load.optimizer, "B"),
+            (load.activations, "B"),
+            (load.logits, "B"),
+            (load.overhead + load.gathered, "B"),
+            (load.total, "B"),
+        )
+        for load in case.loads
+    )
+    return Table("Pipeline stages that differ", columns, rows)
+
+
+def _notes(case: Case, load: Load) -> tuple[str, ...]:
+    asked = case.asked
+    notes = [f"Overhead of {format_value(asked.overhead, 'B')} per GPU is assumed."]
+    if asked.pipeline_parallel > 1:
+        notes.append(
+            f"Stage {load.stage + 1} is the fullest: early stages keep the most "
+            "micro-batches, the last one the logits."
+        )
+    if asked.recompute != "full":
+        notes.append(
+            "Activations are those of fused kernels; unfused ones keep up to a "
+            "quarter more."
+        )
+    if asked.optimizer == "muon":
+        notes.append("Muon's one moment is counted for every parameter.")
+    return tuple(notes)
+
+
+def _changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
+    asked, fits = case.asked, load.total <= limit
+    changes = []
+    if case.fewest and case.fewest != asked.gpus:
+        word = "Fits with fewer GPUs." if fits else "Fits."
+        changes.append(Change("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
+    longest = _longest_sequence(case, load, limit)
+    if longest:
+        flips = format_value(longest + (1 if fits else 0), "token")
+        now = format_value(asked.sequence, "token")
+        word = "Does not fit." if fits else "Fits."
+        changes.append(Change("sequence", "Sequence", now, flips, word))
+    return tuple(changes)
+
+
+def _longest_sequence(case: Case, load: Load, limit: float) -> int:
+    """The longest sequence that fits; exact as all moving parts grow with it.
+
+    Without flash attention scores grow with its square and this is a lower bound.
+    """
+    moving = load.activations + load.logits
+    room = limit - (load.total - moving)
+    if moving <= 0 or room <= 0:
+        return 0
+    ratio = room / moving
+    if not case.asked.flash_attention and case.asked.recompute != "selective":
+        ratio = ratio**0.5 if ratio > 1 else ratio
+    return int(case.asked.sequence * ratio)
