@@ -39,7 +39,7 @@ _NUMBER = re.compile(rf"[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShownFigure:
-    """A figure in words; `span` is its interval, empty where it is exact."""
+    """A figure in words; `span` is its interval, or “exact” for an exact number."""
 
     name: str
     label: str
@@ -176,9 +176,11 @@ def show_figure(figure: Figure) -> ShownFigure:
 
 
 def interval(figure: Figure) -> str:
-    """The interval of a modelled figure: `72.1 GB to 86.4 GB`; empty where exact."""
-    if figure.low is None or figure.high is None:
+    """The interval of a modelled figure: `72.1 to 86.4 GB`; “exact” for a number."""
+    if isinstance(figure.value, bool | str | None):
         return ""
+    if figure.low is None or figure.high is None:
+        return "exact"
     low, high = (format_value(v, figure.unit) for v in (figure.low, figure.high))
     number, _, unit = low.partition(NBSP)
     return f"{number if high.endswith(NBSP + unit) else low} to {high}"

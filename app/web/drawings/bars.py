@@ -126,6 +126,7 @@ def _ticks(axis: Axis, bottom: float) -> list[str]:
 def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
     marks: list[str] = []
     start = 0.0
+    cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     for segment in bar.segments:
         at = axis.place(start)
         wide = axis.place(start + segment.value) - at
@@ -134,7 +135,9 @@ def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
             continue
         look = _LOOKS[segment.component]
         marks.append(rect(f"{look[0]} gap", at, _TOP, wide, height))
-        marks += _inside(segment, axis, at, wide, height)
+        # Stripes lie over what is beyond the limit; words would not be read there.
+        seen = min(at + wide, cap) - at
+        marks += _inside(segment, axis, at, seen, height)
     return marks
 
 

@@ -1,0 +1,62 @@
+"""The catalogue as JSON: every value in base units, with source and date."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from app.estimator import architecture, hardware
+from app.estimator.architecture import Architecture
+
+# The layers themselves are the estimator's own business; their sums are shown.
+_INNER = frozenset({"stack", "encoder", "runs"})
+_UNITS = {
+    "memory": "B",
+    "gpu_memory": "B",
+    "system_memory": "B",
+    "memory_bandwidth": "B/s",
+    "nvlink": "B/s",
+    "nic": "B/s",
+    "port_rate": "B/s",
+    "bandwidth": "B/s",
+    "switching_capacity": "B/s",
+    **dict.fromkeys(("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), "FLOP/s"),
+    "tdp": "W",
+    "power": "W",
+}
+
+
+def listing(kind: str) -> dict[str, Any]:
+    """One catalogue with its units; raises KeyError for a kind that is none."""
+    rows = _ROWS[kind]()
+    used = {name for row in rows for name in row}
+    return {"units": {n: u for n, u in _UNITS.items() if n in used}, kind: rows}
+
+
+def _models() -> list[dict[str, Any]]:
+    return [
+        {"id": key, **_shape(architecture.find_model(key))}
+        for key, _ in architecture.models()
+    ]
+
+
+def _shape(model: Architecture) -> dict[str, Any]:
+    names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
+    return {name: getattr(model, name) for name in names}
+
+
+def _row(entry: Any) -> dict[str, Any]:
+    return {f.name: _plain(getattr(entry, f.name)) for f in dataclasses.fields(entry)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if hasattr(value, "items") else value
+
+
+_ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "models": _models,
+    "accelerators": lambda: [_row(a) for a in hardware.accelerators()],
+    "systems": lambda: [_row(s) for s in hardware.systems()],
+    "networks": lambda: [_row(n) for n in hardware.networks()],
+}

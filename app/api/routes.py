@@ -1,0 +1,110 @@
+"""JSON for programs: estimates, their inputs, the catalogue, the description."""
+
+import functools
+import importlib.metadata
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from app.api import catalogue
+from app.api.document import CATALOGUES, openapi
+from app.api.schemas import described
+from app.calculators.exports import answer
+from app.calculators.forms import typed_in
+from app.errors import NotFound, Problem
+from app.estimator import registry
+from app.estimator.inputs import read
+from app.estimator.registry import Entry
+from app.learners.current import CurrentLearner
+from app.web.keeping import keep
+from app.web.render import page
+
+router = APIRouter(include_in_schema=False)
+
+MOST_SENT = 512 * 1024
+
+
+async def _sent(request: Request) -> dict[str, Any]:
+    """The JSON object in the body of a request."""
+    length = request.headers.get("content-length", "")
+    if not length.isdigit() or int(length) > MOST_SENT:
+        raise Problem(f"The body must say its length, at most {MOST_SENT // 1024} kB.")
+    try:
+        sent = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError):
+        raise Problem("The body is not JSON.") from None
+    if not isinstance(sent, dict):
+        raise Problem('The body is not a JSON object such as {"model": "70B"}.')
+    return sent
+
+
+Sent = Annotated[dict[str, Any], Depends(_sent)]
+
+
+@router.get("/api")
+def index(request: Request, learner: CurrentLearner) -> Response:
+    keep(request)
+    entries = registry.entries()
+    return page(
+        request,
+        "api/index.html",
+        learner=learner,
+        entries=entries,
+        catalogues=CATALOGUES,
+        origin=str(request.base_url).rstrip("/"),
+    )
+
+
+@router.get("/api/v1/openapi.json")
+def description(request: Request) -> Response:
+    keep(request, shared=True)
+    return _json(_document())
+
+
+@router.get("/api/v1/estimates")
+def estimates(request: Request) -> Response:
+    keep(request, shared=True)
+    return _json({"estimates": [described(entry) for entry in registry.entries()]})
+
+
+@router.get("/api/v1/estimates/{name}")
+def ask(request: Request, name: str) -> Response:
+    keep(request, shared=True)
+    return _answered(_entry(name), dict(typed_in(request.url.query)))
+
+
+@router.post("/api/v1/estimates/{name}")
+def ask_by_body(name: str, sent: Sent) -> Response:
+    return _answered(_entry(name), sent)
+
+
+@router.get("/api/v1/catalogue/{kind}")
+def listing(request: Request, kind: str) -> Response:
+    if kind not in CATALOGUES:
+        raise NotFound(f"There is no catalogue “{kind}”.", ", ".join(CATALOGUES))
+    keep(request, shared=True)
+    return _json(catalogue.listing(kind))
+
+
+def _entry(name: str) -> Entry:
+    entry = registry.find(name)
+    if entry is None:
+        raise NotFound(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
+    return entry
+
+
+def _answered(entry: Entry, typed: dict[str, Any]) -> Response:
+    inputs = read(entry.inputs, typed)
+    return _json(answer(entry, inputs, entry.compute(inputs)))
+
+
+def _json(value: Any) -> Response:
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Response(body, media_type="application/json")
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return openapi(registry.entries(), importlib.metadata.version("headroom"))

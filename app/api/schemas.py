@@ -1,0 +1,169 @@
+"""What goes over the wire, as pydantic models made from the declarations."""
+
+import dataclasses
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from app.estimator import inputs as given_inputs
+from app.estimator.inputs import Input
+from app.estimator.registry import Entry
+
+# What a field takes in JSON: base units as a number, or the words of a form.
+_TAKES: dict[str, Any] = {
+    "number": float | str,
+    "count": int | str,
+    "flag": bool | str,
+    "text": str | dict[str, Any],
+}
+
+
+class Problem(BaseModel):
+    """One thing wrong with what was sent."""
+
+    field: str = Field(description="The input it is about; empty for the whole.")
+    message: str
+
+
+class Problems(BaseModel):
+    """Why there is no answer: every mistake, never only the first."""
+
+    problems: list[Problem]
+    hint: str = ""
+
+
+class VerdictOut(BaseModel):
+    """The answer as one sentence."""
+
+    status: Literal["fits", "tight", "no", "info"]
+    lead: str
+    text: str
+
+
+class FigureOut(BaseModel):
+    """One figure in base units; `low` and `high` bound a modelled one."""
+
+    name: str
+    label: str
+    value: float | int | bool | str | None
+    unit: str
+    low: float | None
+    high: float | None
+    exact: bool
+    primary: bool
+    text: str
+    note: str
+
+
+class StepOut(BaseModel):
+    """A line of the working."""
+
+    label: str
+    formula: str
+    substituted: str
+    value: float
+    unit: str
+    source: str
+    figure: str
+
+
+class TableOut(BaseModel):
+    """Rows of words, or of values with their unit."""
+
+    label: str
+    columns: list[str]
+    rows: list[list[Any]]
+
+
+class ChangeOut(BaseModel):
+    """The nearest value of an input that turns the verdict."""
+
+    field: str
+    label: str
+    now: str
+    flips_at: str
+    becomes: str
+
+
+class Answer(BaseModel):
+    """The whole answer of an estimate."""
+
+    estimate: str
+    title: str
+    inputs: dict[str, Any]
+    verdict: VerdictOut
+    figures: list[FigureOut]
+    steps: list[StepOut]
+    tables: list[TableOut]
+    notes: list[str]
+    changes: list[ChangeOut]
+
+
+def inputs_model(entry: Entry) -> type[BaseModel]:
+    """The inputs of an estimate as a model: types, units, ranges, defaults, words."""
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    fields: dict[str, Any] = {
+        name: (_annotation(declared), _field(declared, defaults[name]))
+        for name, declared in given_inputs.declared(entry.inputs).items()
+    }
+    words = "".join(word.capitalize() for word in entry.name.split("-"))
+    model: type[BaseModel] = create_model(
+        f"{words}Inputs",
+        __config__=ConfigDict(extra="forbid", protected_namespaces=()),
+        __doc__=entry.summary,
+        **fields,
+    )
+    return model
+
+
+def described(entry: Entry) -> dict[str, Any]:
+    """An estimate as the list of estimates shows it: inputs with units and ranges."""
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "summary": entry.summary,
+        "group": entry.group,
+        "inputs": [
+            {
+                "name": name,
+                "label": declared.label,
+                "kind": declared.kind,
+                "unit": declared.unit,
+                "typed_unit": declared.typed_unit,
+                "default": defaults[name],
+                "minimum": declared.minimum,
+                "maximum": declared.maximum,
+                "choices": [value for value, _ in declared.choices],
+                "optional": declared.optional,
+                "help": declared.help,
+            }
+            for name, declared in given_inputs.declared(entry.inputs).items()
+        ],
+        "outputs": [dataclasses.asdict(output) for output in entry.outputs],
+    }
+
+
+def _annotation(declared: Input) -> Any:
+    takes = _TAKES.get(declared.kind, str)
+    return takes | None if declared.optional else takes
+
+
+def _field(declared: Input, default: Any) -> Any:
+    told = [declared.help or f"{declared.label}."]
+    if declared.kind not in {"model", "gpu", "system", "network", "text"}:
+        told.append(f"Takes {given_inputs.allowed(declared)}.")
+    if declared.typed_unit:
+        told.append(
+            f"A number is in {declared.unit}; "
+            f"a bare number in a string in {declared.typed_unit}."
+        )
+    shown: dict[str, Any] = {"x-unit": declared.unit} if declared.unit else {}
+    if declared.choices:
+        shown["enum"] = [value for value, _ in declared.choices]
+    return Field(
+        default,
+        title=declared.label,
+        description=" ".join(told),
+        json_schema_extra=shown or None,
+    )
