@@ -1,0 +1,125 @@
+"""The time of a training step against published runs, and what must hold."""
+
+import dataclasses
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import compute, training_plan, training_step
+from app.estimator.architecture import find_model
+from app.estimator.hardware import find_accelerator
+from app.estimator.network import fabric_of
+from app.estimator.training_plan import SOFTWARE, Plan
+from app.estimator.training_step import step_time
+
+H100 = find_accelerator("H100")
+A100 = find_accelerator("a100-sxm4-80")
+FABRIC = fabric_of(H100)
+LLAMA = find_model("llama-3-8b")
+powers = st.sampled_from([1, 2, 4, 8])
+
+
+@pytest.mark.parametrize(
+    "module", [compute, training_plan, training_step], ids=lambda m: m.__name__
+)
+def test_examples_in_the_docstrings_hold(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+def test_llama_3_405b_trains_near_its_published_rate() -> None:
+    # Megatron-Bridge 26.06, 1,024 H100 in FP8: 326 tokens/s per GPU.
+    plan = Plan(
+        tensor=8,
+        pipeline=8,
+        context=2,
+        data=8,
+        pieces=8,
+        sequence=8192,
+        micro_batches=192,
+        number_format="fp8",
+    )
+    step = step_time(find_model("llama-3.1-405b"), H100, FABRIC, plan)
+    assert plan.tokens / step.total / plan.gpus == pytest.approx(326, rel=0.15)
+
+
+def test_deepseek_v3_keeps_its_published_pace_on_gb200() -> None:
+    # Megatron-Bridge 26.06.01, 256 GB200 in MXFP8: 4,928 tokens/s per GPU.
+    gpu = find_accelerator("gb200-gpu")
+    plan = Plan(
+        pipeline=4,
+        data=64,
+        expert=64,
+        pieces=4,
+        micro_batches=64,
+        number_format="mxfp8",
+    )
+    step = step_time(find_model("deepseek-v3"), gpu, fabric_of(gpu), plan)
+    assert plan.tokens / step.total / plan.gpus == pytest.approx(4928, rel=0.3)
+
+
+def test_the_parts_of_a_step_sum_to_the_whole() -> None:
+    plan = Plan(tensor=2, pipeline=2, data=4, micro_batches=8, zero=1)
+    step = step_time(LLAMA, H100, FABRIC, plan)
+    parts = (getattr(step, f.name) for f in dataclasses.fields(step))
+    assert sum(parts) == pytest.approx(step.total)
+
+
+@given(powers, powers, powers, st.integers(1, 64))
+def test_no_step_beats_its_peak(
+    tensor: int, pipeline: int, data: int, batches: int
+) -> None:
+    plan = Plan(tensor=tensor, pipeline=pipeline, data=data, micro_batches=batches)
+    step = step_time(LLAMA, H100, FABRIC, plan)
+    needed = 6 * (LLAMA.parameters - LLAMA.embedding_parameters) * plan.tokens
+    assert step.total > needed / plan.gpus / 989.4e12
+
+
+@given(powers, st.integers(1, 32))
+def test_more_microbatches_take_longer_and_idle_less(
+    pipeline: int, batches: int
+) -> None:
+    few = Plan(pipeline=pipeline, micro_batches=batches)
+    many = dataclasses.replace(few, micro_batches=2 * batches)
+    one = step_time(LLAMA, H100, FABRIC, few)
+    two = step_time(LLAMA, H100, FABRIC, many)
+    assert one.total < two.total
+    assert two.bubble / two.total <= one.bubble / one.total
+
+
+@given(st.sampled_from(sorted(SOFTWARE)))
+def test_recomputation_costs_time(software: str) -> None:
+    plan = Plan(micro_batches=4, software=SOFTWARE[software])
+    full = dataclasses.replace(plan, recompute="full")
+    kept = step_time(LLAMA, H100, FABRIC, plan)
+    assert kept.total < step_time(LLAMA, H100, FABRIC, full).total
+
+
+def test_fp8_beats_bf16_where_the_card_has_it() -> None:
+    plan = Plan(micro_batches=4)
+    fp8 = dataclasses.replace(plan, number_format="fp8")
+    slow = step_time(LLAMA, H100, FABRIC, plan).total
+    assert step_time(LLAMA, H100, FABRIC, fp8).total < slow
+    with pytest.raises(ValueError, match="does not compute in fp8"):
+        step_time(LLAMA, A100, fabric_of(A100), fp8)
+
+
+def test_a_capped_card_is_slower() -> None:
+    capped = dataclasses.replace(H100, tdp=400.0)
+    plan = Plan(micro_batches=4)
+    now = step_time(LLAMA, H100, FABRIC, plan).total
+    assert step_time(LLAMA, capped, FABRIC, plan).total > now
+
+
+@given(st.floats(1, 1e6))
+def test_the_roofline_has_two_sides(flops_per_byte: float) -> None:
+    reached = compute.roofline(flops_per_byte, 989e12, 3.35e12)
+    assert reached <= 989e12
+    assert reached <= 3.35e12 * flops_per_byte
+
+
+def test_the_crossover_of_the_h100_is_295_tokens() -> None:
+    assert compute.critical_batch(989.4e12, 3.35e12, 2) == pytest.approx(
+        295.3, rel=1e-3
+    )
