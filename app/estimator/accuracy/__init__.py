@@ -1,0 +1,1 @@
+"""How near the estimates come to published and measured values."""

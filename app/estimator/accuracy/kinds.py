@@ -1,0 +1,47 @@
+"""Which function answers which kind of case; one module for each family."""
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Callable
+
+from app.estimator.accuracy.cases import Asked, Case
+from app.estimator.accuracy.prediction import Prediction
+
+Predictor = Callable[[Asked], Prediction | float]
+
+# Each module holds KINDS, kind to function, and may hold CALIBRATION, the ids of
+# the cases that its constants were fitted on.
+_FAMILIES = ("shapes", "memory", "training", "time", "serving")
+
+
+@functools.cache
+def predictors() -> dict[str, Predictor]:
+    """The function for every kind that is known."""
+    found: dict[str, Predictor] = {}
+    for family in _FAMILIES:
+        name = f"app.estimator.accuracy.{family}"
+        if importlib.util.find_spec(name) is not None:
+            found.update(importlib.import_module(name).KINDS)
+    return found
+
+
+def find(kind: str) -> Predictor | None:
+    """The function for `kind`; None when no family answers it."""
+    return predictors().get(kind)
+
+
+@functools.cache
+def calibration() -> frozenset[str]:
+    """The ids of all cases that some constant was fitted on."""
+    ids: set[str] = set()
+    for family in _FAMILIES:
+        name = f"app.estimator.accuracy.{family}"
+        if importlib.util.find_spec(name) is not None:
+            ids |= set(getattr(importlib.import_module(name), "CALIBRATION", ()))
+    return frozenset(ids)
+
+
+def is_calibration(case: Case) -> bool:
+    """Whether a case was used for fitting and so is no evidence."""
+    return case.calibration or case.id in calibration()

@@ -1,0 +1,258 @@
+"""Cases answered and counted: by kind, with errors and stated intervals."""
+
+import dataclasses
+import math
+import pathlib
+import statistics
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from app.estimator.accuracy import kinds
+from app.estimator.accuracy.cases import (
+    Asked,
+    Case,
+    CaseFile,
+    Inexpressible,
+    read_cases,
+)
+from app.estimator.accuracy.prediction import Prediction
+
+# Bytes and tokens are compared as whole numbers of 15 digits.
+_ROUNDING = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """One case with what the estimator says; `why_not` where it says nothing."""
+
+    id: str
+    kind: str
+    expected: float
+    predicted: float | None
+    unit: str
+    relative_error: float | None
+    within_tolerance: bool | None
+    low: float | None
+    high: float | None
+    why_not: str | None
+    tolerance: float = 0.0
+    calibration: bool = False
+    source: str = ""
+
+    @property
+    def inside_interval(self) -> bool | None:
+        """Whether the expected value lies in the stated interval; None if exact."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low <= self.expected <= self.high
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Summary:
+    """One kind: how many cases, how near.
+
+    Errors and shares are over the evidence: cases that no constant was fitted on.
+    None where there is none.
+    """
+
+    kind: str
+    cases: int
+    expressible: int
+    calibration: int
+    within_tolerance: int
+    median: float | None
+    p90: float | None
+    largest: float | None
+    inside_interval: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """All results and their summary by kind, in the order of first appearance."""
+
+    results: tuple[Result, ...]
+    summaries: tuple[Summary, ...]
+
+
+def report(paths: Iterable[pathlib.Path]) -> Report:
+    """Answer every case of the files; a case never stops the others."""
+    results = []
+    for path in paths:
+        file = read_cases(pathlib.Path(path))
+        results += [answer(case, file) for case in file.cases]
+    kinds_seen = dict.fromkeys(r.kind for r in results)
+    summaries = (
+        summarise(kind, [r for r in results if r.kind == kind]) for kind in kinds_seen
+    )
+    return Report(tuple(results), tuple(summaries))
+
+
+def answer(case: Case, file: CaseFile) -> Result:
+    """Answer one case, or say why it cannot be expressed."""
+    predictor = kinds.find(case.kind)
+    if predictor is None:
+        return _unanswered(case, f"kind “{case.kind}” is not known")
+    asked = Asked(case, file)
+    try:
+        prediction = _predict(predictor, asked)
+    except Inexpressible as error:
+        return _unanswered(case, str(error))
+    except (ArithmeticError, LookupError, ValueError, TypeError) as error:
+        return _unanswered(case, f"{type(error).__name__}: {error}")
+    return _answered(case, prediction)
+
+
+def _predict(
+    predictor: Callable[[Asked], Prediction | float], asked: Asked
+) -> Prediction:
+    found = predictor(asked)
+    asked.done()
+    prediction = found if isinstance(found, Prediction) else Prediction(float(found))
+    if not math.isfinite(prediction.value):
+        raise Inexpressible("the estimate is not a finite number")
+    return prediction
+
+
+def _unanswered(case: Case, why: str) -> Result:
+    return Result(
+        case.id,
+        case.kind,
+        case.expected,
+        None,
+        case.unit,
+        None,
+        None,
+        None,
+        None,
+        why,
+        case.tolerance,
+        kinds.is_calibration(case),
+        case.source,
+    )
+
+
+def _answered(case: Case, prediction: Prediction) -> Result:
+    error = abs(prediction.value - case.expected)
+    relative = error / abs(case.expected) if case.expected else error
+    return Result(
+        case.id,
+        case.kind,
+        case.expected,
+        prediction.value,
+        case.unit,
+        relative,
+        relative <= case.tolerance + _ROUNDING,
+        prediction.low,
+        prediction.high,
+        None,
+        case.tolerance,
+        kinds.is_calibration(case),
+        case.source,
+    )
+
+
+def summarise(kind: str, results: list[Result]) -> Summary:
+    """Count one kind; errors are taken over the evidence alone."""
+    answered = [r for r in results if r.relative_error is not None]
+    evidence = [r for r in answered if not r.calibration]
+    errors = sorted(r.relative_error or 0.0 for r in evidence)
+    stated = [r.inside_interval for r in evidence if r.inside_interval is not None]
+    return Summary(
+        kind=kind,
+        cases=len(results),
+        expressible=len(answered),
+        calibration=sum(r.calibration for r in results),
+        within_tolerance=sum(bool(r.within_tolerance) for r in answered),
+        median=statistics.median(errors) if errors else None,
+        p90=_percentile(errors, 0.9),
+        largest=errors[-1] if errors else None,
+        inside_interval=sum(stated) / len(stated) if stated else None,
+    )
+
+
+def _percentile(ordered: list[float], share: float) -> float | None:
+    if not ordered:
+        return None
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def as_json(found: Report) -> dict[str, Any]:
+    """The report as plain data for `--json`."""
+    return {
+        "cases": [
+            {**dataclasses.asdict(r), "inside_interval": r.inside_interval}
+            for r in found.results
+        ],
+        "kinds": {
+            s.kind: {k: v for k, v in dataclasses.asdict(s).items() if k != "kind"}
+            for s in found.summaries
+        },
+    }
+
+
+def as_text(found: Report, *, verbose: bool = False) -> str:
+    """The report as a table for a terminal, each case below it when verbose."""
+    head = (
+        "kind",
+        "cases",
+        "answered",
+        "within",
+        "median",
+        "p90",
+        "largest",
+        "in range",
+    )
+    rows = [
+        (
+            s.kind,
+            str(s.cases),
+            str(s.expressible),
+            str(s.within_tolerance),
+            _percent(s.median),
+            _percent(s.p90),
+            _percent(s.largest),
+            _percent(s.inside_interval),
+        )
+        for s in found.summaries
+    ]
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in (head, *rows)
+    ]
+    lines.append(_totals(found))
+    if verbose:
+        lines += [_line(r) for r in found.results]
+    return "\n".join(lines)
+
+
+def _totals(found: Report) -> str:
+    answered = sum(s.expressible for s in found.summaries)
+    within = sum(s.within_tolerance for s in found.summaries)
+    fitted = sum(s.calibration for s in found.summaries)
+    return (
+        f"{len(found.results)} cases, {answered} answered, {within} within the "
+        f"source's tolerance; {fitted} used for fitting are not counted in errors."
+    )
+
+
+def _line(result: Result) -> str:
+    if result.predicted is None:
+        return f"{result.id}: not expressible: {result.why_not}"
+    sign = "within" if result.within_tolerance else "OUTSIDE"
+    fitted = ", fitted" if result.calibration else ""
+    return (
+        f"{result.id}: expected {result.expected:.6g}, predicted "
+        f"{result.predicted:.6g} {result.unit}, off by "
+        f"{_percent(result.relative_error)}, {sign} {_percent(result.tolerance)}"
+        f"{fitted}"
+    )
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return "-"
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.2%}"
