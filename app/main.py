@@ -18,6 +18,7 @@ from app.db.engine import make_engine
 from app.db.pulse import pulse_of
 from app.learners import routes as learners
 from app.learners.codes import Patience
+from app.progress import routes as progress
 from app.web import errors, health
 from app.web.clock import system_clock
 from app.web.front import Door, Front
@@ -59,6 +60,7 @@ def _open_rooms(app: FastAPI) -> None:
     """Mount the routes of every room."""
     app.include_router(health.router)
     app.include_router(learners.router)
+    app.include_router(progress.router)
     app.include_router(concepts.router)
 
 

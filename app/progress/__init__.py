@@ -1,0 +1,1 @@
+"""What a learner knows, from what evidence, and what to do next."""
