@@ -135,6 +135,7 @@ def _foot(library: Library, topic: Topic) -> dict[str, Any]:
     following = library.topics[order[place + 1]] if place + 1 < len(order) else None
     return {
         "topic": topic,
+        "number": sum(bool(s.anchor) for s in topic.sections) + 1,
         "sources": [library.sources[k] for k in topic.sources if k in library.sources],
         "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
         "previous": previous,

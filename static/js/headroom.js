@@ -92,6 +92,21 @@
     event.preventDefault();
   });
 
+  // The section that is being read, in the list beside the text.
+  const heads = [...document.querySelectorAll(".prose > h2[id]")];
+  const locate = () => {
+    const at = heads.findLast((head) => head.getBoundingClientRect().top < 160);
+    for (const link of document.querySelectorAll("#toc a")) {
+      if (at && link.hash === `#${at.id}`) link.setAttribute("aria-current", "location");
+      else link.removeAttribute("aria-current");
+    }
+  };
+  if (heads.length) {
+    document.addEventListener("scroll", () => requestAnimationFrame(locate), { passive: true });
+    document.addEventListener("htmx:afterSwap", locate);
+    locate();
+  }
+
   // No answer: say so, keep the inputs, grey what is shown, try again.
   const waits = [5, 10, 20, 40, 60];
   const lost = new WeakMap();

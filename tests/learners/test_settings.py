@@ -1,0 +1,97 @@
+"""GET and POST /settings: what a learner may set, and what is said otherwise."""
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.db.tables import Learner
+
+FINE = {
+    "name": "Rosa Meyer",
+    "exam_day": "2026-07-03",
+    "minutes_a_day": "45",
+    "zone": "Europe/Berlin",
+    "retention": "92",
+    "target": "75",
+}
+
+
+def test_everything_works_before_a_name_is_set(client: TestClient):
+    answer = client.get("/settings")
+
+    assert answer.status_code == 200
+    assert "There is no account" in answer.text
+
+
+def test_what_was_set_is_shown_again(client: TestClient):
+    answer = client.post("/settings", data=FINE)
+
+    assert answer.headers["location"] == "/settings?kept=yes"
+    page = client.get("/settings?kept=yes").text
+    assert "Kept." in page
+    for value in ('value="Rosa Meyer"', 'value="2026-07-03"', 'value="45"'):
+        assert value in page
+    assert '<option value="Europe/Berlin" selected>' in page
+
+
+def test_looking_writes_nothing(client: TestClient, session: Session):
+    client.get("/settings")
+
+    assert session.exec(select(Learner)).all() == []
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "message"),
+    [
+        ("minutes_a_day", "often", "from 5 to 480 minutes a day; “often” is not one"),
+        ("minutes_a_day", "4", "from 5 to 480"),
+        ("retention", "99", "from 70 to 97 per cent"),
+        ("target", "101", "from 1 to 100 per cent"),
+        ("zone", "Mars/Olympus", "such as Europe/Berlin; “Mars/Olympus”"),
+        ("exam_day", "soon", "a day such as 2026-07-03; “soon”"),
+        ("exam_day", "2026-06-08", "between today and three years on"),
+        ("name", "x" * 81, "At most 80 characters; this has 81"),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_kept(
+    client: TestClient, field: str, typed: str, message: str
+):
+    answer = client.post("/settings", data={**FINE, field: typed})
+
+    assert answer.status_code == 422
+    assert message in answer.text
+    assert 'value="Rosa Meyer"' in answer.text or field == "name"
+    assert 'aria-invalid="true"' in answer.text
+
+
+def test_a_script_in_a_name_is_only_text(client: TestClient):
+    client.post("/settings", data={**FINE, "name": "<script>alert(1)</script>"})
+
+    page = client.get("/settings").text
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_the_zone_of_the_browser_is_taken_until_one_is_set(client: TestClient):
+    client.cookies.set("zone", "Asia/Tokyo")
+
+    page = client.get("/settings").text
+
+    assert '<option value="Asia/Tokyo" selected>' in page
+
+
+def test_colours_and_keys_stay_with_the_browser(client: TestClient, session: Session):
+    answer = client.post("/settings/appearance", data={"theme": "dark", "keys": "off"})
+
+    lines = answer.headers.get_list("set-cookie")
+    assert any(line.startswith("theme=dark") for line in lines)
+    assert any(line.startswith("keys=off") for line in lines)
+    assert session.exec(select(Learner)).all() == []
+
+
+def test_the_system_decides_again(client: TestClient):
+    client.post("/settings/appearance", data={"theme": "dark"})
+    client.post("/settings/appearance", data={"theme": ""})
+
+    assert "data-theme=" not in client.get("/settings").text

@@ -1,0 +1,180 @@
+"""What every answer carries, and what is refused at the door."""
+
+import logging
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.testclient import TestClient
+from sqlalchemy import event
+
+from app.db.engine import DbSession
+
+WRITE = "/settings/appearance"
+
+
+@pytest.fixture
+def broken(app: FastAPI):
+    """The app with three addresses that go wrong."""
+
+    @app.get("/raises")
+    def raises() -> str:
+        raise RuntimeError("a bug")
+
+    @app.get("/api/raises")
+    def raises_in_the_api() -> str:
+        raise RuntimeError("a bug")
+
+    @app.post("/commits")
+    def commits(db: DbSession) -> str:
+        event.listen(db, "before_commit", _refuse)
+        return "saved"
+
+    return app
+
+
+def _refuse(_session: object) -> None:
+    raise OSError("disk full")
+
+
+def test_every_page_forbids_what_it_does_not_need(client: TestClient):
+    headers = client.get("/settings").headers
+
+    policy = headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert "camera=()" in headers["permissions-policy"]
+
+
+def test_an_error_is_guarded_as_well(client: TestClient):
+    assert "content-security-policy" in client.get("/nowhere").headers
+
+
+def test_an_address_without_a_page_is_404_and_says_so(client: TestClient):
+    answer = client.get("/nowhere")
+
+    assert answer.status_code == 404
+    assert "There is no page at this address." in answer.text
+
+
+def test_htmx_gets_the_problem_alone(htmx: TestClient):
+    answer = htmx.get("/nowhere")
+
+    assert answer.status_code == 404
+    assert "<html" not in answer.text
+    assert 'role="alert"' in answer.text
+
+
+def test_a_fault_is_500_with_the_number_under_which_it_is_logged(
+    broken: FastAPI, client: TestClient, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.ERROR, "headroom"):
+        answer = client.get("/raises")
+
+    number = answer.headers["x-request-id"]
+    assert answer.status_code == 500
+    assert number in answer.text
+    assert number in caplog.text
+    assert "a bug" not in answer.text
+
+
+def test_a_fault_of_the_api_is_json(broken: FastAPI, client: TestClient):
+    answer = client.get("/api/raises")
+
+    assert answer.status_code == 500
+    assert "broken on our side" in answer.json()["problems"][0]["message"]
+
+
+def test_what_could_not_be_saved_is_not_confirmed(broken: FastAPI, client: TestClient):
+    answer = client.post("/commits")
+
+    assert answer.status_code == 500
+    assert "saved" not in answer.text
+
+
+def test_a_slow_request_leaves_one_line(
+    app: FastAPI, client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch
+):
+    monkeypatch.setattr("app.web.front._SLOW", 0.0)
+
+    with caplog.at_level(logging.WARNING, "headroom"):
+        client.get("/settings?theme=x")
+
+    lines = [r for r in caplog.records if "GET /settings answered 200" in r.message]
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "https://elsewhere.example"},
+        {"origin": "null"},
+    ],
+)
+def test_another_site_cannot_write(client: TestClient, headers: dict[str, str]):
+    answer = client.post(WRITE, data={"theme": "dark"}, headers=headers)
+
+    assert answer.status_code == 403
+    assert "another site" in answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+        {"origin": "http://testserver"},
+        {},
+    ],
+)
+def test_our_own_pages_and_programs_can_write(
+    client: TestClient, headers: dict[str, str]
+):
+    assert client.post(WRITE, data={"theme": "dark"}, headers=headers).is_redirect
+
+
+def test_another_site_may_link_to_us(client: TestClient):
+    answer = client.get("/settings", headers={"sec-fetch-site": "cross-site"})
+
+    assert answer.status_code == 200
+
+
+def test_a_form_larger_than_any_of_ours_is_refused(client: TestClient):
+    assert client.post(WRITE, content=b"x" * 300_000).status_code == 413
+
+
+def test_a_large_body_that_hides_its_length_is_refused(client: TestClient):
+    def pieces():
+        for _ in range(40):
+            yield b"x=" + b"y" * 10_000
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+
+    assert client.post(WRITE, content=pieces(), headers=kind).status_code == 413
+
+
+def test_head_is_get_without_a_body(client: TestClient):
+    answer = client.head("/settings")
+
+    assert answer.status_code == 200
+    assert answer.content == b""
+    assert int(answer.headers["content-length"]) > 1000
+
+
+def test_the_app_says_that_it_is_well(client: TestClient):
+    assert client.get("/healthz").text == "well"
+
+
+def test_a_request_knows_its_number(app: FastAPI, client: TestClient):
+    @app.get("/number")
+    def number(request: Request) -> str:
+        return str(request.state.number)
+
+    answer = client.get("/number")
+
+    assert answer.headers["x-request-id"] in answer.text

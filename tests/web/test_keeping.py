@@ -1,0 +1,156 @@
+"""Kept pages: quick to send again, never older than what they show."""
+
+import dataclasses
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import event
+
+from app.config import Settings
+from app.main import create_app
+from tests.conftest import visit
+
+PAGE = "/glossary"
+
+
+@pytest.fixture
+def count(app: FastAPI):
+    """How many statements the app has sent to its database."""
+    asked: list[str] = []
+
+    def note(*arguments):
+        asked.append(arguments[2])
+
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    return lambda: len(asked)
+
+
+def rename(client: TestClient, name: str) -> None:
+    answer = client.post(
+        "/settings", data={"name": name, "minutes_a_day": "30", "retention": "90"}
+    )
+    assert answer.status_code == 303
+
+
+def test_a_kept_page_asks_no_table_again(rosa: TestClient, count):
+    first = rosa.get(PAGE)
+    before = count()
+
+    again = rosa.get(PAGE)
+
+    assert again.text == first.text
+    assert count() == before
+
+
+def test_an_unchanged_page_is_304(rosa: TestClient):
+    tag = rosa.get(PAGE).headers["etag"]
+
+    answer = rosa.get(PAGE, headers={"if-none-match": tag})
+
+    assert (answer.status_code, answer.content) == (304, b"")
+
+
+def test_what_a_learner_writes_is_on_the_next_page(rosa: TestClient):
+    tag = rosa.get(PAGE).headers["etag"]
+
+    rename(rosa, "Rosa Meyer")
+
+    answer = rosa.get(PAGE, headers={"if-none-match": tag})
+    assert answer.status_code == 200
+    assert "Rosa Meyer" in answer.text
+
+
+def test_a_kept_page_is_not_shown_to_another(rosa: TestClient, milo: TestClient):
+    rename(rosa, "Rosa Meyer")
+    rename(milo, "Milo")
+
+    assert "Rosa Meyer" in rosa.get(PAGE).text
+    assert "Rosa Meyer" not in milo.get(PAGE).text
+
+
+def test_a_stranger_sees_no_learner(app: FastAPI, rosa: TestClient):
+    rename(rosa, "Rosa Meyer")
+    rosa.get(PAGE)
+
+    with visit(app) as stranger:
+        answer = stranger.get(PAGE)
+
+    assert "Rosa Meyer" not in answer.text
+    assert "set-cookie" in answer.headers
+
+
+def test_each_stranger_gets_a_key_of_their_own(app: FastAPI):
+    with visit(app) as one, visit(app) as other:
+        keys = {c.get(PAGE).headers["set-cookie"] for c in (one, other)}
+
+    assert len(keys) == 2
+
+
+def test_a_write_in_another_process_is_seen(
+    app: FastAPI, settings: Settings, live_library, rosa: TestClient
+):
+    twin = create_app(settings, library=live_library)
+    rename(rosa, "Rosa Meyer")
+    with TestClient(twin, cookies=rosa.cookies, follow_redirects=False) as elsewhere:
+        assert "Rosa Meyer" in elsewhere.get(PAGE).text
+
+        rename(rosa, "Rosa Roth")
+
+        assert "Rosa Roth" in elsewhere.get(PAGE).text
+    twin.state.engine.dispose()
+    twin.state.pages.close()
+
+
+def test_a_change_of_the_course_is_seen(app: FastAPI, settings: Settings, library):
+    live = Course(library)
+    app = create_app(settings, library=live)
+    with visit(app) as client:
+        before = client.get(PAGE).headers["etag"]
+
+        live.state = dataclasses.replace(library, version="next", glossary={})
+
+        after = client.get(PAGE, headers={"if-none-match": before})
+    assert after.status_code == 200
+    assert "no glossary yet" in after.text
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+
+class Course:
+    """A course that changes when a test says so."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def current(self):
+        return self.state
+
+
+def test_a_page_of_today_grows_old_at_the_turn_of_the_study_day(
+    rosa: TestClient, clock
+):
+    rename(rosa, "Rosa")
+    rosa.post("/concepts/weights/readings")
+    assert "Tuesday" in rosa.get("/").text
+
+    clock.tick(hours=16, minutes=1)
+
+    assert "Wednesday" in rosa.get("/").text
+
+
+def test_light_and_dark_are_kept_apart(rosa: TestClient):
+    light = rosa.get(PAGE).text
+    rosa.cookies.set("theme", "dark")
+
+    assert "data-theme=" not in light
+    assert 'data-theme="dark"' in rosa.get(PAGE).text
+
+
+def test_a_kept_page_is_sent_compressed(rosa: TestClient):
+    plain = rosa.get(PAGE, headers={"accept-encoding": "identity"})
+    small = rosa.get(PAGE, headers={"accept-encoding": "br"})
+
+    assert small.headers["content-encoding"] == "br"
+    assert int(small.headers["content-length"]) < len(plain.content)
+    assert small.text == plain.text

@@ -1,0 +1,65 @@
+"""The cookie that carries a learner."""
+
+from fastapi.testclient import TestClient
+from itsdangerous import Signer
+
+from app.config import Settings
+from app.main import create_app
+from app.web.visitor import COOKIE
+
+
+def test_the_first_visit_gives_a_key_that_scripts_cannot_read(client: TestClient):
+    line = client.get("/settings").headers["set-cookie"]
+
+    assert line.startswith(f"{COOKIE}=")
+    for word in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=34560000"):
+        assert word in line
+
+
+def test_the_second_visit_gives_none(client: TestClient):
+    client.get("/settings")
+
+    assert "set-cookie" not in client.get("/settings").headers
+
+
+def test_a_write_renews_the_key(client: TestClient):
+    client.get("/settings")
+    key = client.cookies[COOKIE]
+
+    answer = client.post("/settings/codes")
+
+    assert f"{COOKIE}={key}" in answer.headers["set-cookie"]
+
+
+def test_a_forged_key_is_replaced(client: TestClient):
+    forged = Signer("guessed", salt="learner").sign("someone").decode()
+
+    answer = client.get("/settings", headers={"cookie": f"{COOKIE}={forged}"})
+
+    assert answer.status_code == 200
+    assert "someone" not in answer.headers["set-cookie"]
+
+
+def test_rubbish_in_the_cookie_header_does_no_harm(client: TestClient):
+    headers = {"cookie": "a=b; ;;=; headroom; headroom=x.y; theme=purple; zone=%00"}
+
+    assert client.get("/settings", headers=headers).status_code == 200
+
+
+def test_behind_tls_the_key_travels_on_tls_alone(settings: Settings, live_library):
+    secure = settings.model_copy(update={"secure_cookies": True})
+    app = create_app(secure, library=live_library)
+
+    with TestClient(app) as client:
+        answer = client.get("/settings")
+
+    assert "; Secure" in answer.headers["set-cookie"]
+    assert "strict-transport-security" in answer.headers
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+
+def test_the_theme_of_the_browser_is_in_the_first_byte(client: TestClient):
+    client.cookies.set("theme", "dark")
+
+    assert '<html lang="en" data-theme="dark">' in client.get("/settings").text
