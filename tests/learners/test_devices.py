@@ -98,7 +98,8 @@ def test_a_browser_with_records_asks_before_it_leaves_them(milo: TestClient, cod
     assert "Rosa Meyer" in milo.get("/settings").text
 
 
-def test_leaving_takes_the_key_out_of_the_browser(rosa: TestClient, code: str):
+@pytest.mark.usefixtures("code")
+def test_leaving_takes_the_key_out_of_the_browser(rosa: TestClient):
     key = rosa.cookies[COOKIE]
 
     answer = rosa.post("/settings/departure", data={"leave": "yes"})
@@ -108,7 +109,8 @@ def test_leaving_takes_the_key_out_of_the_browser(rosa: TestClient, code: str):
     assert rosa.cookies[COOKIE] != key
 
 
-def test_leaving_without_the_tick_does_nothing(rosa: TestClient, code: str):
+@pytest.mark.usefixtures("code")
+def test_leaving_without_the_tick_does_nothing(rosa: TestClient):
     answer = rosa.post("/settings/departure")
 
     assert answer.status_code == 422

@@ -68,8 +68,9 @@ def test_htmx_gets_the_problem_alone(htmx: TestClient):
     assert 'role="alert"' in answer.text
 
 
+@pytest.mark.usefixtures("broken")
 def test_a_fault_is_500_with_the_number_under_which_it_is_logged(
-    broken: FastAPI, client: TestClient, caplog: pytest.LogCaptureFixture
+    client: TestClient, caplog: pytest.LogCaptureFixture
 ):
     with caplog.at_level(logging.ERROR, "headroom"):
         answer = client.get("/raises")
@@ -81,14 +82,16 @@ def test_a_fault_is_500_with_the_number_under_which_it_is_logged(
     assert "a bug" not in answer.text
 
 
-def test_a_fault_of_the_api_is_json(broken: FastAPI, client: TestClient):
+@pytest.mark.usefixtures("broken")
+def test_a_fault_of_the_api_is_json(client: TestClient):
     answer = client.get("/api/raises")
 
     assert answer.status_code == 500
     assert "broken on our side" in answer.json()["problems"][0]["message"]
 
 
-def test_what_could_not_be_saved_is_not_confirmed(broken: FastAPI, client: TestClient):
+@pytest.mark.usefixtures("broken")
+def test_what_could_not_be_saved_is_not_confirmed(client: TestClient):
     answer = client.post("/commits")
 
     assert answer.status_code == 500
@@ -96,7 +99,7 @@ def test_what_could_not_be_saved_is_not_confirmed(broken: FastAPI, client: TestC
 
 
 def test_a_slow_request_leaves_one_line(
-    app: FastAPI, client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch
+    client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch
 ):
     monkeypatch.setattr("app.web.front._SLOW", 0.0)
 

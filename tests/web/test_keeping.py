@@ -88,7 +88,7 @@ def test_each_stranger_gets_a_key_of_their_own(app: FastAPI):
 
 
 def test_a_write_in_another_process_is_seen(
-    app: FastAPI, settings: Settings, live_library, rosa: TestClient
+    settings: Settings, live_library, rosa: TestClient
 ):
     twin = create_app(settings, library=live_library)
     rename(rosa, "Rosa Meyer")
