@@ -7,11 +7,18 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
-from app.calculators import exports, starts
+from app.calculators import comparison, exports, starts
 from app.calculators.forms import posted, query_of, typed_in
+from app.calculators.sides import (
+    query_of_sides,
+    scenarios_in,
+    swapped,
+    with_third,
+    without_third,
+)
 from app.errors import NotFound
 from app.estimator import registry
-from app.estimator.inputs import BadInputs, read
+from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.web.instruments import course_of, instrument
@@ -129,6 +136,65 @@ def take_along(
     )
 
 
+@router.get("/{name}/compare")
+def compare(
+    request: Request,
+    name: str,
+    typed: Typed,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
+) -> Response:
+    keep(request)
+    entry = _entry(name)
+    sides = scenarios_in(typed)
+    scenarios = comparison.answer_all(entry, sides)
+    rows = comparison.rows_of(entry, scenarios, course_of(library))
+    near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
+    problems = comparison.problems_of(scenarios)
+    return page(
+        request,
+        "calculators/compare.html",
+        status=422 if problems else 200,
+        learner=learner,
+        calculator=entry,
+        letters=[letter.upper() for letter in sides],
+        near=near,
+        far=[r for r in rows if r not in near],
+        links=_side_links(entry, sides),
+        compared=comparison.compare(entry, scenarios),
+        problems=problems,
+    )
+
+
+@router.get("/{name}/compare/result")
+def compare_result(request: Request, name: str, typed: Typed) -> Response:
+    keep(request, shared=True)
+    entry = _entry(name)
+    sides = scenarios_in(typed)
+    scenarios = comparison.answer_all(entry, sides)
+    problems = comparison.problems_of(scenarios)
+    if problems:
+        return _refused(request, problems)
+    return page(
+        request,
+        "calculators/_sides.html",
+        compared=comparison.compare(entry, scenarios),
+        links=_side_links(entry, sides),
+    )
+
+
+def _side_links(entry: Entry, sides: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The addresses around a comparison: itself, swapped, with a third, one alone."""
+    third = without_third(sides) if "c" in sides else with_third(sides)
+    views = {"here": sides, "swap": swapped(sides), "third": third}
+    part = "compare"
+    links = {
+        view: address(entry.name, query_of_sides(shown), part=part)
+        for view, shown in views.items()
+    }
+    return {**links, "one": address(entry.name, query_of(sides["a"]))}
+
+
 def _whole(
     request: Request,
     entry: Entry,
@@ -166,8 +232,16 @@ def _fragment(
         inputs = read(entry.inputs, typed)
         estimate = entry.compute(inputs)
     except BadInputs as bad:
-        return page(
-            request, "calculators/_refusal.html", status=422, problems=bad.problems
-        )
+        return _refused(request, bad.problems)
     shown = read_estimate(entry, inputs, estimate, topics=library.topics)
     return page(request, "calculators/_result.html", reading=shown, short=short)
+
+
+def _refused(request: Request, problems: tuple[InputProblem, ...]) -> Response:
+    return page(
+        request,
+        "calculators/_refusal.html",
+        status=422,
+        problems=problems,
+        stray=problems,
+    )

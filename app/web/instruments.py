@@ -95,6 +95,13 @@ class Instrument:
     link: str
     compare: str
 
+    @property
+    def stray(self) -> tuple[InputProblem, ...]:
+        """The problems that stand at no field of this form."""
+        groups = (*self.groups, *self.folded)
+        names = {f.name for group in groups for f in group.fields}
+        return tuple(p for p in self.problems if p.field not in names)
+
 
 def instrument(
     entry: Entry,

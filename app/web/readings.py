@@ -28,7 +28,7 @@ from app.web.drawings.bars import key_class
 LONGEST_LINK = 2000
 
 # Class of the verdict's word and icon before it; the word itself is the estimate's.
-_SIGNS: dict[Status, tuple[str, str]] = {
+SIGNS: dict[Status, tuple[str, str]] = {
     "fits": ("good", "i-check"),
     "tight": ("warn", "i-tight"),
     "no": ("bad", "i-cross"),
@@ -137,7 +137,7 @@ def read_estimate(
     words = given_inputs.write(inputs)
     query = urlencode(words)
     short = len(query) <= LONGEST_LINK
-    sign, icon = _SIGNS[estimate.verdict.status]
+    sign, icon = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
     return Reading(
         name=entry.name,

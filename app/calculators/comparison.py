@@ -1,0 +1,248 @@
+"""Two or three scenarios side by side: what differs, and which is better."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from app.calculators.sides import Typed
+from app.calculators.verdicts import is_better, lead_of
+from app.estimator import inputs as given_inputs
+from app.estimator.estimate import Estimate, Figure, StackedBar
+from app.estimator.inputs import BadInputs, InputProblem
+from app.estimator.registry import Entry
+from app.estimator.units import MINUS, format_value
+from app.web.drawings import draw_bar
+from app.web.drawings.bars import key_of, reach_of
+from app.web.instruments import Course, Field, fields_of
+from app.web.readings import SIGNS, address
+
+_BAR = 34
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One input in all scenarios; `differs` where they do not agree."""
+
+    name: str
+    label: str
+    fields: tuple[Field, ...]
+    differs: bool
+    advanced: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Side:
+    """One scenario: its letter, verdict and bar, and its own calculator."""
+
+    letter: str
+    sign: str
+    icon: str
+    lead: str
+    text: str
+    bar: Markup | None
+    link: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Value:
+    """A figure of one scenario; `against` is its distance from A."""
+
+    words: str
+    best: bool
+    against: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contrast:
+    """One figure in all scenarios."""
+
+    label: str
+    values: tuple[Value, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that `calculators/_sides.html` shows beside the form."""
+
+    lead: str
+    differs: tuple[str, ...]
+    sides: tuple[Side, ...]
+    key: tuple[tuple[str, str], ...]
+    figures: tuple[Contrast, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scenario:
+    """One scenario answered, or the reasons why it has no answer."""
+
+    typed: Typed
+    inputs: Any
+    estimate: Estimate | None
+    problems: tuple[InputProblem, ...]
+
+
+def answer_all(entry: Entry, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
+    """Every scenario with its answer or its problems."""
+    return {letter: _answered(entry, typed) for letter, typed in sides.items()}
+
+
+def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
+    """All problems, each at the field of its own scenario (`b.gpus`)."""
+    return tuple(
+        InputProblem(f"{letter}.{p.field}", p.value, f"{letter.upper()}: {p.message}")
+        for letter, scenario in scenarios.items()
+        for p in scenario.problems
+    )
+
+
+def rows_of(
+    entry: Entry, scenarios: Mapping[str, Scenario], course: Course
+) -> tuple[Row, ...]:
+    """The inputs of all scenarios, row by row, in the order of the form."""
+    columns = {
+        letter: {f.name: f for f in _fields(entry, scenario, letter, course)}
+        for letter, scenario in scenarios.items()
+    }
+    rows = []
+    for name, declared in given_inputs.declared(entry.inputs).items():
+        fields = tuple(
+            dataclasses.replace(column[name], name=f"{letter}.{name}")
+            for letter, column in columns.items()
+        )
+        differs = len({_meant(s, name) for s in scenarios.values()}) > 1
+        rows.append(Row(name, declared.label, fields, differs, declared.advanced))
+    return tuple(rows)
+
+
+def compare(entry: Entry, scenarios: Mapping[str, Scenario]) -> Comparison | None:
+    """The answers side by side; None while a scenario has no answer."""
+    estimates = {
+        letter: scenario.estimate
+        for letter, scenario in scenarios.items()
+        if scenario.estimate is not None
+    }
+    if len(estimates) < len(scenarios):
+        return None
+    differing = tuple(
+        declared.label
+        for name, declared in given_inputs.declared(entry.inputs).items()
+        if len({_meant(s, name) for s in scenarios.values()}) > 1
+    )
+    bars = {letter: _first_bar(e) for letter, e in estimates.items()}
+    return Comparison(
+        lead=lead_of(estimates),
+        differs=differing,
+        sides=_sides(entry, scenarios, estimates, bars),
+        key=_keys(bars),
+        figures=_contrasts(list(estimates.values())),
+    )
+
+
+def _answered(entry: Entry, typed: Typed) -> Scenario:
+    inputs = None
+    try:
+        inputs = given_inputs.read(entry.inputs, typed)
+        return Scenario(typed, inputs, entry.compute(inputs), ())
+    except BadInputs as bad:
+        return Scenario(typed, inputs, None, bad.problems)
+
+
+def _fields(
+    entry: Entry, scenario: Scenario, letter: str, course: Course
+) -> tuple[Field, ...]:
+    return fields_of(
+        entry,
+        scenario.typed,
+        scenario.inputs,
+        scenario.problems,
+        id=letter,
+        course=course,
+    )
+
+
+def _meant(scenario: Scenario, name: str) -> Any:
+    if scenario.inputs is None:
+        return scenario.typed.get(name, "")
+    return getattr(scenario.inputs, name)
+
+
+def _first_bar(estimate: Estimate) -> StackedBar | None:
+    bars = (p for p in estimate.pictures if isinstance(p, StackedBar))
+    return next(bars, None)
+
+
+def _sides(
+    entry: Entry,
+    scenarios: Mapping[str, Scenario],
+    estimates: Mapping[str, Estimate],
+    bars: Mapping[str, StackedBar | None],
+) -> tuple[Side, ...]:
+    reach = max((reach_of(b) for b in bars.values() if b), default=0.0)
+    last = list(estimates)[-1]
+    sides = []
+    for letter, estimate in estimates.items():
+        bar = bars[letter]
+        sign, icon = SIGNS[estimate.verdict.status]
+        drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
+        words = given_inputs.write(scenarios[letter].inputs)
+        sides.append(
+            Side(
+                letter=letter.upper(),
+                sign=sign,
+                icon=icon,
+                lead=estimate.verdict.lead,
+                text=estimate.verdict.text,
+                bar=drawing.svg if drawing else None,
+                link=address(entry.name, urlencode(words)),
+            )
+        )
+    return tuple(sides)
+
+
+def _keys(bars: Mapping[str, StackedBar | None]) -> tuple[tuple[str, str], ...]:
+    return tuple(dict.fromkeys(k for bar in bars.values() if bar for k in key_of(bar)))
+
+
+def _contrasts(estimates: Sequence[Estimate]) -> tuple[Contrast, ...]:
+    found = []
+    for figure in estimates[0].figures:
+        figures = [_named(e, figure.name) for e in estimates]
+        present = [f for f in figures if f is not None]
+        if len(present) == len(estimates):
+            found.append(Contrast(figure.label, _values(present)))
+    return tuple(found)
+
+
+def _named(estimate: Estimate, name: str) -> Figure | None:
+    return next((f for f in estimate.figures if f.name == name), None)
+
+
+def _values(figures: Sequence[Figure]) -> tuple[Value, ...]:
+    first = figures[0]
+    return tuple(
+        Value(
+            words=format_value(f.value, f.unit),
+            best=any(is_better(f, other) for other in figures)
+            and not any(is_better(other, f) for other in figures),
+            against="" if f is first else _against(f, first),
+        )
+        for f in figures
+    )
+
+
+def _against(figure: Figure, first: Figure) -> str:
+    """How far a figure is from that of A: `+70 GB`, `−8 GPUs`."""
+    if not (_is_number(figure.value) and _is_number(first.value)):
+        return ""
+    distance = figure.value - first.value
+    if not distance:
+        return "the same"
+    sign = "+" if distance > 0 else MINUS
+    return f"{sign}{format_value(abs(distance), figure.unit)}"
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,102 @@
+"""Which of two answers is better, and the sentence that says so."""
+
+from collections.abc import Mapping, Sequence
+
+from app.estimator.estimate import Estimate, Figure, Status
+from app.estimator.units import format_value
+
+_RANK: dict[Status, int] = {"no": 0, "tight": 1, "info": 1, "fits": 2}
+_LESS_UNITS = frozenset({"B", "s", "W", "Wh", "kg", "GPU", "node", "GPU-h"})
+_MORE_UNITS = frozenset({"token", "sequence"})
+_MORE_NAMES = ("free", "max_", "fits", "mfu", "hfu", "goodput", "throughput")
+
+
+def is_better(one: Figure, other: Figure) -> bool:
+    """Whether `one` is the better of two figures of the same name.
+
+    Less is better of memory, time, money and power, more of rates and of what is
+    left; where neither can be said, no figure is better.
+    """
+    a, b = _measure(one), _measure(other)
+    if a is None or b is None or a == b:
+        return False
+    more = more_is_better(one)
+    return more is not None and (a > b) == more
+
+
+def more_is_better(figure: Figure) -> bool | None:
+    """Whether a larger value of this figure is the better one; None if neither.
+
+    >>> more_is_better(Figure("free", "Free", 1.0, "B"))
+    True
+    >>> more_is_better(Figure("total", "Total", 1.0, "B"))
+    False
+    """
+    if figure.name.startswith(_MORE_NAMES) or figure.unit in _MORE_UNITS:
+        return True
+    if figure.unit.endswith("/s"):
+        return True
+    if figure.unit in _LESS_UNITS or figure.unit.startswith("USD"):
+        return False
+    return None
+
+
+def lead_of(estimates: Mapping[str, Estimate]) -> str:
+    """The comparison in one sentence: what fits, has more room, or takes less."""
+    ranks = {letter: _RANK[e.verdict.status] for letter, e in estimates.items()}
+    best = [s.upper() for s, rank in ranks.items() if rank == max(ranks.values())]
+    rest = [s.upper() for s in ranks if s.upper() not in best]
+    if rest and min(ranks.values()) == 0:
+        fit = "fits" if len(best) == 1 else "fit"
+        does = "does" if len(rest) == 1 else "do"
+        return f"{_all(best)} {fit}, {_all(rest)} {does} not."
+    return _by_room(estimates) or _by_figure(estimates) or "There is no difference."
+
+
+def _by_room(estimates: Mapping[str, Estimate]) -> str:
+    free = {s.upper(): _figure(e, "free") for s, e in estimates.items()}
+    found = {s: f for s, f in free.items() if f and _measure(f) is not None}
+    values = {s: _measure(f) or 0.0 for s, f in found.items()}
+    if len(values) < len(estimates) or len(set(values.values())) == 1:
+        return ""
+    best = max(values, key=lambda s: values[s])
+    word = "the most" if len(values) > 2 else "more"
+    rest = ", ".join(
+        f"{format_value(f.value, f.unit)} in {s}" for s, f in found.items() if s != best
+    )
+    first = found[best]
+    return (
+        f"{best} has {word} room: {format_value(first.value, first.unit)} free, "
+        f"against {rest}."
+    )
+
+
+def _by_figure(estimates: Mapping[str, Estimate]) -> str:
+    leading = next((f for f in _leading(estimates)), None)
+    if leading is None:
+        return ""
+    found = {s.upper(): _figure(e, leading.name) for s, e in estimates.items()}
+    words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
+    if len(set(words.values())) == 1:
+        return ""
+    told = ", ".join(f"{value} with {s}" for s, value in words.items())
+    return f"{leading.label}: {told}."
+
+
+def _leading(estimates: Mapping[str, Estimate]) -> list[Figure]:
+    first = next(iter(estimates.values()))
+    return [f for f in first.figures if f.primary]
+
+
+def _figure(estimate: Estimate, name: str) -> Figure | None:
+    return next((f for f in estimate.figures if f.name == name), None)
+
+
+def _measure(figure: Figure) -> float | None:
+    """A figure as a number to compare; None for words and what is not known."""
+    value = figure.value
+    return None if value is None or isinstance(value, str) else float(value)
+
+
+def _all(letters: Sequence[str]) -> str:
+    return " and ".join(letters)

@@ -1,0 +1,136 @@
+"""Scenarios side by side: their address, what differs, which is better."""
+
+import pytest
+
+from app.calculators.comparison import answer_all, compare, problems_of, rows_of
+from app.calculators.sides import (
+    query_of_sides,
+    scenarios_in,
+    swapped,
+    with_third,
+    without_third,
+)
+from app.calculators.verdicts import is_better
+from app.estimator import registry
+from app.estimator.estimate import Figure
+from app.web.instruments import NO_COURSE
+from tests.calculators.sample import ENTRY
+
+
+def answered(**sides):
+    return answer_all(ENTRY, sides)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"a": {"gpus": "8"}, "b": {"gpus": "4"}},
+        {"a": {"gpus": "8"}, "b": {}},
+        {"a": {"gpus": "8", "weights": "int4"}, "b": {"gpus": "8"}, "c": {"gpus": "2"}},
+        {"a": {"gpus": "8"}, "b": {"gpus": "8"}, "c": {"gpus": "8"}},
+    ],
+)
+def test_an_address_gives_back_the_scenarios_it_was_made_of(typed):
+    query = query_of_sides(typed)
+    pairs = dict(part.split("=") for part in query.split("&"))
+    assert scenarios_in(pairs) == typed
+
+
+def test_what_is_shared_is_said_once():
+    sides = {"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "4"}}
+    assert query_of_sides(sides) == "model=70B&b.gpus=4"
+
+
+def test_scenarios_are_swapped_added_and_dropped():
+    sides = {"a": {"gpus": "1"}, "b": {"gpus": "2"}}
+    assert swapped(sides) == {"a": {"gpus": "2"}, "b": {"gpus": "1"}}
+    assert with_third(sides)["c"] == {"gpus": "2"}
+    assert without_third(with_third(sides)) == sides
+
+
+def test_the_one_that_fits_is_named_first():
+    scenarios = answered(
+        a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"}
+    )
+    assert compare(ENTRY, scenarios).lead == "B fits, A does not."
+
+
+def test_of_two_that_fit_the_one_with_more_room_is_named():
+    lead = compare(ENTRY, answered(a={}, b={"gpus": "4"})).lead
+    assert lead.replace("\u00a0", " ") == (
+        "A has more room: 73.9 GB free, against 71.7 GB in B."
+    )
+
+
+def test_equal_scenarios_have_no_difference():
+    comparison = compare(ENTRY, answered(a={}, b={}))
+    assert comparison.lead == "There is no difference."
+    assert comparison.differs == ()
+
+
+def test_what_differs_is_told_by_meaning_and_not_by_spelling():
+    scenarios = answered(a={"context": "8k", "gpus": "8"}, b={"context": "8000"})
+    rows = rows_of(ENTRY, scenarios, NO_COURSE)
+    assert [r.name for r in rows if r.differs] == []
+    scenarios = answered(a={"gpus": "4"}, b={})
+    rows = rows_of(ENTRY, scenarios, NO_COURSE)
+    assert [r.name for r in rows if r.differs] == ["gpus"]
+    assert [f.name for f in rows[3].fields] == ["a.gpus", "b.gpus"]
+
+
+def test_bars_share_one_axis_and_only_the_last_shows_it():
+    comparison = compare(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"}))
+    first, last = (side.bar for side in comparison.sides)
+    assert 'class="ax"' not in first
+    assert 'class="ax"' in last
+    assert first.count('x1="80%"') == last.count('class="cap" x1="80%"') == 1
+
+
+def test_figures_show_the_better_value_and_the_distance_from_a():
+    comparison = compare(ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"}))
+    rows = {row.label: row.values for row in comparison.figures}
+    needed = rows["Needed per GPU"]
+    assert [v.best for v in needed] == [True, False]
+    assert needed[1].against == "+2.1\u00a0GB"
+    assert rows["Tokens a second"][1].against == "the same"
+    assert not any(v.best for v in rows["Tokens a second"])
+
+
+def test_a_scenario_that_cannot_be_is_named_with_its_letter():
+    scenarios = answered(a={}, b={"gpus": "3"})
+    assert compare(ENTRY, scenarios) is None
+    problem = problems_of(scenarios)[0]
+    assert problem.field == "b.gpus"
+    assert problem.message.startswith("B: “3” GPUs cannot share")
+    rows = rows_of(ENTRY, scenarios, NO_COURSE)
+    assert rows[3].fields[1].error.startswith("“3” GPUs cannot share")
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (Figure("per_gpu", "", 1.0, "B"), Figure("per_gpu", "", 2.0, "B")),
+        (Figure("free", "", 2.0, "B"), Figure("free", "", 1.0, "B")),
+        (Figure("max_context", "", 9, "token"), Figure("max_context", "", 8, "token")),
+        (Figure("speed", "", 9.0, "token/s"), Figure("speed", "", 8.0, "token/s")),
+        (Figure("cost", "", 8.0, "USD/h"), Figure("cost", "", 9.0, "USD/h")),
+        (Figure("fits", "", True), Figure("fits", "", False)),
+    ],
+)
+def test_better_is_less_of_what_is_spent_and_more_of_what_is_had(better, worse):
+    assert is_better(better, worse)
+    assert not is_better(worse, better)
+
+
+def test_nothing_is_better_than_what_cannot_be_measured():
+    assert not is_better(Figure("price", "", 1.0, "USD"), Figure("price", "", None))
+    assert not is_better(Figure("layers", "", 1, "layer"), Figure("layers", "", 2))
+
+
+def test_without_a_limit_the_leading_figure_is_told():
+    entry = registry.find("kv-cache")
+    sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
+    lead = compare(entry, answer_all(entry, sides)).lead
+    assert lead.replace("\u00a0", " ") == (
+        "All sequences: 2.7 GB with A, 5.4 GB with B."
+    )
