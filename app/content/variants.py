@@ -1,8 +1,221 @@
 """From an authored question and a seed to what one attempt shows and grades."""
 
-from app.content.model import Question, Variant
+import dataclasses
+import hashlib
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from app.content import estimates, templates
+from app.content.expressions import (
+    BadExpression,
+    Value,
+    compile_expression,
+    evaluate,
+    inputs_of,
+)
+from app.content.model import (
+    Answer,
+    Choice,
+    Choices,
+    Computed,
+    Match,
+    Numeric,
+    Order,
+    Question,
+    Short,
+    Variant,
+)
+from app.content.quantities import Quantity
+from app.content.ranges import BadRange, read_range
+
+MOST_VARIANTS = 200
+_SEEDS = 2**31
+_T = TypeVar("_T")
 
 
 def draw(question: Question, seed: int) -> Variant:
-    """Draw the variant of `question` that belongs to `seed`; pure and repeatable."""
-    raise NotImplementedError
+    """Draw the variant of `question` that belongs to `seed`; pure and repeatable.
+
+    The same seed gives the same numbers and the same order of options. Seeds that
+    differ by less than the number of combinations give different numbers.
+    """
+    chosen: dict[str, str | float] = {}
+    values: dict[str, Value] = {}
+    if question.computed:
+        chosen = combination(question.computed, seed)
+        values = resolve(question.computed, chosen)
+    answer = _filled(question.answer, values) if values else question.answer
+    mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
+    return Variant(
+        question,
+        seed,
+        templates.fill_text(question.stem, values),
+        _shuffled(answer, mixer),
+        tuple(templates.fill_text(h, values) for h in question.hints),
+        templates.fill_text(question.explanation, values),
+        templates.fill_text(question.mistake, values),
+        chosen,
+        _calculator(question.computed, values) if question.computed else "",
+    )
+
+
+def next_seed(question: Question, salt: str, n: int) -> int:
+    """The seed of a learner's n-th attempt (from 0) at a question, below 2^31.
+
+    `salt` is anything constant of the learner. Two attempts in a row never draw the
+    same numbers while there is more than one combination; all combinations come
+    before one comes again.
+    """
+    count = combinations(question.computed) if question.computed else 1
+    start = _hash(f"{salt}:{question.id}")
+    if count >= _SEEDS // 2:
+        return (start + n) % _SEEDS
+    stride = _stride(start // 7, count)
+    index = (start + n * stride) % count
+    rounds = _hash(f"{salt}:{question.id}:{n}") % (_SEEDS // count)
+    return index + count * rounds
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+
+
+def _stride(wanted: int, count: int) -> int:
+    """A step that visits all of `count` places before it returns."""
+    step = wanted % count or 1
+    while math.gcd(step, count) != 1:
+        step += 1
+    return step
+
+
+def combinations(computed: Computed) -> int:
+    """How many combinations of parameters there are."""
+    return math.prod(len(values) for values in computed.params.values())
+
+
+def combination(computed: Computed, index: int) -> dict[str, str | float]:
+    """The parameters of one combination; `index` counts on beyond the last."""
+    rest = index % combinations(computed)
+    chosen: dict[str, str | float] = {}
+    for name, values in computed.params.items():
+        rest, at = divmod(rest, len(values))
+        chosen[name] = values[at]
+    return chosen
+
+
+def resolve(computed: Computed, chosen: Mapping[str, str | float]) -> dict[str, Value]:
+    """Parameters and expressions as values; raises BadExpression.
+
+    A number among the parameters has an unknown unit: only its author knows it.
+    """
+    values: dict[str, Value] = {
+        name: value if isinstance(value, str) else Quantity(value, None)
+        for name, value in chosen.items()
+    }
+    for name, text in computed.lets:
+        values[name] = evaluate(compile_expression(text), values)
+    return values
+
+
+def every(question: Question, most: int = MOST_VARIANTS) -> Iterator[Variant]:
+    """All variants of a computed question, or `most` of them spread over all.
+
+    Raises BadExpression where one has no answer. A plain question has one variant.
+    """
+    for seed in indices(question, most):
+        yield draw(question, seed)
+
+
+def indices(question: Question, most: int = MOST_VARIANTS) -> Sequence[int]:
+    """The seeds of `every`: each combination once, or `most` spread evenly."""
+    count = combinations(question.computed) if question.computed else 1
+    if count <= most:
+        return range(count)
+    return [i * count // most for i in range(most)]
+
+
+def _filled(answer: Answer, values: Mapping[str, Value]) -> Answer:
+    """The answer part with its templates filled and its ranges read."""
+    filled: Answer = templates.each_text(
+        answer, lambda text: templates.fill_text(text, values)
+    )
+    if isinstance(filled, Numeric):
+        return _ranged(filled, values)
+    if isinstance(filled, Short):
+        options = tuple(
+            dataclasses.replace(o, answer=templates.fill(o.answer, values))
+            for o in filled.options
+        )
+        return dataclasses.replace(filled, options=options)
+    return filled
+
+
+def _ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
+    """The options with numbers; raises BadExpression for one that is none (E47)."""
+    otherwise: float | None = None
+    made = []
+    for option in numeric.options:
+        written = templates.fill(option.template, values)
+        try:
+            found = read_range(written, otherwise if not option.right else None)
+        except BadRange as error:
+            raise BadExpression(error.code, str(error), error.hint) from None
+        if option.right and otherwise is None:
+            half = (found.high - found.low) / 2
+            otherwise = half / abs(found.centre) if found.centre else 0.0
+        made.append(dataclasses.replace(option, template=written, range=found))
+    return Numeric(tuple(made))
+
+
+def _shuffled(answer: Answer, mixer: random.Random) -> Answer:
+    """The answer part in the order in which this attempt shows it."""
+    if isinstance(answer, Choices):
+        if not answer.shuffle or answer.kind == "true-false":
+            return answer
+        return dataclasses.replace(answer, options=_mixed(answer.options, mixer))
+    if isinstance(answer, Order):
+        keys = [c.key for c in (*answer.steps, *answer.distractors)]
+        right = [c.key for c in answer.steps]
+        return dataclasses.replace(answer, shown=tuple(_unlike(keys, right, mixer)))
+    if isinstance(answer, Match):
+        lefts = [p.key for p in answer.pairs if p.left.html]
+        rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
+        return dataclasses.replace(
+            answer,
+            shown_left=tuple(_shuffle(lefts, mixer)),
+            shown_right=tuple(_shuffle(rights, mixer)),
+        )
+    return answer
+
+
+def _mixed(options: Sequence[Choice], mixer: random.Random) -> tuple[Choice, ...]:
+    """Shuffled options; those that speak of the others stay last."""
+    free = _shuffle([o for o in options if not o.pinned], mixer)
+    return (*free, *(o for o in options if o.pinned))
+
+
+def _shuffle(things: Sequence[_T], mixer: random.Random) -> list[_T]:
+    mixed = list(things)
+    mixer.shuffle(mixed)
+    return mixed
+
+
+def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
+    """A shuffle whose steps do not already stand in the right order."""
+    mixed = _shuffle(keys, mixer)
+    if len(right) > 1 and [k for k in mixed if k in right] == right:
+        places = [i for i, k in enumerate(mixed) if k in right]
+        first, last = places[0], places[-1]
+        mixed[first], mixed[last] = mixed[last], mixed[first]
+    return mixed
+
+
+def _calculator(computed: Computed, values: Mapping[str, Value]) -> str:
+    """The calculator behind the first expression that asks the estimator."""
+    for _, text in computed.lets:
+        for call in compile_expression(text).calls:
+            name = getattr(call.func, "id", "")
+            return estimates.address(name, inputs_of(call, values))
+    return ""

@@ -1,0 +1,74 @@
+"""What makes an item the same item: slugs, opaque keys, revisions, likeness."""
+
+import difflib
+import hashlib
+import itertools
+import re
+import unicodedata
+import zlib
+from collections.abc import Iterable
+
+_CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no vowels: a key never spells a word
+_SKETCH = 12
+SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
+
+
+def slug(text: str) -> str:
+    """The address form of a heading: lower case, words joined by hyphens.
+
+    >>> slug("KV cache, per token")
+    'kv-cache-per-token'
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
+
+
+def normal(text: str) -> str:
+    """Text reduced to its words, so that only wording counts."""
+    return " ".join(re.findall(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]", text.lower()))
+
+
+def key(*parts: str) -> str:
+    """Four letters for an option: stable, and telling nothing about it."""
+    number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
+    letters = ""
+    for _ in range(4):
+        number, rest = divmod(number, len(_CONSONANTS))
+        letters += _CONSONANTS[rest]
+    return letters
+
+
+def revision(text: str) -> str:
+    """The hash of an item's content; white space does not count."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
+def sketch(text: str) -> tuple[int, ...]:
+    """A small sample of the word pairs of a text, for `likeness`."""
+    words = normal(text).split()
+    pairs = words + [f"{a} {b}" for a, b in itertools.pairwise(words)]
+    return tuple(sorted({zlib.crc32(p.encode()) & 0xFFFFFF for p in pairs})[:_SKETCH])
+
+
+def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """How much two sketched texts share, 0 to 1 (bottom-k estimate of Jaccard)."""
+    if not one or not other:
+        return 1.0 if one == other else 0.0
+    union = sorted({*one, *other})[:_SKETCH]
+    both = set(one) & set(other)
+    return sum(value in both for value in union) / len(union)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word closest to `word`, or an empty string."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint for an unknown word: the nearest known one, or all of them."""
+    words = sorted(known)
+    near = nearest(word, words)
+    if near:
+        return f"Did you mean “{near}”?"
+    return f"Known: {', '.join(words)}." if len(words) <= 24 else ""

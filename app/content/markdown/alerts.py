@@ -1,0 +1,69 @@
+"""Alerts of a page: what the exam tests, memory hook, common error, aside."""
+
+import re
+from collections.abc import Sequence
+
+from markdown_it.token import Token
+
+KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
+_COMPONENTS = {"W": "w", "G": "g", "O": "o", "A": "a", "K": "k", "R": "r"}
+_LETTERS = re.compile(r"[WGOAKR](?: [WGOAKR])+")
+
+
+def opening(kind: str, inside: Sequence[Token]) -> str:
+    """The tags that open an alert; a quote without a kind stays a quote."""
+    if kind == "IMPORTANT":
+        lead = _lead("What the exam tests.", inside)
+        return _message("exam", "i-flag", lead)
+    if kind in {"WARNING", "CAUTION"}:
+        return _message("warn", "i-alert", _lead("Common error.", inside))
+    if kind == "TIP":
+        _colour_letters(inside)
+        return '<div class="hook">\n'
+    if kind == "NOTE":
+        return '<aside class="side" aria-label="Aside">\n'
+    return "<blockquote>\n"
+
+
+def closing(kind: str) -> str:
+    """The tags that close what `opening` opened."""
+    if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
+        return "</div></div>\n"
+    if kind == "TIP":
+        return '<p class="small quiet">Memory hook</p></div>\n'
+    return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
+
+
+def _message(look: str, icon: str, lead: str) -> str:
+    drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
+    return f'<div class="msg {look}" role="note">{drawing}<div>{lead}\n'
+
+
+def _lead(words: str, inside: Sequence[Token]) -> str:
+    """The name of the box, unless its author begins with bold words."""
+    for token in inside:
+        if token.type == "inline":
+            if token.content.startswith("**"):
+                return ""
+            break
+    return f"<p><b>{words}</b></p>"
+
+
+def _colour_letters(inside: Sequence[Token]) -> None:
+    """Mark the component letters of a hook (**W K**), to be written in colour."""
+    for token in inside:
+        children = token.children or []
+        for before, word, after in zip(
+            children, children[1:], children[2:], strict=False
+        ):
+            bold = before.type == "strong_open" and after.type == "strong_close"
+            if bold and _LETTERS.fullmatch(word.content):
+                before.type = after.type = "nothing"
+                word.type = "letters"
+
+
+def letters(content: str) -> str:
+    """The letters of memory components, each in its colour."""
+    return "".join(
+        f'<b class="k-{_COMPONENTS[letter]}">{letter}</b>' for letter in content.split()
+    )

@@ -1,0 +1,30 @@
+"""Code in colours: Pygments classes, no inline style."""
+
+import functools
+
+from markdown_it.common.utils import escapeHtml
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+_PLAIN = frozenset({"", "text", "txt", "plain"})
+
+
+@functools.cache
+def _formatter() -> "HtmlFormatter[str]":
+    return HtmlFormatter(nowrap=True, classprefix="hl-")
+
+
+@functools.lru_cache(maxsize=1024)
+def to_html(text: str, language: str) -> str:
+    """A block of code; an unknown language stays plain."""
+    inner = escapeHtml(text)
+    if language not in _PLAIN:
+        try:
+            inner = highlight(text, get_lexer_by_name(language), _formatter())
+        except ClassNotFound:
+            language = ""
+    name = f"Code, {language}" if language not in _PLAIN else "Code"
+    label = f'role="region" tabindex="0" aria-label="{escapeHtml(name)}"'
+    return f'<pre class="hl" {label}><code>{inner}</code></pre>\n'

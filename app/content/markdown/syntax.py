@@ -1,0 +1,138 @@
+"""The Markdown that authors write, as tokens: CommonMark, tables, math, footnotes."""
+
+import functools
+import re
+from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
+_NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
+_ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
+
+
+@functools.cache
+def _reader() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": True, "maxNesting": 40})
+    reader.enable(["table", "strikethrough"])
+    reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
+    reader.inline.ruler.before("link", "cite", _cite)
+    reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
+    reader.validateLink = _any_address  # type: ignore[method-assign]
+    return reader
+
+
+def _any_address(url: str) -> bool:
+    """Let every scheme through: the writer decides which addresses are written."""
+    del url
+    return True
+
+
+def tokens(text: str) -> list[Token]:
+    """The blocks of a text; alerts are marked on their quotes."""
+    found = _reader().parse(text)
+    _mark_alerts(found)
+    return found
+
+
+def _cite(state: StateInline, silent: bool) -> bool:
+    """Read `[^key]` as a footnote, whether or not the page defines it."""
+    match = CITE.match(state.src, state.pos)
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("cite", "", 0)
+        token.content = match[1]
+    state.pos = match.end()
+    return True
+
+
+def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read `[^key]: which part of the source is meant`, up to an empty line."""
+    if state.is_code_block(first):
+        return False
+    start = state.bMarks[first] + state.tShift[first]
+    match = _NOTE.match(state.src[start : state.eMarks[first]])
+    if match is None:
+        return False
+    if silent:
+        return True
+    line = first + 1
+    parts = [match[2]]
+    while line < last and not state.isEmpty(line):
+        text = state.getLines(line, line + 1, state.blkIndent, False).strip()
+        if _NOTE.match(text):
+            break
+        parts.append(text)
+        line += 1
+    opening = state.push("note_open", "", 1)
+    opening.map = [first, line]
+    opening.content = match[1]
+    inline = state.push("inline", "", 0)
+    inline.content = "\n".join(parts).strip()
+    inline.map = [first, line]
+    inline.children = []
+    state.push("note_close", "", -1)
+    state.line = line
+    return True
+
+
+def _mark_alerts(found: list[Token]) -> None:
+    """Move `[!TIP]` from the text of a quote to its opening token."""
+    for index, token in enumerate(found[:-2]):
+        inline = found[index + 2]
+        if token.type != "blockquote_open" or inline.type != "inline":
+            continue
+        match = _ALERT.match(inline.content)
+        if match:
+            token.meta["alert"] = match[1].upper()
+            _drop_marker(inline, match[0])
+            if not inline.content and found[index + 3].type == "paragraph_close":
+                found[index + 1].hidden = found[index + 3].hidden = True
+
+
+def _drop_marker(inline: Token, marker: str) -> None:
+    inline.content = inline.content[len(marker) :]
+    children = inline.children or []
+    while children and children[0].type == "text":
+        children.pop(0)
+    if children and children[0].type == "softbreak":
+        children.pop(0)
+
+
+def close_of(found: Sequence[Token], index: int) -> int:
+    """The index of the token that closes the one at `index`; itself if none does."""
+    opening = found[index]
+    if opening.nesting != 1:
+        return index
+    for at in range(index + 1, len(found)):
+        if found[at].level == opening.level and found[at].nesting == -1:
+            return at
+    return len(found) - 1
+
+
+def first_line(token: Token) -> int:
+    """The line, from 1, on which a block begins."""
+    return token.map[0] + 1 if token.map else 1
+
+
+def last_line(token: Token) -> int:
+    """The last line, from 1, of a block."""
+    return max(token.map[1], token.map[0] + 1) if token.map else 1
+
+
+def plain(found: Sequence[Token]) -> str:
+    """The words of tokens, without marks, for search and for comparison."""
+    parts: list[str] = []
+    for token in found:
+        if token.type == "inline":
+            parts.append(plain(token.children or []))
+        elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
+            parts.append(" " if token.level or token.nesting == 0 else "\n")
+        elif token.type not in {"html_block", "html_inline", "cite"}:
+            parts.append(token.content)
+    return re.sub(r"[ \t]+", " ", "".join(parts)).strip()

@@ -1,0 +1,358 @@
+"""Tokens to HTML: the only place that writes a tag for authored text."""
+
+import dataclasses
+import re
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+from app.content.estimates import Unanswerable
+from app.content.identity import slug
+from app.content.manuscript import Edit, Manuscript
+from app.content.markdown import alerts, code, drawings, figures, tags, working
+from app.content.markdown.math import BadMath, to_mathml
+from app.content.markdown.syntax import close_of, first_line, last_line, plain
+from app.content.model import Text
+
+_SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
+Env = MutableMapping[str, Any]
+
+
+@dataclasses.dataclass(slots=True)
+class Scope:
+    """What surrounds the text being written.
+
+    `page` is whether it is a concept page, where alerts, figures and headings have
+    their own drawing; `folder` the topic whose files images name; `cited` the source
+    keys in order of first mention; `anchors` the heading addresses given so far.
+    """
+
+    sheet: Manuscript
+    page: bool = False
+    folder: str = ""
+    cited: list[str] = dataclasses.field(default_factory=list)
+    anchors: dict[str, int] = dataclasses.field(default_factory=dict)
+    asides: list[str] = dataclasses.field(default_factory=list)
+    worked: bool = False
+    section: str = ""
+    first: int = 1
+    last: int = 1
+
+    def report(self, code_: str, needle: str, message: str, hint: str = "") -> None:
+        """Report a problem at `needle` within the block being written."""
+        line, column = self.sheet.find(needle, self.first, self.last)
+        self.sheet.report(code_, line, column, message, hint)
+
+
+def write(tokens: Sequence[Token], scope: Scope) -> Text:
+    """The HTML and the words of some blocks; one paragraph alone loses its `<p>`."""
+    lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
+    if len(lone) == 1 and lone[0].type == "inline":
+        tokens = lone
+    html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
+    return Text(html, plain(tokens)) if html else Text("", "")
+
+
+def anchor(title: str, scope: Scope) -> str:
+    """A heading's address: its slug, numbered when the page has it already."""
+    name = slug(title) or "section"
+    count = scope.anchors.get(name, 0)
+    scope.anchors[name] = count + 1
+    return f"{name}-{count + 1}" if count else name
+
+
+class _Writer(RendererHTML):
+    """One method per kind of token, as markdown-it looks them up."""
+
+    def inline_of(self, token: Token, env: Env) -> str:
+        return self.renderInline(token.children or [], _OPTIONS, env)
+
+    def render(self, tokens: Sequence[Token], options: OptionsDict, env: Env) -> str:
+        scope: Scope = env["scope"]
+        result = ""
+        for index, token in enumerate(tokens):
+            if token.map:
+                scope.first, scope.last = first_line(token), last_line(token)
+            if token.type == "inline":
+                tags.check_balance(token, scope.report)
+                result += self.inline_of(token, env)
+            elif token.type in self.rules:
+                result += self.rules[token.type](tokens, index, options, env)
+            else:
+                result += self.renderToken(tokens, index, options, env)
+        return result
+
+    # --- words and links ---
+
+    def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        return _math(tokens[index].content, False, rest[-1]["scope"])
+
+    def math_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        html = _math(tokens[index].content.strip(), True, rest[-1]["scope"])
+        return f'<div class="scroll math">{html}</div>\n'
+
+    def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        key = tokens[index].content
+        line, column = scope.sheet.find(f"[^{key}]", scope.first, scope.last)
+        scope.sheet.mention("source", key, line, column)
+        if key not in scope.cited:
+            scope.cited.append(key)
+        if not scope.page:
+            return ""
+        number = scope.cited.index(key) + 1
+        label = f'aria-label="Source {number}"'
+        return f'<a class="cite" href="#src-{escapeHtml(key)}" {label}>[{number}]</a>'
+
+    def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        token = tokens[index]
+        href = str(token.attrs.get("href", ""))
+        target = figures.read_target(href)
+        if target is not None:
+            return _figure_open(tokens, index, target, scope)
+        if not _SAFE.match(href):
+            hint = "Write https://…, #heading or a path such as ../other-topic."
+            scope.report(
+                "E62", href, f"The address “{href[:60]}” is not allowed.", hint
+            )
+            return "<span>"
+        if not href.startswith(("http", "mailto:")):
+            href = tags.local_address(href, scope.folder)
+            if href.startswith(("/concepts/", "#")):
+                line, column = scope.sheet.find("](", scope.first, scope.last)
+                scope.sheet.mention("page", href, line, column)
+        return f'<a href="{escapeHtml(href)}">'
+
+    def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return "</span>" if tokens[index].meta.get("span") else "</a>"
+
+    def image(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        token = tokens[index]
+        source = str(token.attrs.get("src", ""))
+        alt = plain(token.children or [])
+        if not alt:
+            hint = (
+                "Say what the picture shows: ![four networks of a cluster](file.svg)."
+            )
+            scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
+        if ":" in source or source.startswith(("/", "..")):
+            hint = "Put the picture beside the page and write its file name."
+            scope.report(
+                "E62", source, f"The image {source} is not a local file.", hint
+            )
+            return ""
+        line, column = scope.sheet.find(source, scope.first, scope.last)
+        scope.sheet.mention("file", source, line, column)
+        address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
+        return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
+
+    def html_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        return tags.written(tokens[index].content, scope.report)
+
+    def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        tags.refuse_block(tokens[index].content, scope.report)
+        return ""
+
+    def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return alerts.letters(tokens[index].content)
+
+    def nothing(self, *_: Any) -> str:
+        return ""
+
+    # --- blocks ---
+
+    def fence(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        token = tokens[index]
+        word, _, kind = token.info.strip().partition(" ")
+        if word == "figure":
+            return drawings.draw(kind.strip(), token, scope.sheet)
+        return code.to_html(token.content, word)
+
+    def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return code.to_html(tokens[index].content, "")
+
+    def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        if tokens[index].hidden:
+            return "\n" if index + 1 < len(tokens) else ""
+        if tokens[index].level or not scope.asides:
+            return "</p>\n"
+        asides = "".join(scope.asides)
+        scope.asides.clear()
+        return f"</p>\n{asides}"
+
+    def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        tag = tokens[index].tag
+        if not scope.page:
+            return f"<{tag}>"
+        return f'<{tag} id="{anchor(plain(tokens[index + 1 : index + 2]), scope)}">'
+
+    def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        opening = tokens[index]
+        kind = opening.meta.get("alert", "") if scope.page else ""
+        tokens[close_of(tokens, index)].meta["alert"] = kind
+        if kind and kind not in alerts.KINDS:
+            known = ", ".join(f"[!{k}]" for k in alerts.KINDS)
+            scope.report("E13", "[!", f"[!{kind}] is not an alert.", f"Known: {known}.")
+            return "<blockquote>\n"
+        return alerts.opening(kind, tokens[index + 1 : close_of(tokens, index)])
+
+    def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return alerts.closing(tokens[index].meta.get("alert", ""))
+
+    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        inline = tokens[index + 1]
+        inline.children, inline.content = [], ""
+        return ""
+
+    def note_close(self, *_: Any) -> str:
+        return ""
+
+    # --- tables ---
+
+    def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: Scope = rest[-1]["scope"]
+        section = f" in “{scope.section}”" if scope.section else ""
+        head = plain(tokens[index : close_of(tokens, index)][:12]).split(
+            "\n", maxsplit=1
+        )
+        label = escapeHtml(f"Table{section}: {head[0].strip()[:60]}, scrolls sideways")
+        mark_rows(tokens, index)
+        return (
+            f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
+            '<table class="t">\n'
+        )
+
+    def table_close(self, *_: Any) -> str:
+        return "</table></div>\n"
+
+    def tr_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return '<tr class="sum">' if tokens[index].meta.get("sum") else "<tr>"
+
+    def th_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        if not tokens[index + 1].content:
+            tokens[index + 2].tag = "td"
+            return "<td>"
+        return f'<th scope="col"{_aligned(tokens[index])}>'
+
+    def td_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        if tokens[index].meta.get("row"):
+            return '<th scope="row">'
+        return f"<td{_aligned(tokens[index])}>"
+
+
+def mark_rows(tokens: Sequence[Token], index: int) -> None:
+    """The first cell of a row names it; a row whose name is bold is a sum."""
+    for at in range(index, close_of(tokens, index)):
+        if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":
+            continue
+        cell, inline, closing = tokens[at + 1 : at + 4]
+        if _aligned(cell) or not inline.content:
+            continue
+        cell.meta["row"] = True
+        closing.tag = "th"
+        if re.fullmatch(r"\*\*[^*]+\*\*", inline.content):
+            tokens[at].meta["sum"] = True
+
+
+def _aligned(token: Token) -> str:
+    return ' class="n"' if "right" in str(token.attrs.get("style", "")) else ""
+
+
+def _math(latex: str, block: bool, scope: Scope) -> str:
+    try:
+        return to_mathml(latex, block)
+    except BadMath as error:
+        message = f"The formula “{latex[:40]}” cannot be converted: {error}."
+        scope.report("E63", latex[:20], message, "Write plain LaTeX math.")
+        return f"<code>{escapeHtml(latex)}</code>"
+
+
+def _figure_open(
+    tokens: Sequence[Token], index: int, target: figures.Target, scope: Scope
+) -> str:
+    """Open a checked figure; compare its text with the value and keep it on a line."""
+    href = str(tokens[index].attrs["href"])
+    inner = tokens[index + 1]
+    text = plain(tokens[index + 1 : _link_end(tokens, index)])
+    try:
+        answer = figures.answer(target)
+    except Unanswerable as error:
+        scope.report(error.code, href[:60], error.message, error.hint)
+        return _span(tokens, index)
+    code_, right = figures.verify(text, answer.value)
+    if code_:
+        _report_figure(code_, (text, right, href), scope)
+    if inner.type == "text":
+        inner.content = figures.unbroken(inner.content)
+    asked = tokens[index].attrs.get("title") == "working"
+    if scope.page and answer.estimate is not None and (asked or not scope.worked):
+        aside = working.aside(text, target.field, answer)
+        if aside:
+            scope.asides.append(aside)
+            scope.worked = True
+    if not answer.address:
+        return _span(tokens, index, f' class="num" title="{escapeHtml(answer.title)}"')
+    title = f' title="{escapeHtml(answer.title)}"' if answer.title else ""
+    return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
+
+
+def _report_figure(code_: str, figure: tuple[str, str, str], scope: Scope) -> None:
+    text, right, href = figure
+    written = f"[{text}]({href}"
+    line, column = scope.sheet.find(written, scope.first, scope.last)
+    if code_ == "E83":
+        message = f"“{text}” shows no unit that fits; the value is {right}."
+    else:
+        message = f"“{text}” is not the computed value, which is {right}."
+    scope.sheet.report(code_, line, column, message, f"Write [{right}](…).")
+    scope.sheet.edits.append(Edit(line, column, written, f"[{right}]({href}"))
+
+
+def _link_end(tokens: Sequence[Token], index: int) -> int:
+    for at in range(index + 1, len(tokens)):
+        if tokens[at].type == "link_close":
+            return at
+    return len(tokens)
+
+
+def _span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
+    end = _link_end(tokens, index)
+    if end < len(tokens):
+        tokens[end].meta["span"] = True
+    return f"<span{attributes}>"
+
+
+_WRITER = _Writer()
+_OPTIONS: OptionsDict = OptionsDict(
+    {
+        "maxNesting": 40,
+        "html": True,
+        "linkify": False,
+        "typographer": False,
+        "quotes": "",
+        "xhtmlOut": False,
+        "breaks": False,
+        "langPrefix": "",
+        "highlight": None,
+    }
+)

@@ -1,0 +1,48 @@
+"""One file of the course into values and problems; pure, and never raising."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+from app.content.manuscript import Manuscript
+from app.content.parse.glossary import read_glossary
+from app.content.parse.lock import read_lock
+from app.content.parse.registers import read_exam, read_sources, read_syllabus
+from app.content.parse.topics import read_topic_file
+from app.content.parsed import ParsedFile
+from app.content.terms import Names, names_of
+
+_NO_NAMES = names_of(())
+
+
+def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
+    """Read one file; `path` is relative to the content folder and says what it is.
+
+    `names` are the glossary's, for the links of a page. Broken items are left out.
+    """
+    clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    sheet = Manuscript(path, clean.replace("\0", "\ufffd"))
+    where = PurePosixPath(path)
+    if where.parts[:1] == ("exams",):
+        return _closed(sheet, ParsedFile(path, exam=read_exam(sheet, where.stem)))
+    read = _READERS.get(path)
+    parsed = read(sheet) if read else read_topic_file(sheet, where, names)
+    return _closed(sheet, parsed)
+
+
+_READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
+    "syllabus.toml": lambda s: ParsedFile(s.path, syllabus=read_syllabus(s)),
+    "sources.toml": lambda s: ParsedFile(s.path, sources=read_sources(s)),
+    "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
+    "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
+}
+
+
+def _closed(sheet: Manuscript, parsed: ParsedFile) -> ParsedFile:
+    """The file with the notes that were taken while reading it."""
+    return dataclasses.replace(
+        parsed,
+        mentions=tuple(sheet.mentions),
+        edits=tuple(sheet.edits),
+        problems=tuple(sorted(set(sheet.problems))),
+    )

@@ -1,0 +1,192 @@
+"""Front matter of a file and the comment of an item, read into plain values."""
+
+import dataclasses
+import datetime as dt
+import re
+from typing import Literal
+
+from app.content import strict_yaml
+from app.content.identity import SLUG, did_you_mean
+from app.content.manuscript import Manuscript
+from app.content.strict_yaml import Mapped, Scalar
+
+ITEM_KEYS = (
+    "q",
+    "type",
+    "objective",
+    "objectives",
+    "source",
+    "sources",
+    "tags",
+    "difficulty",
+    "partial",
+    "params",
+    "let",
+    "shuffle",
+    "reverse",
+    "case",
+    "estimate",
+    "given",
+    "choose",
+    "accept",
+)
+FRONT_KEYS = (
+    "title",
+    "objective",
+    "objectives",
+    "source",
+    "sources",
+    "summary",
+    "reviewed",
+    "requires",
+    "tags",
+)
+TYPES = (
+    "single",
+    "multiple",
+    "true-false",
+    "numeric",
+    "short",
+    "order",
+    "match",
+    "cloze",
+    "card",
+    "design",
+)
+Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
+PARTIAL: dict[str, Partial] = {
+    p: p for p in ("", "off", "net", "coverage", "each", "lcs")
+}
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Front:
+    """The front matter of a file; also the defaults of its items."""
+
+    title: str = ""
+    objectives: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    summary: str = ""
+    reviewed: dt.date | None = None
+    requires: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    line: int = 1
+
+
+def front_matter(sheet: Manuscript) -> tuple[Front, str]:
+    """The front matter and the text with those lines emptied."""
+    match = _FRONT.match(sheet.text)
+    if match is None:
+        if sheet.text.startswith("---"):
+            message = "The front matter is never closed."
+            sheet.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
+        return Front(), sheet.text
+    fields = strict_yaml.read(match[1], sheet.report, 2)
+    _refuse_unknown(fields, FRONT_KEYS, sheet)
+    blank = "\n" * match[0].count("\n")
+    front = Front(
+        strict_yaml.word(fields.values.get("title")),
+        mentioned(fields, "objective", sheet),
+        mentioned(fields, "source", sheet),
+        strict_yaml.word(fields.values.get("summary")),
+        _date(fields, sheet),
+        _requires(fields, sheet),
+        tuple(w.text for w in strict_yaml.words(fields.values.get("tags"))),
+    )
+    return front, blank + sheet.text[match.end() :]
+
+
+def _refuse_unknown(fields: Mapped, known: tuple[str, ...], sheet: Manuscript) -> None:
+    for name, key in fields.keys.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            message = f"“{name}” is not a key here."
+            sheet.report("E12", key.line, key.column, message, hint)
+
+
+def mentioned(
+    fields: Mapped, name: Literal["objective", "source"], sheet: Manuscript
+) -> tuple[str, ...]:
+    """The words of `objective(s)` or `source(s)`, noted to be checked later."""
+    found: list[str] = []
+    for key in (name, f"{name}s"):
+        for scalar in strict_yaml.words(fields.values.get(key)):
+            sheet.mention(name, scalar.text, scalar.line, scalar.column)
+            found.append(scalar.text)
+    return tuple(dict.fromkeys(found))
+
+
+def _requires(fields: Mapped, sheet: Manuscript) -> tuple[str, ...]:
+    scalars = strict_yaml.words(fields.values.get("requires"))
+    for scalar in scalars:
+        sheet.mention("topic", scalar.text, scalar.line, scalar.column)
+    return tuple(s.text for s in scalars)
+
+
+def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
+    node = fields.values.get("reviewed")
+    if not isinstance(node, Scalar):
+        return None
+    try:
+        return dt.date.fromisoformat(node.text)
+    except ValueError:
+        message = f"“{node.text}” is not a date."
+        sheet.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
+        return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Comment:
+    """The comment of an item: its fields and where they stand."""
+
+    id: str
+    fields: Mapped
+    line: int
+    column: int
+
+    def word(self, name: str) -> str:
+        """The text of one key, empty when it is absent."""
+        return strict_yaml.word(self.fields.values.get(name))
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where the value of a key stands, else where the comment begins."""
+        node = self.fields.values.get(name)
+        return (node.line, node.column) if node else (self.line, self.column)
+
+
+def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
+    """Read `<!-- q: id …-->`; its id may be empty when it is missing or malformed."""
+    sheet.item = ""
+    lead = content.index("<!--") + 4
+    inner, _, rest = content[lead:].partition("-->")
+    stripped = inner.lstrip(" \t")
+    column = lead + len(inner) - len(stripped) + 1
+    if stripped.startswith("\n"):
+        line, column, stripped = line + 1, 1, stripped[1:]
+    name = re.match(r"q\s*:\s*([^\s#]+)", stripped)
+    if name and SLUG.match(name[1]):
+        sheet.item = name[1]
+    fields = strict_yaml.read(stripped, sheet.report, line, column)
+    _refuse_unknown(fields, ITEM_KEYS, sheet)
+    if rest.strip():
+        hint = "Begin the text after the comment on a line of its own."
+        sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
+    return Comment(_id(fields, sheet, (line, column)), fields, line, column)
+
+
+def _id(fields: Mapped, sheet: Manuscript, where: tuple[int, int]) -> str:
+    node = fields.values.get("q")
+    if node is None:
+        return ""
+    if isinstance(node, Scalar) and not node.text:
+        message = "The id after “q:” is missing."
+        sheet.report("E01", *where, message, "Run the check with --fix to write one.")
+        return ""
+    text = strict_yaml.word(node)
+    if not SLUG.match(text) or len(text) > 80:
+        hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
+        message = f"“{text[:60]}” is not an id."
+        sheet.report("E03", node.line, node.column, message, hint)
+        return ""
+    return text

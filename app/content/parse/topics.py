@@ -1,0 +1,206 @@
+"""The files of a topic: its page, its questions, its cards."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from app.content.identity import normal, revision, sketch
+from app.content.manuscript import Manuscript
+from app.content.markdown.writer import Scope
+from app.content.model import (
+    Card,
+    Choices,
+    Embedded,
+    Numeric,
+    Place,
+    Question,
+    Short,
+    Topic,
+)
+from app.content.parse.items import Built, Kind, build
+from app.content.parse.metadata import Front, front_matter
+from app.content.parse.pages import Page, lay_out
+from app.content.parse.regions import Draft, Prose, Region, cut, report_unnamed
+from app.content.parsed import Fact, ParsedFile
+from app.content.rules.items import check_item
+from app.content.rules.options import check_balance
+from app.content.rules.prose import check_prose
+from app.content.terms import FirstMentions, Names
+
+_KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
+Items = dict[str, Question | Card]
+
+
+def read_topic_file(
+    sheet: Manuscript, where: PurePosixPath, names: Names
+) -> ParsedFile:
+    """A page, a quiz or cards; the file's name says which."""
+    kind = _KINDS.get(where.name, "quiz")
+    slug = where.parts[1] if len(where.parts) > 2 else where.stem
+    front, text = front_matter(sheet)
+    regions = cut(text, sheet)
+    for region in regions:
+        if isinstance(region, Prose):
+            report_unnamed(region.tokens, kind != "page", sheet)
+    scope = Scope(sheet, folder=slug)
+    items, facts = _items(regions, kind, front, scope)
+    balance: list[tuple[int, int]] = []
+    for item in items.values():
+        if isinstance(item, Question) and isinstance(item.answer, Choices):
+            balance += _position(item.answer, item.place)
+    check_balance(balance, sheet)
+    parsed = ParsedFile(sheet.path, facts=tuple(facts))
+    if kind == "page":
+        return _with_page(parsed, (regions, items, front, slug), sheet, names)
+    return dataclasses.replace(
+        parsed,
+        questions=tuple(i for i in items.values() if isinstance(i, Question)),
+        cards=_cards(items),
+    )
+
+
+def _position(answer: Choices, place: Place) -> list[tuple[int, int]]:
+    right = [i for i, option in enumerate(answer.options) if option.right]
+    return [(right[0], place.line)] if answer.kind == "single" and right else []
+
+
+def _items(
+    regions: Sequence[Region], kind: Kind, front: Front, scope: Scope
+) -> tuple[dict[str, Question | Card], list[Fact]]:
+    """The sound items by id, and the facts of all, sound or broken."""
+    items: dict[str, Question | Card] = {}
+    facts: list[Fact] = []
+    sheet = scope.sheet
+    for draft in regions:
+        if not isinstance(draft, Draft):
+            continue
+        before = len(sheet.problems)
+        built = build(draft, kind, front, scope)
+        if built is not None:
+            check_item(built, kind == "quiz", sheet)
+        errors = any(p.severity == "error" for p in sheet.problems[before:])
+        broken = draft.broken or errors or built is None
+        if draft.comment.id:
+            facts.append(_fact(draft, built, broken))
+        if built is not None and not broken and draft.comment.id not in items:
+            items[built.item.id] = built.item
+            _add_reverse(built, items)
+    sheet.item = ""
+    return items, facts
+
+
+def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:
+    """A card with `reverse: yes` has a sibling that asks the other way round."""
+    card = built.item
+    wanted = built.draft.comment.word("reverse").lower() in {"yes", "true"}
+    if not isinstance(card, Card) or not wanted:
+        return
+    other = f"{card.id}~r"
+    items[card.id] = dataclasses.replace(card, sibling=other)
+    items[other] = dataclasses.replace(
+        card, id=other, front=card.back, back=card.front, sibling=card.id
+    )
+
+
+def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
+    item = built.item if built is not None else None
+    kind = draft.comment.word("type") or "unknown"
+    stem = ""
+    if isinstance(item, Question):
+        kind, stem = item.type, item.stem.plain
+    elif isinstance(item, Card):
+        kind = "card"
+    return Fact(
+        draft.comment.id,
+        kind,
+        draft.line,
+        1,
+        sketch(draft.text),
+        sketch(stem),
+        tuple((key, revision(normal(words))[:6]) for key, words in _options(item)),
+        broken,
+    )
+
+
+def _options(item: Question | Card | None) -> Iterator[tuple[str, str]]:
+    """The options whose answers are counted: key and words."""
+    if not isinstance(item, Question):
+        return
+    answer = item.answer
+    if isinstance(answer, Choices):
+        yield from ((o.key, o.text.plain) for o in answer.options)
+    elif isinstance(answer, Numeric):
+        yield from ((o.key, o.template) for o in answer.options)
+    elif isinstance(answer, Short):
+        yield from ((o.key, o.answer) for o in answer.options)
+
+
+def _with_page(
+    parsed: ParsedFile,
+    read: tuple[Sequence[Region], Items, Front, str],
+    sheet: Manuscript,
+    names: Names,
+) -> ParsedFile:
+    """The file with its page, and its questions placed in their sections."""
+    regions, items, front, slug = read
+    linker = FirstMentions(names)
+    scope = Scope(sheet, page=True, folder=slug)
+    page = lay_out(regions, items, scope, linker)
+    check_prose(regions, scope)
+    topic = _topic(page, front, scope, tuple(linker.linked))
+    sections = _sections_of(page)
+    questions = tuple(
+        dataclasses.replace(item, section=sections.get(item.id, ""))
+        for item in items.values()
+        if isinstance(item, Question)
+    )
+    return dataclasses.replace(
+        parsed,
+        topic=topic,
+        questions=questions,
+        cards=_cards(items),
+        anchors=tuple(scope.anchors),
+        alerts=page.alerts,
+    )
+
+
+def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> Topic:
+    sheet = scope.sheet
+    if not front.title:
+        hint = "Begin the file with --- and a line “title: …”."
+        sheet.report("E10", 1, 1, "The page has no title in its front matter.", hint)
+    cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
+    if not cited:
+        hint = "Name sources in the front matter, and where they are used: [^key]."
+        sheet.report("E16", 1, 1, "The page names no source.", hint)
+    return Topic(
+        scope.folder,
+        front.title or scope.folder,
+        front.summary,
+        front.objectives,
+        page.sections,
+        cited,
+        front.requires,
+        front.reviewed,
+        round(sum(s.minutes for s in page.sections), 1),
+        (),
+        (),
+        Place(sheet.path, 1),
+        revision(sheet.text),
+        linked,
+        page.notes,
+    )
+
+
+def _sections_of(page: Page) -> dict[str, str]:
+    """The anchor of the section in which each embedded question stands."""
+    return {
+        piece.question: section.anchor
+        for section in page.sections
+        for piece in section.pieces
+        if isinstance(piece, Embedded)
+    }
+
+
+def _cards(items: Items) -> tuple[Card, ...]:
+    return tuple(i for i in items.values() if isinstance(i, Card))

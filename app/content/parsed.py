@@ -1,0 +1,67 @@
+"""What one file says: values, mentions of other files, and problems."""
+
+import dataclasses
+
+from app.content.manuscript import Edit, Mention
+from app.content.model import (
+    Card,
+    ExamBlueprint,
+    Question,
+    Source,
+    Syllabus,
+    Term,
+    Topic,
+)
+from app.content.problems import Problem
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fact:
+    """What the bank must know of one item to tell edited from replaced or copied.
+
+    `options` are (key, hash of its words) in authored order; `sketch` samples the
+    whole item and `stem_sketch` its stem, see `identity.sketch`.
+    """
+
+    id: str
+    type: str
+    line: int
+    column: int
+    sketch: tuple[int, ...]
+    stem_sketch: tuple[int, ...]
+    options: tuple[tuple[str, str], ...] = ()
+    broken: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LockEntry:
+    """A line of ids.lock: an id ever used."""
+
+    id: str
+    type: str
+    first_seen: str
+    retired: str
+    sketch: tuple[int, ...]
+    options: tuple[tuple[str, str], ...]
+    line: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """One file of the course as read by itself."""
+
+    path: str
+    topic: Topic | None = None
+    questions: tuple[Question, ...] = ()
+    cards: tuple[Card, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    terms: tuple[Term, ...] = ()
+    syllabus: Syllabus | None = None
+    sources: tuple[Source, ...] = ()
+    exam: ExamBlueprint | None = None
+    lock: tuple[LockEntry, ...] = ()
+    anchors: tuple[str, ...] = ()
+    alerts: tuple[str, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    problems: tuple[Problem, ...] = ()

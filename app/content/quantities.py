@@ -1,0 +1,199 @@
+"""Numbers with units: what may be added, compared, converted and shown."""
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from app.estimator.units import COUNT_SUFFIX, MINUS, UNITS, split_number
+
+_COUNTED = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
+_ALIASES = {
+    "TFLOPS": "TFLOP/s",
+    "PFLOPS": "PFLOP/s",
+    "EFLOPS": "EFLOP/s",
+    "GFLOPS": "GFLOP/s",
+    "second": "s",
+    "seconds": "s",
+    "minute": "min",
+    "hour": "h",
+    "dollars": "USD",
+}
+
+
+class UnitMismatch(ValueError):  # noqa: N818 - reads as what it is at the raise
+    """Two units that cannot be added, compared or converted."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number counted in `unit`: "" for a plain number, None when nobody knows."""
+
+    value: float
+    unit: str | None = ""
+
+
+def known_unit(word: str) -> str | None:
+    """The unit meant by `word` as written in a text, or None.
+
+    >>> known_unit("TFLOPS")
+    'TFLOP/s'
+    """
+    unit = _ALIASES.get(word, word)
+    return unit if unit in UNITS else None
+
+
+def dimension(unit: str) -> tuple[float, Counter[str]]:
+    """The factor of a unit to its base, and its base units with their powers."""
+    base, factor = UNITS.get(unit, (unit, 1.0))
+    powers: Counter[str] = Counter()
+    above, _, below = base.partition("/")
+    for sign, part in ((1, above), (-1, below)):
+        for name in part.split("*"):
+            if name and name != "1":
+                powers[name] += sign
+    return factor, powers
+
+
+def kind(unit: str) -> str:
+    """What a unit measures, without the things counted: GB and TiB are one kind."""
+    return _written(dimension(unit)[1])
+
+
+def _written(powers: Counter[str]) -> str:
+    above = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
+    below = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
+    counted = all(n in _COUNTED for n in powers)
+    if counted or not powers:
+        return ""
+    return f"{above or '1'}/{below}" if below else above
+
+
+def _without_counts(unit: str) -> str:
+    powers = dimension(unit)[1]
+    kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
+    return _written(kept)
+
+
+def convert(quantity: Quantity, unit: str) -> Quantity:
+    """Count a quantity in another unit; raises UnitMismatch.
+
+    A quantity of unknown unit is taken to be in base units.
+    """
+    factor = dimension(unit)[0]
+    if quantity.unit is None:
+        return Quantity(quantity.value / factor, unit)
+    if _without_counts(quantity.unit) != _without_counts(unit):
+        raise UnitMismatch(
+            f"{named(quantity.unit)} cannot be turned into {named(unit)}"
+        )
+    return Quantity(quantity.value * (dimension(quantity.unit)[0] / factor), unit)
+
+
+def named(unit: str | None) -> str:
+    """A unit in a sentence."""
+    return f"“{unit}”" if unit else "a plain number"
+
+
+def combine(
+    left: Quantity, right: Quantity, how: Callable[[float, float], float]
+) -> Quantity:
+    """Add, subtract or compare: both in the unit of the one that has one."""
+    if left.unit is None or right.unit is None:
+        return Quantity(how(left.value, right.value), None)
+    if not right.unit or not left.unit:
+        return Quantity(how(left.value, right.value), left.unit or right.unit)
+    return Quantity(how(left.value, convert(right, left.unit).value), left.unit)
+
+
+def multiply(left: Quantity, right: Quantity) -> Quantity:
+    """The product, in base units when both have a unit."""
+    if left.unit is None or right.unit is None:
+        return Quantity(left.value * right.value, None)
+    if not left.unit or not right.unit:
+        return Quantity(left.value * right.value, left.unit or right.unit)
+    return _joined(left, right, 1)
+
+
+def divide(left: Quantity, right: Quantity) -> Quantity:
+    """The quotient; raises ZeroDivisionError."""
+    if left.unit is None or right.unit is None:
+        return Quantity(left.value / right.value, None)
+    if not right.unit:
+        return Quantity(left.value / right.value, left.unit)
+    if left.unit == right.unit:
+        return Quantity(left.value / right.value)
+    return _joined(left, right, -1)
+
+
+def _joined(left: Quantity, right: Quantity, sign: int) -> Quantity:
+    left_factor, powers = dimension(left.unit or "")
+    right_factor, others = dimension(right.unit or "")
+    for name, power in others.items():
+        powers[name] += sign * power
+    kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
+    value = right.value * right_factor
+    scaled = left.value * left_factor
+    return Quantity(scaled * value if sign > 0 else scaled / value, _written(kept))
+
+
+SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
+
+
+def show(value: float, spec: str = "") -> str:
+    """Write a number as a placeholder asks: `,` `.2f` `.3g` `d`; never an exponent.
+
+    >>> show(1119.6, ".3g")
+    '1,120'
+    >>> show(2048), show(2048, ",")
+    ('2048', '2,048')
+    """
+    match = SPEC.match(spec)
+    if match is None:
+        raise ValueError(f"“{spec}” is not a number format")
+    digits = int(match["digits"]) if match["digits"] else None
+    if match["form"] == "d" or (spec in {"", ","} and value == int(value)):
+        text = f"{round(value):,}" if match["comma"] else f"{round(value)}"
+    elif match["form"] == "f":
+        text = f"{value:,.{2 if digits is None else digits}f}"
+    else:
+        text = _significant(value, 6 if digits is None else digits)
+    return text.replace("-", MINUS)
+
+
+def _significant(value: float, digits: int) -> str:
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.{max(digits, 1) - 1}e}")
+    places = max(0, max(digits, 1) - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{rounded:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def read(text: str) -> Quantity | None:
+    """The quantity written in `text` ("3.35 TB/s", "8"), or None."""
+    try:
+        number, word = split_number(text)
+    except (ValueError, OverflowError):
+        return None
+    unit = known_unit(word)
+    if unit is None or not math.isfinite(number):
+        return None
+    whole = int(number) if number == int(number) and abs(number) < 1e15 else number
+    return Quantity(whole, unit)
+
+
+_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
+
+
+def read_word(text: str) -> Quantity | None:
+    """The number meant by a word of a parameter list: "70B" counts, "80 GB" has a unit.
+
+    >>> read_word("70B")
+    Quantity(value=70000000000.0, unit='')
+    """
+    size = _SIZE.match(text)
+    if size:
+        return Quantity(float(size[1]) * COUNT_SUFFIX[size[2]])
+    return read(text)

@@ -1,0 +1,145 @@
+"""Rules for options that are chosen: counts, doubles, cues, feedback."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from app.content.identity import normal
+from app.content.manuscript import Manuscript
+from app.content.model import Choices
+from app.content.parse.options import Option, is_last
+
+_HINT_RIGHT = "Mark the right option with [x]."
+
+
+def check_choices(
+    options: Sequence[Option],
+    answer: Choices,
+    where: tuple[int, bool, str],
+    sheet: Manuscript,
+) -> None:
+    """All rules for a single, multiple or true/false question.
+
+    `where` is (line of the heading, whether it can stand in an exam, authored type).
+    """
+    line, exam, said = where
+    ticked = [o for o in options if o.ticked]
+    first = options[0].line if options else line
+    if not ticked:
+        sheet.report("E20", first, 1, "No option is marked right.", _HINT_RIGHT)
+    if len(ticked) > 1 and answer.kind != "multiple":
+        hint = "Take one tick away, or say type: multiple."
+        message = f"{len(ticked)} options are marked right in a {answer.kind} choice."
+        sheet.report("E21", ticked[1].line, 1, message, hint)
+    if len(ticked) == 1 and answer.kind == "multiple" and said != "multiple":
+        sheet.report("E21", first, 1, "Only one option is right.", "Say type: single.")
+    _check_count(len(options), answer, (first, exam), sheet)
+    _check_doubles(options, sheet)
+    _check_feedback(options, answer, sheet)
+    if answer.kind == "single" and len(ticked) == 1:
+        _check_cues(options, sheet)
+    _check_last(options, answer, sheet)
+
+
+def _check_count(
+    count: int, answer: Choices, where: tuple[int, bool], sheet: Manuscript
+) -> None:
+    line, exam = where
+    least = 3 if exam and answer.kind != "true-false" else 2
+    if count < least:
+        reason = "; an exam question needs 3" if count == 2 else ""
+        message = f"The question has {count} option{'s' * (count != 1)}{reason}."
+        sheet.report("E22", line, 1, message, "Add an option that is wrong and likely.")
+
+
+def _check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
+    seen: dict[str, int] = {}
+    for option in options:
+        words = " ".join(option.words.lower().split()).rstrip(".")
+        if words in seen:
+            message = f"This option says the same as the one in line {seen[words]}."
+            sheet.report(
+                "E23", option.line, 1, message, "Change or delete one of them."
+            )
+        seen.setdefault(words, option.line)
+
+
+def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
+    """E23 for the options of any type."""
+    _check_doubles(options, sheet)
+
+
+def _check_feedback(
+    options: Sequence[Option], answer: Choices, sheet: Manuscript
+) -> None:
+    if answer.kind == "true-false" and any(o.feedback for o in options):
+        return
+    check_feedback(options, sheet)
+
+
+def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W25: a wrong option says why it is wrong."""
+    for option in options:
+        if not option.ticked and not option.feedback:
+            message = f"“{option.words[:50]}” does not say why it is wrong."
+            hint = "Write a quote below it: two spaces, > and a sentence."
+            sheet.report("W25", option.line, 1, message, hint)
+
+
+def _check_cues(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W26, W27: what gives the right option away without knowing."""
+    right = next(o for o in options if o.ticked)
+    wrong = [o for o in options if not o.ticked]
+    longest = max((len(o.words) for o in wrong), default=0)
+    if len(right.words) > max(1.4 * longest, longest + 15):
+        message = f"The right option has {len(right.words)} letters, the longest other "
+        message += f"{longest}."
+        sheet.report("W26", right.line, 1, message, "Make the options alike in length.")
+    for name, has in _FORMS.items():
+        if wrong and has(right) and not any(has(o) for o in wrong):
+            message = f"Only the right option {name}."
+            hint = "Give the wrong options the same form."
+            sheet.report("W27", right.line, 1, message, hint)
+
+
+def _has(kind: str, option: Option) -> bool:
+    return any(c.type == kind for c in option.inline.children or [])
+
+
+_FORMS: dict[str, Callable[[Option], bool]] = {
+    "is in code style": lambda o: _has("code_inline", o),
+    "has bold words": lambda o: _has("strong_open", o),
+    "has a number": lambda o: bool(re.search(r"\d", o.words)),
+}
+
+
+def _check_last(options: Sequence[Option], answer: Choices, sheet: Manuscript) -> None:
+    if not answer.shuffle or answer.kind == "true-false":
+        return
+    for option in options:
+        if is_last(option.words):
+            message = f"“{option.words[:40]}” stands among shuffled options."
+            hint = "It is kept last; better name what is meant, or say shuffle: no."
+            sheet.report("W28", option.line, 1, message, hint)
+
+
+def check_balance(positions: Sequence[tuple[int, int]], sheet: Manuscript) -> None:
+    """W30: in a file of eight or more, no position has most of the right options.
+
+    `positions` are (place of the right option from 0, line) of single choices.
+    """
+    if len(positions) < 8:
+        return
+    places = [p for p, _ in positions]
+    most = max(set(places), key=places.count)
+    share = places.count(most) / len(places)
+    if share > 0.6:
+        sheet.item = ""
+        message = (
+            f"The right option is number {most + 1} in {share:.0%} of the questions."
+        )
+        sheet.report("W30", positions[0][1], 1, message, "Vary its position.")
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts say the same to a reader."""
+    return normal(one) == normal(other)

@@ -1,0 +1,95 @@
+"""Rules for the words of a question: negations, grammar, length, hints."""
+
+import re
+
+from markdown_it.token import Token
+
+from app.content.identity import normal
+from app.content.manuscript import Manuscript
+from app.content.markdown.syntax import first_line
+from app.content.model import Choices, Cloze, Numeric, Question, Short
+from app.content.templates import PLACEHOLDER
+
+_MOST_WORDS = 120
+_NEGATIVE = re.compile(
+    r"\b(?:which|what|who|when|where)\b.*\b(not|except|never)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def check_wording(question: Question, heading: Token, sheet: Manuscript) -> None:
+    """W29, W31, W65, W67, W56 for one question."""
+    line = first_line(heading)
+    _check_negation(heading, line, sheet)
+    if isinstance(question.answer, Choices):
+        _check_article(question, line, sheet)
+    count = len(question.stem.plain.split())
+    if count > _MOST_WORDS:
+        message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
+        sheet.report("W65", line, 1, message, "Shorten it.")
+    _check_hints(question, line, sheet)
+    if isinstance(question.answer, Cloze):
+        _check_blanks(question.answer, line, sheet)
+
+
+def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
+    """An unemphasised "not" in a question is easily read over."""
+    strong = 0
+    plain = ""
+    for child in heading.children or []:
+        if child.type in {"strong_open", "em_open"}:
+            strong += 1
+        elif child.type in {"strong_close", "em_close"}:
+            strong -= 1
+        elif not strong and child.type == "text":
+            plain += child.content
+    match = _NEGATIVE.search(plain)
+    if match and match[1].islower():
+        message = f"The question asks what is “{match[1]}” so, without emphasis."
+        hint = f"Ask for what is so, or write **{match[1]}**."
+        sheet.report("W29", line, 1, message, hint)
+
+
+def _check_article(question: Question, line: int, sheet: Manuscript) -> None:
+    match = re.search(r"\b(an?)[\s_.…:]*$", question.stem.plain.strip().lower())
+    if match:
+        message = f"The stem ends in “{match[1]}”, which not all options may follow."
+        sheet.report(
+            "W31", line, 1, message, "Write “a(n)”, or move it to the options."
+        )
+
+
+def _check_hints(question: Question, line: int, sheet: Manuscript) -> None:
+    for answer in _right_answers(question):
+        for number, hint in enumerate(question.hints, 1):
+            if f" {answer} " in f" {normal(hint.plain)} ":
+                message = f"Hint {number} contains the answer “{answer}”."
+                sheet.report("W67", line, 1, message, "Point the way; do not arrive.")
+                return
+
+
+def _right_answers(question: Question) -> list[str]:
+    answer = question.answer
+    if isinstance(answer, Choices):
+        texts = [o.text.plain for o in answer.options if o.right]
+        if answer.kind == "true-false":
+            texts = []
+    elif isinstance(answer, Numeric):
+        texts = [o.template.split("±")[0] for o in answer.options if o.right]
+    elif isinstance(answer, Short):
+        texts = [o.answer for o in answer.options if o.right]
+    elif isinstance(answer, Cloze):
+        texts = [a for b in answer.blanks for a in b.answers]
+    else:
+        texts = []
+    found = (normal(t) for t in texts if not PLACEHOLDER.search(t))
+    return [t for t in found if len(t) >= 3]
+
+
+def _check_blanks(cloze: Cloze, line: int, sheet: Manuscript) -> None:
+    text = f" {normal(' '.join(p.plain for p in cloze.pieces))} "
+    for blank in cloze.blanks:
+        for answer in blank.answers:
+            if len(answer) > 2 and f" {normal(answer)} " in text:
+                message = f"“{answer}” is a blank and stands elsewhere in the text."
+                sheet.report("W56", line, 1, message, "Reword the text.")

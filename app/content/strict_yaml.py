@@ -1,0 +1,140 @@
+"""YAML without surprises: every scalar is text, every key stands once."""
+
+import dataclasses
+from collections.abc import Callable
+
+import yaml
+
+Report = Callable[[str, int, int, str, str], None]  # code, line, column, message, hint
+
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_MOST_CHARACTERS = 20_000
+_MOST_BRACKETS = 200
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scalar:
+    """A piece of text and where it stands."""
+
+    text: str
+    line: int
+    column: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """A list and where it begins."""
+
+    items: "tuple[Node, ...]"
+    line: int
+    column: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mapped:
+    """Keys with their values; `keys` holds the place of each key."""
+
+    values: "dict[str, Node]"
+    keys: dict[str, Scalar]
+    line: int
+    column: int
+
+
+Node = Scalar | Listing | Mapped
+
+
+def read(text: str, report: Report, line: int = 1, column: int = 1) -> Mapped:
+    """Read a mapping that begins at (line, column) of its file.
+
+    What cannot be read is reported and left out; the answer is always a mapping.
+    """
+    empty = Mapped({}, {}, line, column)
+    if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
+        report("E10", line, column, "This block is too long to be metadata.", "")
+        return empty
+    try:
+        node = yaml.compose(text, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _report_unreadable(error, report, line, column)
+        return empty
+    if node is None:
+        return empty
+    built = _Builder(report, line, column).build(node)
+    if isinstance(built, Mapped):
+        return built
+    report("E10", line, column, "This is not a list of “key: value” lines.", "")
+    return empty
+
+
+def _report_unreadable(
+    error: Exception, report: Report, line: int, column: int
+) -> None:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    what = getattr(error, "problem", None) or "it is not YAML"
+    at_line = line + (mark.line if mark else 0)
+    at_column = 1 + mark.column if mark and mark.line else column
+    report(
+        "E10",
+        at_line,
+        at_column,
+        f"This cannot be read: {what}.",
+        "Write “key: value”, one to a line; put quotes around a value that holds “: ”.",
+    )
+
+
+class _Builder:
+    """Turns YAML nodes into ours, without following a reference twice."""
+
+    def __init__(self, report: Report, line: int, column: int) -> None:
+        self.report = report
+        self.line = line
+        self.column = column
+        self.seen: set[int] = set()
+
+    def place(self, node: yaml.Node) -> tuple[int, int]:
+        mark = node.start_mark
+        column = mark.column + (self.column if mark.line == 0 else 1)
+        return self.line + mark.line, column
+
+    def build(self, node: yaml.Node) -> Node:
+        where = self.place(node)
+        if id(node) in self.seen:
+            self.report("E10", *where, "References (&, *) are not allowed here.", "")
+            return Scalar("", *where)
+        self.seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, where)
+        if isinstance(node, yaml.SequenceNode):
+            return Listing(tuple(self.build(n) for n in node.value), *where)
+        return Scalar(str(node.value), *where)
+
+    def mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> Mapped:
+        values: dict[str, Node] = {}
+        keys: dict[str, Scalar] = {}
+        for key_node, value_node in node.value:
+            at = self.place(key_node)
+            name = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
+            if not name:
+                self.report("E10", *at, "A key must be a word.", "")
+            elif name in values:
+                first = keys[name].line
+                message = f"“{name}” is written twice; it stands in line {first} too."
+                self.report("E11", *at, message, "Keep one of them.")
+            else:
+                values[name] = self.build(value_node)
+                keys[name] = Scalar(name, *at)
+        return Mapped(values, keys, *where)
+
+
+def words(node: Node | None) -> tuple[Scalar, ...]:
+    """The texts of a value that may be one word or a list of words."""
+    if isinstance(node, Scalar):
+        return (node,) if node.text else ()
+    if isinstance(node, Listing):
+        return tuple(n for n in node.items if isinstance(n, Scalar))
+    return ()
+
+
+def word(node: Node | None) -> str:
+    """The text of a value that is one word; empty when it is anything else."""
+    return node.text if isinstance(node, Scalar) else ""

@@ -1,0 +1,102 @@
+"""Glossary terms in text: the first mention of each on a page becomes a link."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from html import unescape
+
+from app.content.model import Term
+
+_TAG = re.compile(r"(<[^>]*>)")
+# Inside these nothing is linked.
+_CLOSED = frozenset(
+    {"a", "b", "button", "code", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6"}
+    | {"kbd", "math", "pre", "summary", "svg", "th"}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Names:
+    """The names of a glossary: pattern for all, anchor of each in lower case."""
+
+    pattern: re.Pattern[str] | None
+    anchors: dict[str, str]
+    fingerprint: str
+
+
+def names_of(terms: Sequence[tuple[str, str]]) -> Names:
+    """Prepare (name, anchor) pairs for linking; longer names come first.
+
+    "Time to first token (TTFT)" is also found as either of its two forms.
+    """
+    anchors: dict[str, str] = {}
+    for name, anchor in terms:
+        for form in _forms(name):
+            anchors.setdefault(form.lower(), anchor)
+    if not anchors:
+        return Names(None, {}, "")
+    ordered = sorted(anchors, key=lambda n: (-len(n), n))
+    words = "|".join(re.escape(n).replace(r"\ ", r"\s+") for n in ordered)
+    pattern = re.compile(rf"(?<![\w-])({words})(?:(?:e?s)?(?![\w-]))", re.IGNORECASE)
+    return Names(
+        pattern, anchors, "\n".join(f"{n}={a}" for n, a in sorted(anchors.items()))
+    )
+
+
+def _forms(name: str) -> list[str]:
+    match = re.match(r"^(.*?)\s*\(([^()]+)\)$", name)
+    return [match[1], match[2]] if match else [name]
+
+
+class FirstMentions:
+    """Links the first mention of each term over all pieces of one page."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.linked: dict[str, None] = {}
+
+    def link(self, html: str) -> str:
+        """The HTML with first mentions linked to the glossary."""
+        pattern = self.names.pattern
+        if pattern is None:
+            return html
+        closed: list[str] = []
+        out: list[str] = []
+        for part in _TAG.split(html):
+            if part.startswith("<"):
+                _follow(part, closed)
+                out.append(part)
+            elif closed or not part.strip():
+                out.append(part)
+            else:
+                out.append(pattern.sub(self._linked, part))
+        return "".join(out)
+
+    def _linked(self, match: re.Match[str]) -> str:
+        name = " ".join(unescape(match[1]).lower().split())
+        anchor = self.names.anchors.get(name)
+        if anchor is None or anchor in self.linked or _is_other_word(match[0]):
+            return match[0]
+        self.linked[anchor] = None
+        return f'<a class="term" href="/glossary#{anchor}">{match[0]}</a>'
+
+
+def _is_other_word(written: str) -> bool:
+    """Whether a short name was met as an ordinary word: "it" is not IT."""
+    return len(written) <= 3 and written.islower()
+
+
+def _follow(tag: str, closed: list[str]) -> None:
+    match = re.match(r"</?([a-zA-Z0-9]+)", tag)
+    if match is None or match[1].lower() not in _CLOSED:
+        return
+    if tag.startswith("</"):
+        if closed:
+            closed.pop()
+    elif not tag.endswith("/>"):
+        closed.append(match[1])
+
+
+def anchors_of(terms: Sequence[Term]) -> list[tuple[str, str]]:
+    """The pairs that `names_of` takes."""
+    return [(term.name, term.anchor) for term in terms]
