@@ -10,6 +10,8 @@ from pathlib import Path
 from fastapi import FastAPI
 from itsdangerous import Signer
 
+from app.api import routes as api
+from app.calculators import routes as calculators
 from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
@@ -35,7 +37,7 @@ def create_app(
 ) -> FastAPI:
     """The application; `clock` gives the present in UTC."""
     settings = settings or Settings()
-    app = FastAPI(title="Headroom", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Headroom", openapi_url=None)  # /api/v1 describes itself
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
@@ -62,6 +64,8 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(learners.router)
     app.include_router(progress.router)
     app.include_router(concepts.router)
+    app.include_router(calculators.router)
+    app.include_router(api.router)
 
 
 def _door(app: FastAPI) -> Door:
