@@ -8,7 +8,6 @@ from starlette.datastructures import UploadFile
 
 from app.errors import Problem
 
-MOST_TYPED = 512 * 1024
 _MOST_FIELDS = 200
 
 
@@ -36,9 +35,6 @@ def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 async def posted(request: Request) -> dict[str, str]:
     """The inputs of a posted form; a file stands for the text of its field."""
-    length = request.headers.get("content-length", "")
-    if not length.isdigit() or int(length) > MOST_TYPED:
-        raise Problem(f"The form is larger than {MOST_TYPED // 1024} kB.")
     async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
         items = form.multi_items()
         files = [(n, await _text(n, v)) for n, v in items if isinstance(v, UploadFile)]

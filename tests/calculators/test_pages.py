@@ -1,0 +1,167 @@
+"""/calculators: the list, one calculator, its fragments, and what is taken along."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from app.calculators.starts import STARTS
+from app.estimator import registry
+
+PATH = "/calculators/inference-memory"
+NAMES = [entry.name for entry in registry.entries()]
+
+
+def test_the_list_names_every_calculator_with_its_answer(client):
+    page = client.get("/calculators")
+    assert page.status_code == 200
+    for entry in registry.entries():
+        assert f'href="/calculators/{entry.name}"' in page.text
+        assert entry.summary.replace("'", "&#39;") in page.text
+
+
+@pytest.mark.parametrize("start", STARTS, ids=lambda s: s.question)
+def test_a_question_on_the_list_leads_to_an_answer(client, start):
+    assert start.question in client.get("/calculators").text
+    assert client.get(start.address).status_code == 200
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name):
+    page = client.get(f"/calculators/{name}")
+    assert page.status_code == 200
+    assert f'action="/calculators/{name}"' in page.text
+    assert "The working" in page.text
+    assert 'class="verdict big"' in page.text
+
+
+def test_the_query_is_the_state_of_the_page(client):
+    page = client.get(f"{PATH}?model=llama-3.1-8b&context=32k&gpu=l40s")
+    assert '<option value="llama-3.1-8b" selected>' in page.text
+    assert 'value="32k"' in page.text
+    assert '<option value="l40s" selected>' in page.text
+
+
+def test_a_form_with_every_field_and_an_empty_second_one_is_understood(client):
+    query = "model=&model=13B&weights=bf16&context=8%2C192&concurrent="
+    assert client.get(f"{PATH}?{query}").status_code == 200
+
+
+def test_a_wrong_input_is_a_page_that_keeps_what_was_typed(client):
+    page = client.get(f"{PATH}?context=5x&concurrent=77")
+    assert page.status_code == 422
+    assert 'value="5x"' in page.text
+    assert 'value="77"' in page.text
+    assert "“5x” for context cannot be read" in page.text
+    assert "<h1>" in page.text
+
+
+def test_a_wrong_input_in_a_fragment_is_a_fragment(htmx):
+    answer = htmx.get(f"{PATH}/result?context=5x")
+    assert answer.status_code == 422
+    assert '<li class="err" data-problem="context">' in answer.text
+    assert "<html" not in answer.text
+
+
+def test_an_input_that_is_none_is_refused_by_name(client):
+    page = client.get(f"{PATH}?contxt=8k")
+    assert page.status_code == 422
+    assert "Did you mean “context”?" in page.text
+
+
+def test_a_calculator_that_is_none_is_not_found(client):
+    assert client.get("/calculators/nothing").status_code == 404
+    assert client.get("/calculators/inference_memory").status_code == 404
+
+
+def test_the_fragment_holds_what_the_page_shows(client):
+    fragment = client.get(f"{PATH}/result?concurrent=8").text
+    page = client.get(f"{PATH}?concurrent=8").text
+    verdict = re.search(r'<p class="verdict big">.*?</p>', fragment, re.DOTALL)[0]
+    assert verdict in page
+    assert "<html" not in fragment
+
+
+def test_the_short_reading_has_no_tables_and_no_links_to_take(client):
+    fragment = client.get(f"{PATH}/reading?concurrent=8").text
+    assert 'class="verdict"' in fragment
+    assert "<table" not in fragment
+    assert "calc-link" not in fragment
+
+
+def test_a_fragment_is_the_same_for_everybody_and_unchanged_is_not_sent_again(client):
+    first = client.get(f"{PATH}/result?concurrent=8")
+    again = client.get(
+        f"{PATH}/result?concurrent=8", headers={"If-None-Match": first.headers["etag"]}
+    )
+    assert again.status_code == 304
+
+
+def test_figures_are_taken_along_as_csv(client):
+    answer = client.get(f"{PATH}/result.csv?concurrent=8")
+    assert answer.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    estimate = registry.estimate("inference-memory", {"concurrent": "8"})
+    assert {r["name"] for r in rows} == {f.name for f in estimate.figures}
+    weights = next(r for r in rows if r["name"] == "weights")
+    assert float(weights["value"]) == estimate["weights"].value
+
+
+def test_an_answer_is_taken_along_as_markdown_with_its_link(client):
+    answer = client.get(f"{PATH}/result.md?concurrent=8")
+    assert answer.text.startswith("## Inference memory\n\n**Fits.**")
+    assert "| Figure | Value | Likely range |" in answer.text
+    assert f"http://testserver{PATH}?concurrent=8" in answer.text
+
+
+def test_an_answer_is_taken_along_as_json(client):
+    answer = client.get(f"{PATH}/result.json?concurrent=8")
+    assert "attachment" in answer.headers["content-disposition"]
+    assert json.loads(answer.text)["inputs"]["concurrent"] == 8
+
+
+def test_words_in_a_csv_are_no_formula_of_a_spreadsheet(client):
+    text = client.get(f"{PATH}/result.csv").text
+    assert not re.search(r"(^|,)[=+@]", text, re.MULTILINE)
+
+
+def test_a_posted_form_that_fits_an_address_leads_there(client):
+    answer = client.post(PATH, data={"concurrent": "8", "context": ""})
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{PATH}?concurrent=8"
+
+
+def test_a_comparison_shows_two_scenarios_and_marks_what_differs(client):
+    page = client.get(f"{PATH}/compare?context=16k&b.weights=fp8")
+    assert page.status_code == 200
+    assert "B has more room" in page.text
+    assert "What differs: Weights." in page.text
+    assert page.text.count('class="differs"') == 2
+    link = "/calculators/inference-memory/compare?context=16k&amp;b.weights=fp8"
+    assert f'value="{link}"' in page.text
+
+
+def test_a_comparison_can_be_swapped_and_gets_a_third(client):
+    page = client.get(f"{PATH}/compare?b.weights=fp8").text
+    assert 'href="/calculators/inference-memory/compare?a.weights=fp8"' in page
+    third = "/calculators/inference-memory/compare?b.weights=fp8&amp;c.weights=fp8"
+    assert f'href="{third}"' in page
+    assert "C against A" in client.get(third.replace("&amp;", "&")).text
+
+
+def test_a_wrong_scenario_is_named_and_the_others_are_kept(client):
+    page = client.get(f"{PATH}/compare?a.context=16k&b.context=5x")
+    assert page.status_code == 422
+    assert 'value="5x"' in page.text
+    assert 'value="16k"' in page.text
+    fragment = client.get(f"{PATH}/compare/result?b.context=5x")
+    assert fragment.status_code == 422
+    assert 'data-problem="b.context"' in fragment.text
+
+
+def test_a_comparison_is_itself_a_fragment(client):
+    fragment = client.get(f"{PATH}/compare/result?b.weights=fp8")
+    assert "B has more room" in fragment.text
+    assert "<html" not in fragment.text
