@@ -21,8 +21,8 @@ router = APIRouter(include_in_schema=False)
 _PICTURES = {".svg", ".png", ".jpg", ".jpeg", ".webp", ".gif"}
 
 
-def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
-    """The page of the address; raises NotFound."""
+async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
+    """The page of the address; raises NotFound. `async`: a thread would cost more."""
     sheets: Sheets = request.app.state.sheets
     return sheets.of(library, find_topic(library, topic))
 

@@ -9,8 +9,8 @@ from app.content.model import Question, Topic
 from app.errors import NotFound
 
 
-def read_library(request: Request) -> Library:
-    """The newest good state of the course."""
+async def read_library(request: Request) -> Library:
+    """The newest good state of the course; `async` because it is only looked up."""
     library: Library = request.app.state.library.current()
     return library
 

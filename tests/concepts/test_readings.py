@@ -1,0 +1,55 @@
+"""POST /concepts/{topic}/readings: how far a learner got."""
+
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.db.tables import Reading
+
+ADDRESS = "/concepts/weights/readings"
+
+
+def test_a_section_read_is_marked_in_the_list_of_sections(rosa: TestClient):
+    rosa.post(ADDRESS, data={"section": "try-it"})
+
+    page = rosa.get("/concepts/weights").text
+
+    assert '<a href="#try-it" class="read">' in page
+
+
+def test_htmx_gets_the_list_of_sections_alone(htmx: TestClient):
+    answer = htmx.post(ADDRESS, data={"section": "try-it"})
+
+    assert answer.text.strip().startswith("{#") is False
+    assert '<nav class="toc' in answer.text
+    assert "<html" not in answer.text
+
+
+def test_without_scripts_one_button_marks_the_whole_page(rosa: TestClient):
+    answer = rosa.post(ADDRESS)
+
+    assert answer.headers["location"] == "/concepts/weights#end"
+    page = rosa.get("/concepts/weights").text
+    assert "You have read this page." in page
+    assert "Mark as read" not in page
+
+
+def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock):
+    rosa.post(ADDRESS, data={"section": "try-it"})
+    clock.tick(days=1)
+    rosa.post(ADDRESS, data={"section": "try-it"})
+
+    (row,) = session.exec(select(Reading)).all()
+    assert row.section == "try-it"
+
+
+def test_a_section_that_is_not_there_is_refused(rosa: TestClient):
+    answer = rosa.post(ADDRESS, data={"section": "nowhere"})
+
+    assert answer.status_code == 422
+    assert "This page has no section “nowhere”." in answer.text
+
+
+def test_what_one_reads_is_not_read_by_another(rosa: TestClient, milo: TestClient):
+    rosa.post(ADDRESS)
+
+    assert "You have read this page." not in milo.get("/concepts/weights").text

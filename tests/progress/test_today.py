@@ -1,0 +1,193 @@
+"""GET /: what is due, where you were, what is weakest."""
+
+import datetime as dt
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import event
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.db.tables import Attempt, Learner, Memory
+from app.web.clock import milliseconds
+from tests.conftest import Clock
+
+
+class Desk:
+    """A learner whose records a test writes directly."""
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        self.session = session
+        self.clock = clock
+        self.id = session.exec(select(Learner.id)).one() or 0
+        self._count = 0
+
+    def answers(self, questions: list[str], score: float, topic: str) -> None:
+        for item in questions:
+            self._count += 1
+            self.session.add(
+                Attempt(
+                    learner_id=self.id,
+                    token=f"t{self._count}",
+                    item=item,
+                    revision="r",
+                    topic=topic,
+                    seed=1,
+                    context="quiz",
+                    raw="{}",
+                    parsed="{}",
+                    score=score,
+                    first=True,
+                    study_day="2026-06-09",
+                    at=milliseconds(self.clock.now),
+                )
+            )
+        self._save()
+
+    def card(self, card: str, due: str, state: str = "review", **wait: float) -> None:
+        at = self.clock.now + dt.timedelta(**wait)
+        self.session.add(
+            Memory(
+                learner_id=self.id,
+                card=card,
+                state=state,
+                due_day=due,
+                due_at=milliseconds(at),
+            )
+        )
+        self._save()
+
+    def _save(self) -> None:
+        learner = self.session.get(Learner, self.id)
+        assert learner
+        learner.changes += 1
+        self.session.commit()
+
+
+@pytest.fixture
+def desk(rosa: TestClient, session: Session, clock: Clock) -> Desk:
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    return Desk(session, clock)
+
+
+def test_the_first_visit_says_where_to_start(client: TestClient):
+    page = client.get("/").text
+
+    assert "Start here" in page
+    assert "No estimate yet" in page
+    assert "Set a date" in page
+    assert 'href="/concepts/weights"' in page
+
+
+def test_the_first_visit_leaves_no_row(client: TestClient, session: Session):
+    client.get("/")
+
+    assert session.exec(select(Learner)).all() == []
+
+
+@pytest.mark.usefixtures("desk")
+def test_the_page_left_open_is_offered_at_its_next_section(rosa: TestClient):
+    page = rosa.get("/").text
+
+    assert "Tuesday 9" in page
+    assert 'href="/concepts/weights#try-it"' in page
+    assert "Continue at section 2, Try it" in page
+
+
+def test_cards_due_today_are_the_next_thing(rosa: TestClient, desk: Desk):
+    desk.card("w-c-bf16", "2026-06-08")
+
+    page = rosa.get("/").text
+
+    assert "Review 1 card" in page
+    assert page.index("Review 1 card") < page.index("Continue at section")
+
+
+def test_a_card_in_its_steps_is_due_at_its_minute(
+    rosa: TestClient, desk: Desk, clock: Clock, library: Library
+):
+    for card in library.cards:
+        desk.card(card, "2026-06-09", "learning", minutes=10)
+    assert "Review" not in rosa.get("/").text.split("If you sat it")[0]
+
+    clock.tick(minutes=11)
+
+    assert f"Review {len(library.cards)} cards" in rosa.get("/").text
+
+
+def test_the_week_counts_what_comes_back(rosa: TestClient, desk: Desk):
+    desk.card("w-c-bf16", "2026-06-01")
+    desk.card("k-c-grows", "2026-06-12")
+
+    page = rosa.get("/").text
+
+    assert 'Today</th><td class="n">1</td>' in page
+    assert 'Friday 12\u00a0June</th><td class="n">1</td>' in page
+
+
+def test_the_exam_day_is_counted_down(rosa: TestClient, desk: Desk):
+    form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "retention": "90"}
+    rosa.post("/settings", data=form)
+
+    assert "24\u00a0days to your exam" in rosa.get("/").text
+
+
+def test_a_target_is_drawn_only_when_it_is_the_learners_own(
+    rosa: TestClient, desk: Desk
+):
+    assert "target" not in rosa.get("/").text
+
+    form = {"target": "75", "minutes_a_day": "30", "retention": "90"}
+    rosa.post("/settings", data=form)
+
+    assert "your target, 75%" in rosa.get("/").text
+
+
+def test_the_map_fills_once_five_questions_were_answered(
+    rosa: TestClient, desk: Desk, library: Library
+):
+    questions = list(library.topics["weights"].questions)
+    desk.answers(questions[:4], 1.0, "weights")
+    assert "1.1 4\u00a0answers" in rosa.get("/").text
+
+    desk.answers(questions[4:5], 0.0, "weights")
+
+    assert "1.1 80%" in rosa.get("/").text
+
+
+def test_an_estimate_appears_with_its_range_after_fifteen_answers(
+    rosa: TestClient, desk: Desk, library: Library
+):
+    questions = list(library.questions)
+    assert len(questions) >= 15
+    for slug, topic in library.topics.items():
+        desk.answers(list(topic.questions), 1.0, slug)
+
+    page = rosa.get("/").text
+
+    assert "No estimate yet" not in page
+    assert "most likely" in page
+
+
+@pytest.mark.usefixtures("desk")
+def test_today_asks_the_database_four_things(app, rosa: TestClient):
+    asked: list[str] = []
+    event.listen(
+        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
+    )
+
+    rosa.get("/")
+
+    reads = [a for a in asked if a.startswith("SELECT")]
+    assert len(reads) == 4
+
+
+def test_a_stranger_costs_one_question(app, client: TestClient):
+    asked: list[str] = []
+    event.listen(
+        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
+    )
+
+    client.get("/")
+
+    assert len([a for a in asked if a.startswith("SELECT")]) == 1
