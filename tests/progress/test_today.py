@@ -125,16 +125,16 @@ def test_the_week_counts_what_comes_back(rosa: TestClient, desk: Desk):
     assert 'Friday 12\u00a0June</th><td class="n">1</td>' in page
 
 
-def test_the_exam_day_is_counted_down(rosa: TestClient, desk: Desk):
+@pytest.mark.usefixtures("desk")
+def test_the_exam_day_is_counted_down(rosa: TestClient):
     form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "retention": "90"}
     rosa.post("/settings", data=form)
 
     assert "24\u00a0days to your exam" in rosa.get("/").text
 
 
-def test_a_target_is_drawn_only_when_it_is_the_learners_own(
-    rosa: TestClient, desk: Desk
-):
+@pytest.mark.usefixtures("desk")
+def test_a_target_is_drawn_only_when_it_is_the_learners_own(rosa: TestClient):
     assert "target" not in rosa.get("/").text
 
     form = {"target": "75", "minutes_a_day": "30", "retention": "90"}
