@@ -1,0 +1,109 @@
+"""Whatever is sent to an estimate: an answer in real numbers, or a named refusal."""
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.estimator import architecture, hardware, registry
+from app.estimator.inputs import declared
+
+NAMES = [entry.name for entry in registry.entries()]
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=12),
+    st.sampled_from(["70B", "-1", "0", "1e400", "128k", "nan", "8x H100", "½", "{}"]),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+LISTS = {
+    "model": [key for key, _ in architecture.models()] + ["10M", "7B", "100T"],
+    "gpu": [a.id for a in hardware.accelerators()],
+    "system": [s.id for s in hardware.systems()],
+    "network": [n.id for n in hardware.networks()],
+}
+
+
+def between(field):
+    """Values inside of the range, small and large ones alike."""
+    low, high = field.minimum or 0.0, field.maximum or 1e12
+    start = math.log10(max(low, 1e-6))
+    exponents = st.floats(start, max(start, math.log10(max(high, 1e-6))))
+    inside = exponents.map(lambda e: min(max(10**e, low), high))
+    if field.kind == "count":
+        inside = inside.map(lambda v: min(max(round(v), int(low)), int(high)))
+    return st.one_of(inside, st.sampled_from([low, high]))
+
+
+def values(field):
+    """What may be sent for a field: mostly usable, at times anything."""
+    if field.kind in LISTS:
+        usable = st.sampled_from(LISTS[field.kind])
+    elif field.kind == "choice":
+        usable = st.sampled_from([value for value, _ in field.choices])
+    elif field.kind == "flag":
+        usable = st.booleans()
+    elif field.kind == "text":
+        usable = st.sampled_from(["", "{}", '{"hidden_size": 64}', "[", "{" * 50])
+    else:
+        usable = between(field)
+    return st.one_of(usable, usable, usable, usable, usable, usable, usable, JUNK)
+
+
+def sent_to(entry):
+    fields = declared(entry.inputs)
+    some = st.fixed_dictionaries(
+        {}, optional={name: values(field) for name, field in fields.items()}
+    )
+    return st.one_of(some, some, st.dictionaries(st.text(max_size=6), JUNK, max_size=2))
+
+
+def numbers_in(node):
+    if isinstance(node, bool):
+        return
+    if isinstance(node, int | float):
+        yield node
+    for inner in node.values() if isinstance(node, dict) else ():
+        yield from numbers_in(inner)
+    for inner in node if isinstance(node, list) else ():
+        yield from numbers_in(inner)
+
+
+def check_answer(body):
+    assert all(math.isfinite(number) for number in numbers_in(body))
+    for figure in body["figures"]:
+        value = figure["value"]
+        if figure["unit"] == "B" and value is not None and figure["name"] != "free":
+            assert value >= 0, figure
+        if figure["low"] is not None:
+            assert figure["low"] <= value <= figure["high"], figure
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_anything_is_answered_or_refused_by_name(client, name):
+    entry = registry.find(name)
+    known = set(declared(entry.inputs))
+
+    @settings(
+        max_examples=60,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(sent_to(entry))
+    def ask(sent):
+        answer = client.post(f"/api/v1/estimates/{name}", json=sent)
+        assert answer.status_code in {200, 422}, answer.text
+        if answer.status_code == 200:
+            check_answer(answer.json())
+            return
+        problems = answer.json()["problems"]
+        assert problems
+        for problem in problems:
+            assert problem["field"] in known | set(sent), problem
+            assert problem["message"].endswith((".", "?")), problem
+
+    ask()

@@ -1,0 +1,89 @@
+"""Every estimate of the registry stands on all its faces with the same numbers."""
+
+import html
+import json
+import re
+
+import pytest
+
+from app.calculators.commands import estimate_command
+from app.estimator import registry
+from app.estimator.inputs import declared
+from app.web.instruments import instrument
+
+NAMES = [entry.name for entry in registry.entries()]
+
+
+def plain(text):
+    words = html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\u00a0", " ")
+    return re.sub(r"\s+", " ", words)
+
+
+def shown_figures(fragment):
+    found = re.findall(r'data-figure="([^"]+)">(.*?)</td>', fragment, re.DOTALL)
+    return {name: plain(value) for name, value in found}
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def answer(client, name):
+    """What the API says of the inputs that the estimate starts with."""
+    return client.get(f"/api/v1/estimates/{name}").json()
+
+
+def test_the_registry_promises_what_it_answers(name):
+    entry = registry.find(name)
+    figures = {f.name: f for f in entry.compute(entry.inputs()).figures}
+    for output in entry.outputs:
+        assert figures[output.name].unit == output.unit, output.name
+
+
+def test_the_result_shows_the_figures_of_the_api(client, name, answer):
+    fragment = client.get(f"/calculators/{name}/result").text
+    expected = {f["name"]: f["text"] for f in answer["figures"]}
+    assert shown_figures(fragment) == expected
+    verdict = f"{answer['verdict']['lead']} {answer['verdict']['text']}"
+    assert re.sub(r"\s+", " ", verdict) in plain(fragment)
+
+
+def test_the_form_has_a_field_for_every_input_of_the_api(client, name, answer):
+    page = client.get(f"/calculators/{name}").text
+    form = page[page.index("<form") : page.index("</form>")]
+    assert set(re.findall(r'data-field="(\w+)"', form)) == set(answer["inputs"])
+
+
+def test_the_command_says_what_the_api_says(name, answer, capsys):
+    assert estimate_command([name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == answer
+
+
+def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
+    first = next(iter(declared(registry.find(name).inputs)))
+    block = instrument(registry.find(name), {first: ""}, block=True, id="c1")
+    texts = {f.name: f.value.replace("\u00a0", " ") for f in block.reading.figures}
+    assert texts == {f["name"]: f["text"] for f in answer["figures"]}
+    assert client.get(f"/calculators/{name}/reading").status_code == 200
+
+
+def test_a_comparison_with_itself_finds_no_difference(client, name):
+    page = client.get(f"/calculators/{name}/compare")
+    assert page.status_code == 200
+    assert "There is no difference." in page.text
+
+
+def test_every_line_of_the_working_has_its_source(answer):
+    assert answer["steps"]
+    for step in answer["steps"]:
+        assert step["source"], step["label"]
+
+
+def test_every_input_says_what_it_means_and_what_it_takes(name):
+    for field in declared(registry.find(name).inputs).values():
+        assert field.label
+        assert field.help or field.kind in {"choice", "flag"}, field.label
+        bounded = field.minimum is not None and field.maximum is not None
+        assert bounded or field.kind not in {"number", "count", "text"}, field.label
