@@ -31,7 +31,7 @@ def param_count_active(asked: Asked) -> float:
 def kv_bytes_per_token(asked: Asked) -> float:
     """Cache of one token in all layers, windows not applied."""
     config = asked.any("config")
-    model = _inline(config) if config else asked.model()
+    model = inline_model(config) if config else asked.model()
     asked.note("model")
     width = asked.number("kv_dtype_bytes", 2)
     tensor = asked.whole("tp", 1)
@@ -40,7 +40,7 @@ def kv_bytes_per_token(asked: Asked) -> float:
     return elements * width
 
 
-def _inline(config: object) -> Architecture:
+def inline_model(config: object) -> Architecture:
     """A model whose few sizes stand in the case itself."""
     if not isinstance(config, dict):
         raise Inexpressible("config is not a table")
