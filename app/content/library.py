@@ -1,9 +1,12 @@
 """The library: everything under the content folder, read, cross-checked, kept live."""
 
 import dataclasses
+import datetime as dt
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.content.assembly import assemble, version_of
 from app.content.model import (
     Card,
     ExamBlueprint,
@@ -13,7 +16,10 @@ from app.content.model import (
     Term,
     Topic,
 )
-from app.content.problems import Problem
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, problem
+from app.content.rules.bank import Bank
+from app.content.shelf import Shelf, Watch
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,7 +39,50 @@ class Library:
 
 def load(folder: Path, cache: Path | None = None) -> Library:
     """Read the whole course under `folder`; `cache` is a folder for parsed files."""
-    raise NotImplementedError
+    return build(Shelf(folder, cache).read()[0], folder)
+
+
+def build(
+    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
+) -> Library:
+    """Put readings together into a library, checked as of `today`."""
+    day = today or dt.datetime.now(dt.UTC).date()
+    bank = Bank(readings, day, _pictures(readings, folder))
+    made = assemble(bank)
+    missing = tuple(_missing(readings))
+    return Library(
+        version_of(readings),
+        bank.syllabus,
+        made.topics,
+        made.questions,
+        made.cards,
+        {t.anchor: t for r in readings.values() for t in r.terms},
+        {s.key: s for r in readings.values() for s in r.sources},
+        {r.exam.slug: r.exam for r in readings.values() if r.exam},
+        (*missing, *made.problems),
+    )
+
+
+def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> frozenset[str]:
+    """Which of the files that pages show do exist."""
+    wanted = (
+        f"{path.rpartition('/')[0]}/{mention.value}"
+        for path, reading in readings.items()
+        for mention in reading.mentions
+        if mention.kind == "file"
+    )
+    return frozenset(name for name in wanted if (folder / name).is_file())
+
+
+def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
+    return [
+        problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
+        for name, hint in (
+            ("syllabus.toml", "Name the exam, its domains and the order of topics."),
+            ("sources.toml", "List what the pages rest on."),
+        )
+        if name not in readings
+    ]
 
 
 class LiveLibrary:
@@ -46,7 +95,20 @@ class LiveLibrary:
     def __init__(self, folder: Path, cache: Path | None = None) -> None:
         self.folder = folder
         self.cache = cache
+        self._shelf = Shelf(folder, cache)
+        self._lock = threading.Lock()
+        self._state: tuple[Library, Watch] | None = None
 
     def current(self) -> Library:
         """The newest good state; looks at file times, cheap when nothing changed."""
-        raise NotImplementedError
+        state = self._state
+        if state is not None and not state[1].changed():
+            return state[0]
+        with self._lock:
+            state = self._state
+            if state is not None and not state[1].changed():
+                return state[0]
+            readings, watch = self._shelf.read()
+            library = build(readings, self.folder)
+            self._state = (library, watch)
+            return library

@@ -48,9 +48,10 @@ class LockEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """One file of the course as read by itself."""
+    """One file of the course as read by itself; `digest` stands for all it says."""
 
     path: str
+    digest: str = ""
     topic: Topic | None = None
     questions: tuple[Question, ...] = ()
     cards: tuple[Card, ...] = ()

@@ -1,6 +1,7 @@
 """One file of the course into values and problems; pure, and never raising."""
 
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
@@ -40,8 +41,10 @@ _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
 
 def _closed(sheet: Manuscript, parsed: ParsedFile) -> ParsedFile:
     """The file with the notes that were taken while reading it."""
+    said = hashlib.sha256(f"{sheet.text}\0{parsed}".encode(errors="replace"))
     return dataclasses.replace(
         parsed,
+        digest=said.hexdigest()[:16],
         mentions=tuple(sheet.mentions),
         edits=tuple(sheet.edits),
         problems=tuple(sorted(set(sheet.problems))),

@@ -9,7 +9,7 @@ from app.content.markdown.syntax import first_line, last_line
 from app.content.markdown.writer import Scope
 from app.content.parse.regions import Prose, Region
 
-_UNITS = "|".join(
+_UNITS = "|".join(  # noqa: FLY002 - one kind of unit to a line
     (
         "(?:[kKMGTPE]i?B|bytes)(?:/s)?",
         "[kMGTPE]?bit(?:/s)?",

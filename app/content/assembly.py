@@ -1,0 +1,171 @@
+"""From the files of a course to one consistent state of it. Pure."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from app.content.model import (
+    Card,
+    Choices,
+    Numeric,
+    Question,
+    Short,
+    Topic,
+)
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, problem
+from app.content.rules import bank as rules
+from app.content.rules.bank import Bank
+from app.content.rules.topics import check_topics
+
+Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Assembled:
+    """Topics, questions and cards that stand, and every problem of the course."""
+
+    topics: dict[str, Topic]
+    questions: dict[str, Question]
+    cards: dict[str, Card]
+    problems: tuple[Problem, ...]
+
+
+def assemble(bank: Bank) -> Assembled:
+    """Put the files together; items with errors are left out, all else stays."""
+    found = [p for r in bank.readings.values() for p in r.problems]
+    found += rules.check_identity(bank)
+    found += rules.check_mentions(bank)
+    found += rules.check_dates(bank)
+    found += rules.check_stems(bank)
+    pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
+    questions, cards = _items(bank, pages)
+    unsourced = [_unsourced(q) for q in questions.values() if not q.sources]
+    found += unsourced
+    out = _left_out(found)
+    questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
+    cards = {
+        i: c
+        for i, c in cards.items()
+        if (i.removesuffix("~r"), c.place.path) not in out
+    }
+    topics = _topics(bank, pages, questions, cards)
+    found += rules.check_coverage(bank, questions.values(), cards.values())
+    found += check_topics(topics, bank.readings)
+    return Assembled(topics, questions, cards, tuple(sorted(set(found))))
+
+
+def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
+    """The items that an error keeps out, with the file it keeps them out of."""
+    return {(p.item, p.path) for p in found if p.item and p.severity == "error"}
+
+
+def _unsourced(question: Question) -> Problem:
+    place = (question.place.path, question.place.line, 1)
+    hint = "Write source: key in its comment or in the front matter."
+    message = "The question names no source."
+    return problem(place, "E16", message, hint, question.id)
+
+
+def _items(
+    bank: Bank, pages: Mapping[str, Topic]
+) -> tuple[dict[str, Question], dict[str, Card]]:
+    """Every item once, the first of each id, with what it inherits from its page."""
+    renamed = _renamed(bank)
+    questions: dict[str, Question] = {}
+    cards: dict[str, Card] = {}
+    for reading in bank.readings.values():
+        for question in reading.questions:
+            if question.id not in questions and question.id not in cards:
+                heir = _inherit(question, pages)
+                questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
+        for card in reading.cards:
+            if card.id not in cards and card.id not in questions:
+                cards[card.id] = _inherit(card, pages)
+    return questions, cards
+
+
+def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
+    """An item that names no objective or source has those of its page."""
+    page = pages.get(item.topic)
+    if page is None or (item.objectives and item.sources):
+        return item
+    return dataclasses.replace(
+        item,
+        objectives=item.objectives or page.objectives,
+        sources=item.sources or page.sources,
+    )
+
+
+def _renamed(bank: Bank) -> Renamed:
+    lock = bank.readings.get("ids.lock")
+    entries = {e.id: e for e in lock.lock} if lock else {}
+    return {
+        fact.id: names
+        for _, fact in bank.facts()
+        if fact.id in entries and (names := rules.locked_keys(entries[fact.id], fact))
+    }
+
+
+def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
+    """The question with the option keys under which its answers were counted."""
+    answer = question.answer
+    if not names or not isinstance(answer, Choices | Numeric | Short):
+        return question
+    options: Any = tuple(
+        dataclasses.replace(option, key=names.get(option.key, option.key))
+        for option in answer.options
+    )
+    changed = dataclasses.replace(answer, options=options)
+    return dataclasses.replace(question, answer=changed)
+
+
+def _topics(
+    bank: Bank,
+    pages: Mapping[str, Topic],
+    questions: Mapping[str, Question],
+    cards: Mapping[str, Card],
+) -> dict[str, Topic]:
+    """The topics in the order of the syllabus, others behind, with their items."""
+    order = [s for s in bank.syllabus.topics if s in pages]
+    order += [s for s in pages if s not in order]
+    asked: dict[str, list[str]] = {slug: [] for slug in order}
+    learned: dict[str, list[str]] = {slug: [] for slug in order}
+    for question in questions.values():
+        asked.get(question.topic, []).append(question.id)
+    for card in cards.values():
+        learned.get(card.topic, []).append(card.id)
+    return {
+        slug: dataclasses.replace(
+            pages[slug],
+            sections=_sections(pages[slug], questions),
+            questions=tuple(asked[slug]),
+            cards=tuple(learned[slug]),
+        )
+        for slug in order
+    }
+
+
+def _sections(page: Topic, questions: Mapping[str, Question]) -> Any:
+    """The sections without the questions that are left out."""
+    return tuple(
+        dataclasses.replace(
+            section,
+            pieces=tuple(
+                p
+                for p in section.pieces
+                if getattr(p, "question", None) is None
+                or getattr(p, "question", "") in questions
+            ),
+        )
+        for section in page.sections
+    )
+
+
+def version_of(readings: Mapping[str, ParsedFile]) -> str:
+    """A hash that changes when any content does."""
+    digest = hashlib.sha256()
+    for path, reading in sorted(readings.items()):
+        digest.update(f"{path}\0{reading.digest}\0".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,124 @@
+"""Parsed files on disk, so that a start with nothing changed reads no Markdown.
+
+The format is JSON and not pickle: an entry can hold values only, so that whoever may
+write into the data folder can at worst change a text, never run code.
+"""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import app
+from app.content import manuscript, model, parsed, problems
+from app.content.parsed import ParsedFile
+
+_TYPES: tuple[type, ...] = tuple(
+    kind
+    for module in (model, manuscript, parsed, problems)
+    for kind in vars(module).values()
+    if isinstance(kind, type)
+    and dataclasses.is_dataclass(kind)
+    and kind.__module__ == module.__name__
+    and kind is not manuscript.Manuscript
+)
+_NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
+_FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
+_TUPLE = -1
+_DATE = -2
+_LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
+
+
+def encode(value: Any) -> Any:
+    """A value of the model as plain JSON: lists that begin with their type."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, tuple):
+        return [_TUPLE, *map(encode, value)]
+    if isinstance(value, dt.date):
+        return [_DATE, value.isoformat()]
+    if isinstance(value, dict):
+        return {k: encode(v) for k, v in value.items()}
+    kind = type(value)
+    return [_NUMBER[kind], *(encode(getattr(value, f)) for f in _FIELDS[kind])]
+
+
+def decode(value: Any) -> Any:
+    """The inverse of `encode`; raises on anything that `encode` does not write."""
+    if isinstance(value, list):
+        number = value[0]
+        inner = [
+            decode(v) if v.__class__ is list or v.__class__ is dict else v
+            for v in value[1:]
+        ]
+        if number >= 0:
+            return _TYPES[number](*inner)
+        return tuple(inner) if number == _TUPLE else dt.date.fromisoformat(inner[0])
+    if isinstance(value, dict):
+        return {k: decode(v) for k, v in value.items()}
+    return value
+
+
+def code_version() -> str:
+    """A hash that changes with whatever could change how a file is read."""
+    root = Path(app.__file__).parent
+    digest = hashlib.sha256(sys.version.encode())
+    for name in _LIBRARIES:
+        digest.update(importlib.metadata.version(name).encode())
+    for room in ("content", "estimator"):
+        for file in sorted((root / room).rglob("*")):
+            if file.suffix in {".py", ".toml"}:
+                state = file.stat()
+                digest.update(f"{file}{state.st_mtime_ns}{state.st_size}".encode())
+    return digest.hexdigest()
+
+
+class Cache:
+    """A folder of parsed files, each named by the hash of all it depends on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.version = code_version()
+        self.used: set[str] = set()
+
+    def name(self, path: str, content: bytes, context: str) -> str:
+        """The name under which the reading of `content` is kept."""
+        digest = hashlib.sha256(f"{self.version}\0{path}\0{context}\0".encode())
+        digest.update(content)
+        return f"{digest.hexdigest()[:40]}.json"
+
+    def get(self, name: str) -> ParsedFile | None:
+        """A kept reading, or None; a damaged entry is as good as none."""
+        self.used.add(name)
+        try:
+            found = decode(json.loads((self.folder / name).read_bytes()))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+        return found if isinstance(found, ParsedFile) else None
+
+    def put(self, name: str, reading: ParsedFile) -> None:
+        """Keep a reading; a folder that cannot be written is no misfortune."""
+        beside = self.folder / f"{name}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(
+                encode(reading), ensure_ascii=False, separators=(",", ":")
+            )
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(self.folder / name)
+
+    def prune(self) -> None:
+        """Forget the oldest readings once most of the folder is no longer used."""
+        with contextlib.suppress(OSError):
+            kept = [f for f in self.folder.iterdir() if f.name not in self.used]
+            if len(kept) > 3 * len(self.used) + 100:
+                for file in sorted(kept, key=lambda f: f.stat().st_mtime)[
+                    : len(kept) // 2
+                ]:
+                    file.unlink(missing_ok=True)

@@ -1,0 +1,269 @@
+"""Rules over all files: identity, references, coverage; pure."""
+
+import dataclasses
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from app.content.identity import did_you_mean, likeness
+from app.content.manuscript import Mention
+from app.content.model import Card, Question, Syllabus
+from app.content.parsed import Fact, LockEntry, ParsedFile
+from app.content.problems import Problem, problem
+
+_STALE = dt.timedelta(days=365)
+_NO_SYLLABUS = Syllabus("", "", (), ())
+_SAME = 0.9
+_REPLACED = 0.3
+_COPIED = 0.6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bank:
+    """All files of a course, and the day on which it is looked at.
+
+    `files` are the paths that exist beside the course's own, for pictures.
+    """
+
+    readings: Mapping[str, ParsedFile]
+    today: dt.date
+    files: frozenset[str] = frozenset()
+
+    @property
+    def syllabus(self) -> Syllabus:
+        """The syllabus, or an empty one."""
+        reading = self.readings.get("syllabus.toml")
+        return (reading.syllabus if reading else None) or _NO_SYLLABUS
+
+    def objectives(self) -> set[str]:
+        """The numbers of all objectives."""
+        return {o.number for d in self.syllabus.domains for o in d.objectives}
+
+    def source_keys(self) -> set[str]:
+        """The keys of the bibliography."""
+        return {s.key for r in self.readings.values() for s in r.sources}
+
+    def facts(self) -> list[tuple[str, Fact]]:
+        """Every item with the path of its file."""
+        return [(p, f) for p, r in self.readings.items() for f in r.facts]
+
+
+def check_identity(bank: Bank) -> list[Problem]:
+    """E04, E05, E06, W07, E08, W09."""
+    found: list[Problem] = []
+    first: dict[str, tuple[str, Fact]] = {}
+    for path, fact in bank.facts():
+        if fact.id in first:
+            found.append(_double(first[fact.id], (path, fact)))
+        else:
+            first[fact.id] = (path, fact)
+    lock = bank.readings.get("ids.lock")
+    for entry in lock.lock if lock else ():
+        found += _against_lock(entry, first.get(entry.id))
+    return found
+
+
+def _double(one: tuple[str, Fact], other: tuple[str, Fact]) -> Problem:
+    path, fact = other
+    where = f"{one[0]}:{one[1].line}"
+    copied = likeness(one[1].sketch, fact.sketch) >= _COPIED
+    code = "E08" if copied else "E04"
+    what = "is a copy of" if copied else "has the same id as"
+    message = f"“{fact.id}” {what} the item in {where}."
+    hint = "Give this one an id of its own; the check writes one with --fix."
+    return problem((path, fact.line, fact.column), code, message, hint, fact.id)
+
+
+def _against_lock(
+    entry: LockEntry, found: tuple[str, Fact] | None
+) -> Iterable[Problem]:
+    if found is None:
+        if not entry.retired:
+            hint = "Bring it back, or write the date of today in place of its “-”."
+            message = f"“{entry.id}” is gone and was not retired."
+            yield problem(("ids.lock", entry.line, 1), "E06", message, hint, entry.id)
+        return
+    path, fact = found
+    place = (path, fact.line, fact.column)
+    if entry.retired:
+        message = f"“{entry.id}” was retired on {entry.retired}."
+        hint = "Use a new id: answers to the old item would count for this one."
+        yield problem(place, "E05", message, hint, entry.id)
+        return
+    if entry.sketch and likeness(entry.sketch, fact.sketch) < _REPLACED:
+        message = f"“{entry.id}” says something quite different than it did."
+        hint = "If it is another item, give it a new id; else accept it with --fix."
+        yield problem(place, "W07", message, hint, entry.id)
+    elif _remapped(entry, fact):
+        message = f"Several options of “{entry.id}” changed at once."
+        hint = "Their counts go on in order; confirm with --fix, or pin <!-- = key -->."
+        yield problem(place, "W09", message, hint, entry.id)
+
+
+def _remapped(entry: LockEntry, fact: Fact) -> bool:
+    """Whether more than one option changed, so that old and new cannot be paired."""
+    if not entry.options or not fact.options or entry.type != fact.type:
+        return False
+    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fact.options)
+    return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
+
+
+def locked_keys(entry: LockEntry, fact: Fact) -> dict[str, str]:
+    """New option keys to the keys under which their answers were counted before.
+
+    An option with the words of before keeps its key; the others follow in order.
+    """
+    if entry.type != fact.type:
+        return {}
+    left = list(entry.options)
+    fresh: list[str] = []
+    pairs: dict[str, str] = {}
+    for key, digest in fact.options:
+        same = next((o for o in left if o[1] == digest), None)
+        if same:
+            left.remove(same)
+            pairs[key] = same[0]
+        else:
+            fresh.append(key)
+    taken = {k for k, _ in fact.options if k not in fresh} | set(pairs.values())
+    for key, (old, _) in zip(fresh, left, strict=False):
+        if old not in taken:
+            pairs[key] = old
+    return {new: old for new, old in pairs.items() if new != old}
+
+
+def check_mentions(bank: Bank) -> list[Problem]:
+    """E14, E86, E61: every word that another file must know."""
+    known: dict[str, set[str]] = {
+        "objective": bank.objectives(),
+        "source": bank.source_keys(),
+        "topic": {r.topic.slug for r in bank.readings.values() if r.topic},
+    }
+    found = []
+    for path, reading in bank.readings.items():
+        for mention in reading.mentions:
+            if mention.kind in known:
+                words = known[mention.kind]
+                if mention.value not in words:
+                    found.append(_unknown(path, mention, words))
+            elif not _leads_somewhere(path, mention, bank):
+                found.append(_dead(path, mention))
+    return found
+
+
+def _unknown(path: str, mention: Mention, known: set[str]) -> Problem:
+    code, where = {
+        "objective": ("E14", "an objective of syllabus.toml"),
+        "source": ("E86", "a key of sources.toml"),
+        "topic": ("E61", "a topic of this course"),
+    }[mention.kind]
+    message = f"“{mention.value}” is not {where}."
+    hint = did_you_mean(mention.value, known)
+    place = (path, mention.line, mention.column)
+    return problem(place, code, message, hint, mention.item)
+
+
+def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
+    folder = path.rpartition("/")[0]
+    if mention.kind == "file":
+        return f"{folder}/{mention.value}" in bank.files
+    address, _, anchor = mention.value.partition("#")
+    if address.startswith("/glossary"):
+        terms = {t.anchor for r in bank.readings.values() for t in r.terms}
+        return not anchor or anchor in terms
+    slug = address.removeprefix("/concepts/") if address else folder.split("/")[-1]
+    reading = bank.readings.get(f"topics/{slug}/concept.md")
+    if reading is None:
+        return False
+    given = anchor.startswith(("src-", "q-")) or anchor in {"sources", "end"}
+    return not anchor or given or anchor in reading.anchors
+
+
+def _dead(path: str, mention: Mention) -> Problem:
+    what = "file" if mention.kind == "file" else "page or heading"
+    message = f"There is no {what} “{mention.value}”."
+    hint = "Correct the link, or create what it names."
+    place = (path, mention.line, mention.column)
+    return problem(place, "E61", message, hint, mention.item)
+
+
+def check_dates(bank: Bank) -> list[Problem]:
+    """W18: pages and sources that nobody has read again for a year."""
+    found = []
+    for path, reading in bank.readings.items():
+        topic = reading.topic
+        if topic and topic.reviewed and bank.today - topic.reviewed > _STALE:
+            message = f"The page was last reviewed on {topic.reviewed}."
+            hint = "Read it again and write the date of today."
+            found.append(problem((path, 1, 1), "W18", message, hint))
+        for source in reading.sources:
+            if source.read and bank.today - source.read > _STALE:
+                message = f"The source “{source.key}” was last read on {source.read}."
+                hint = "See whether it still says so, and write the date of today."
+                found.append(problem((path, 1, 1), "W18", message, hint))
+    return found
+
+
+def check_stems(bank: Bank) -> list[Problem]:
+    """W72: two questions whose stems say nearly the same."""
+    found = []
+    by_word: dict[int, list[tuple[str, Fact]]] = defaultdict(list)
+    for path, fact in bank.facts():
+        if not fact.stem_sketch or fact.broken:
+            continue
+        near = Counter((p, f.id) for word in fact.stem_sketch for p, f in by_word[word])
+        for (other_path, other_id), shared in near.most_common(1):
+            if shared >= _SAME * len(fact.stem_sketch) and other_id != fact.id:
+                message = f"The stem nearly repeats “{other_id}” in {other_path}."
+                hint = "Ask something else, or delete one."
+                place = (path, fact.line, fact.column)
+                found.append(problem(place, "W72", message, hint, fact.id))
+        for word in fact.stem_sketch:
+            by_word[word].append((path, fact))
+    return found
+
+
+def check_coverage(
+    bank: Bank, questions: Iterable[Question], cards: Iterable[Card]
+) -> list[Problem]:
+    """E70, E71, W73: whether the bank can fill its exams and serves every objective."""
+    per_domain: Counter[str] = Counter()
+    asked: set[str] = set()
+    domain_of = {
+        o.number: o.domain for d in bank.syllabus.domains for o in d.objectives
+    }
+    for question in questions:
+        asked |= set(question.objectives)
+        if question.type != "design":
+            domains = {domain_of.get(o, "") for o in question.objectives}
+            per_domain.update(domains)
+    learned = {o for c in cards for o in c.objectives}
+    read = {o for r in bank.readings.values() if r.topic for o in r.topic.objectives}
+    found = _blueprints(bank, per_domain)
+    for number in sorted(bank.objectives()):
+        kinds = (("page", read), ("questions", asked), ("cards", learned))
+        lacking = [name for name, have in kinds if number not in have]
+        if lacking:
+            message = f"Objective {number} has no {' and no '.join(lacking)}."
+            hint = "Write a topic for it, or add its number to one that treats it."
+            found.append(problem(("syllabus.toml", 1, 1), "W73", message, hint))
+    return found
+
+
+def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
+    found = []
+    domains = {d.number for d in bank.syllabus.domains}
+    for path, reading in bank.readings.items():
+        for number, wanted in reading.exam.domains.items() if reading.exam else ():
+            if number not in domains:
+                message = f"“{number}” is not a domain of syllabus.toml."
+                hint = did_you_mean(number, domains)
+                found.append(problem((path, 1, 1), "E70", message, hint))
+            elif per_domain[number] < wanted:
+                message = (
+                    f"The exam asks {wanted} questions of domain {number}, "
+                    f"the course has {per_domain[number]}."
+                )
+                hint = "Write more questions, or ask fewer."
+                found.append(problem((path, 1, 1), "E71", message, hint))
+    return found

@@ -1,0 +1,36 @@
+"""W87: what every topic needs besides its text."""
+
+from collections.abc import Mapping
+
+from app.content.model import Topic
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, problem
+
+_LEAST_QUESTIONS = 5
+
+
+def check_topics(
+    topics: Mapping[str, Topic], readings: Mapping[str, ParsedFile]
+) -> list[Problem]:
+    """Report topics without exam box, memory hook, cards or five questions."""
+    found = []
+    for topic in topics.values():
+        reading = readings[topic.place.path]
+        lacking = []
+        if "IMPORTANT" not in reading.alerts:
+            lacking.append("exam box ([!IMPORTANT])")
+        if "TIP" not in reading.alerts:
+            lacking.append("memory hook ([!TIP])")
+        if not topic.cards:
+            lacking.append("cards")
+        if lacking:
+            message = f"“{topic.title}” has no {', no '.join(lacking)}."
+            found.append(_lack(topic, message))
+        if len(topic.questions) < _LEAST_QUESTIONS:
+            message = f"“{topic.title}” has {len(topic.questions)} questions, not five."
+            found.append(_lack(topic, message))
+    return found
+
+
+def _lack(topic: Topic, message: str) -> Problem:
+    return problem((topic.place.path, 1, 1), "W87", message, "Add what is missing.")
