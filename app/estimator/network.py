@@ -139,6 +139,26 @@ def collective_time(
     return _both(inner, outer, _TIERS)
 
 
+def quick(
+    operation: Collective,
+    ranks: int,
+    message: float,
+    fabric: Fabric,
+    latency: float,
+) -> float:
+    """Time of one collective of an inference engine, which has its own kernels [s].
+
+    As `collective_time`, with `latency` and a quarter of a microsecond per rank in
+    place of the library's, where all ranks share a domain.
+    """
+    if ranks <= 1 or message <= 0:
+        return 0.0
+    if ranks > fabric.domain:
+        return collective_time(operation, ranks, message, fabric)
+    way = dataclasses.replace(fabric.link, base=latency, step=2.5e-7)
+    return _inner_time(operation, ranks, message, dataclasses.replace(fabric, link=way))
+
+
 def _inner_time(
     operation: Collective, ranks: int, message: float, fabric: Fabric
 ) -> float:

@@ -1,0 +1,140 @@
+"""Inference steps and served load against published runs, and what must hold."""
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import inference_step, serving_engine, serving_load
+from app.estimator.architecture import find_model
+from app.estimator.hardware import find_accelerator
+from app.estimator.inference_step import Placed, decode_time, place, prefill_time
+from app.estimator.network import fabric_of
+from app.estimator.serving_engine import Serving
+from app.estimator.serving_load import Requests, closed_loop, most_sequences, saturated
+
+
+def placed(model: str, gpu: str, **serving: object) -> Placed:
+    card = find_accelerator(gpu)
+    return place(
+        find_model(model),
+        card,
+        fabric_of(card),
+        Serving(**serving),  # type: ignore[arg-type]
+    )
+
+
+CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
+MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weights="fp8-block", tensor=8)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [inference_step, serving_engine, serving_load],
+    ids=lambda m: m.__name__,
+)
+def test_examples_in_the_docstrings_hold(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "rate"), [(1, 104.9), (2, 168.84), (4, 254.02), (8, 328.43)]
+)
+def test_llama_2_7b_decodes_at_its_published_rate(gpus: int, rate: float) -> None:
+    # gpt-fast README: batch 1, A100 80 GB.
+    one = placed("llama-2-7b", "a100-sxm4-80", tensor=gpus, software="compiled")
+    seconds = decode_time(one, 1, 200).total
+    assert 1 / seconds == pytest.approx(rate, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("concurrent", "milliseconds"), [(4, 17.41), (16, 19.74), (64, 28.77)]
+)
+def test_tokens_under_load_come_at_their_published_pace(
+    concurrent: int, milliseconds: float
+) -> None:
+    # InferenceX: Llama 70B in FP8 on two H100, vLLM, 1,024 in and out.
+    load = closed_loop(CHAT, Requests(1024, 1024), concurrent)
+    assert load.tpot * 1e3 == pytest.approx(milliseconds, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "tensor", "prompt", "answer", "rate"),
+    # TensorRT-LLM performance overview 1.0, FP8.
+    [
+        ("llama-3.1-8b", "H100", 1, 1000, 1000, 15220),
+        ("llama-3.1-70b", "h200-sxm5-141", 1, 2048, 2048, 2003),
+        ("llama-3.1-405b", "H100", 8, 1000, 1000, 2919),
+    ],
+)
+def test_a_full_server_reaches_its_published_throughput(
+    model: str, gpu: str, tensor: int, prompt: int, answer: int, rate: float
+) -> None:
+    one = placed(
+        model, gpu, tensor=tensor, weights="fp8", cache="fp8", software="trtllm"
+    )
+    load = saturated(one, Requests(prompt, answer))
+    assert load.tokens_per_second(answer) == pytest.approx(rate, rel=0.25)
+
+
+@given(st.integers(1, 512), st.integers(1, 32768))
+def test_a_larger_batch_takes_longer_and_serves_more(batch: int, context: int) -> None:
+    small = decode_time(CHAT, batch, context).total
+    large = decode_time(CHAT, 2 * batch, context).total
+    assert small <= large <= 2.2 * small
+
+
+@given(st.integers(1, 512), st.integers(1, 65536))
+def test_a_longer_context_never_speeds_up_decoding(batch: int, context: int) -> None:
+    now = decode_time(MIXTURE, batch, context).total
+    assert now <= decode_time(MIXTURE, batch, context + 1024).total
+
+
+@given(st.integers(1, 65536))
+def test_decoding_never_beats_reading_the_weights(context: int) -> None:
+    step = decode_time(CHAT, 1, context)
+    assert step.total > 70e9 / 2 / 3.35e12
+    parts = (step.weights, step.compute, step.attention)
+    others = (step.communication, step.launch, step.host)
+    assert sum(parts + others) == pytest.approx(step.total)
+
+
+@given(st.integers(1, 16384))
+def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
+    once = prefill_time(CHAT, prompt).total
+    assert prefill_time(CHAT, 2 * prompt).total >= once
+
+
+def test_two_prompts_of_one_step_see_only_themselves() -> None:
+    two = prefill_time(CHAT, 4096, 2).total
+    assert two < prefill_time(CHAT, 8192).total
+
+
+@given(st.floats(1, 1e5), st.sampled_from([(8, 2), (128, 8), (512, 10)]))
+def test_touched_experts_lie_between_those_of_one_token_and_all(
+    tokens: float, experts: tuple[int, int]
+) -> None:
+    hit = serving_engine.touched(*experts, tokens)
+    assert experts[1] - 1e-9 <= hit <= experts[0]
+
+
+@given(st.integers(1, 256), st.integers(1, 4096), st.integers(1, 2048))
+def test_the_settled_load_keeps_littles_law(
+    concurrent: int, prompt: int, answer: int
+) -> None:
+    load = closed_loop(CHAT, Requests(prompt, answer), concurrent)
+    life = load.ttft + answer * load.tpot
+    assert load.rate * life == pytest.approx(concurrent)
+    assert 0 <= load.prefill_share <= 1
+
+
+def test_a_smaller_cache_holds_more_sequences() -> None:
+    wide = placed("llama-3.1-70b", "H100", weights="fp8", tensor=2)
+    assert most_sequences(CHAT, 8192) == pytest.approx(2 * most_sequences(wide, 8192))
+
+
+def test_a_card_without_fp8_unpacks_it() -> None:
+    card = find_accelerator("a100-sxm4-80")
+    fp8 = serving_engine.rates_of(card, "fp8")
+    assert fp8.matmul == serving_engine.rates_of(card, "bf16").matmul
