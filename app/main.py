@@ -21,6 +21,7 @@ from app.db.pulse import pulse_of
 from app.learners import routes as learners
 from app.learners.codes import Patience
 from app.progress import routes as progress
+from app.quiz import routes as quiz
 from app.web import errors, health
 from app.web.clock import system_clock
 from app.web.front import Door, Front
@@ -64,6 +65,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(learners.router)
     app.include_router(progress.router)
     app.include_router(concepts.router)
+    app.include_router(quiz.router)
     app.include_router(calculators.router)
     app.include_router(api.router)
 

@@ -47,20 +47,6 @@ def unit_of(answer: Numeric) -> str:
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
 
-def units_like(unit: str) -> tuple[str, ...]:
-    """Units to choose from beside the field: those of the same kind, largest last."""
-    choices = {
-        "B": ("kB", "MB", "GB", "GiB", "TB", "TiB", "PB"),
-        "B/s": ("MB/s", "Gbit/s", "GB/s", "TB/s"),
-        "s": ("µs", "ms", "s", "min", "h", "days"),
-        "W": ("W", "kW", "MW"),
-        "FLOP/s": ("TFLOP/s", "PFLOP/s", "EFLOP/s"),
-        "FLOP": ("GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
-        "Wh": ("Wh", "kWh", "MWh"),
-    }.get(UNITS.get(unit, (unit, 1.0))[0], ())
-    return choices if unit in choices or not choices else (unit, *choices)
-
-
 def shown(number: float, unit: str) -> str:
     """A number as the learner gave it, with its unit.
 

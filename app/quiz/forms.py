@@ -1,0 +1,165 @@
+"""What may be sent about a question: the hidden fields, and the answer as typed."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+)
+
+from app.quiz.grading import Raw
+from app.quiz.practice import MODES, Mode, Wish
+
+_FIELDS = ("answer", "unit")
+_PREFIXES = ("place.", "pair.", "blank.", "choose.")
+_MOST_FIELDS = 60
+_MOST_VALUES = 40
+_LONGEST = 400
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def local(address: str) -> str:
+    """An address within this site; raises ValueError for any other."""
+    fine = address.startswith("/") and not address.startswith(("//", "/\\"))
+    if address and not (fine and address.isprintable()):
+        raise ValueError("must be an address on this site")
+    return address
+
+
+def _or_zero(value: Any) -> Any:
+    return value or 0
+
+
+Count = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=2**53)]
+Address = Annotated[str, AfterValidator(local), Field(max_length=400)]
+
+
+class QuestionForm(BaseModel):
+    """The hidden fields of a question, in a form or in an address."""
+
+    seed: int | None = Field(None, ge=0, lt=2**53)
+    token: str = Field("", max_length=64)
+    revision: str = Field("", max_length=64)
+    context: Literal["page", "quiz", "practice"] = "quiz"
+    back: Address = ""
+    run: Count = 0
+    hints: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=50)] = 0
+    more: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=1)] = 0
+    since: Count = 0
+    certainty: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=3)] = 0
+    attempt: Count = 0
+    move: str = Field("", max_length=200)
+    reported: bool = False
+
+
+class RunForm(BaseModel):
+    """A wish to practise: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
+
+    pick: str = Field("mixed", max_length=140)
+    count: int = Field(10, ge=1, le=100)
+    token: str = Field("", max_length=64)
+
+    @field_validator("pick")
+    @classmethod
+    def _known(cls, pick: str) -> str:
+        if pick.partition(":")[0] not in MODES:
+            raise ValueError(f"choose one of {', '.join(MODES)}")
+        return pick
+
+    @property
+    def wish(self) -> Wish:
+        """The wish as the rule takes it."""
+        mode, _, scope = self.pick.partition(":")
+        return Wish(cast("Mode", mode), scope, self.count)
+
+
+class ScoreForm(BaseModel):
+    """Whether the running score is shown, and where to go back to."""
+
+    hidden: bool
+    back: Address = "/quiz"
+
+
+class ReportForm(BaseModel):
+    """What is wrong with a question."""
+
+    words: str = Field(min_length=1, max_length=2000)
+    token: str = Field("", max_length=64)
+    seed: int | None = Field(None, ge=0, lt=2**53)
+    back: Address = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sent:
+    """What came with a request: the fields about it, and the answer itself."""
+
+    form: QuestionForm
+    raw: Raw
+
+
+def read_sent(pairs: Iterable[tuple[str, Any]]) -> Sent:
+    """Part the fields of a request; raises RequestValidationError."""
+    fields: dict[str, str] = {}
+    raw: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if not isinstance(value, str):
+            continue
+        if name in _FIELDS or name.startswith(_PREFIXES):
+            if len(raw) < _MOST_FIELDS or name in raw:
+                raw.setdefault(name, []).append(value[:_LONGEST])
+        else:
+            fields[name] = value
+    raw = {name: values[:_MOST_VALUES] for name, values in raw.items()}
+    return Sent(checked(QuestionForm, fields), raw)
+
+
+def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
+    """A form from its fields; raises RequestValidationError, which is 422."""
+    try:
+        return kind.model_validate(dict(fields))
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from error
+
+
+async def posted(request: Request) -> Sent:
+    """What a form sent."""
+    return read_sent((await request.form()).multi_items())
+
+
+def asked_for(request: Request) -> Sent:
+    """What an address says."""
+    return read_sent(request.query_params.multi_items())
+
+
+async def _fields(request: Request) -> Mapping[str, Any]:
+    return dict((await request.form()).items())
+
+
+Fields = Annotated[Mapping[str, Any], Depends(_fields)]
+
+
+def _report(fields: Fields) -> ReportForm:
+    return checked(ReportForm, fields)
+
+
+def _run(fields: Fields) -> RunForm:
+    return checked(RunForm, fields)
+
+
+def _score(fields: Fields) -> ScoreForm:
+    return checked(ScoreForm, fields)
+
+
+Posted = Annotated[Sent, Depends(posted)]
+AskedFor = Annotated[Sent, Depends(asked_for)]
+Reported = Annotated[ReportForm, Depends(_report)]
+RunWished = Annotated[RunForm, Depends(_run)]
+ScoreWished = Annotated[ScoreForm, Depends(_score)]

@@ -1,0 +1,130 @@
+"""An answer and all that is shown after it."""
+
+import dataclasses
+from urllib.parse import parse_qsl, urlsplit
+
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import (
+    Choices,
+    Cloze,
+    Match,
+    Order,
+    Question,
+    Source,
+    Variant,
+)
+from app.content.variants import draw
+from app.estimator import registry
+from app.quiz import store
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.store import Given
+from app.web.instruments import course_of, instrument
+from app.web.readings import Reading
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `quiz/_verdict.html` shows: the judgement, why, and where to go on.
+
+    `reading` is the calculator with the numbers of this attempt, None for questions
+    without one; `old` says that the question was edited since; `again` leads to
+    another try, `onward` to what comes next with its words.
+    """
+
+    variant: Variant
+    verdict: Verdict
+    given: Given
+    sources: tuple[Source, ...]
+    page: str
+    page_title: str
+    reading: Reading | None
+    back: str
+    again: str
+    onward: str
+    onward_words: str
+    token: str
+    old: bool = False
+
+    @property
+    def question(self) -> Question:
+        """The item as it was answered."""
+        return self.variant.question
+
+    @property
+    def marks_kind(self) -> str:
+        """How the parts of the answer are shown: options, rows, or not at all."""
+        if isinstance(self.variant.answer, Choices):
+            return "options"
+        return "rows" if self.columns else ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The heads of the rows: what was asked, what belongs there."""
+        answer = self.variant.answer
+        if isinstance(answer, Match):
+            return answer.left_title or "Item", answer.right_title or "Belongs to it"
+        if isinstance(answer, Order):
+            return "Step", "Its place"
+        return ("Gap", "Right") if isinstance(answer, Cloze) else ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Way:
+    """Where the learner came from and goes on to."""
+
+    back: str = ""
+    onward: str = ""
+    words: str = ""
+    token: str = ""
+
+
+def outcome_of(db: Session, library: Library, given: Given, way: Way) -> Outcome:
+    """The outcome of a recorded answer: it is graded again, as it was then."""
+    question = _as_answered(db, library, given)
+    variant = draw(question, given.seed)
+    verdict = grade(variant, given.raw)
+    if isinstance(verdict, Unreadable):  # the rules have changed since
+        verdict = Verdict(score=given.score, parsed={})
+    topic = library.topics.get(question.topic)
+    anchor = f"#{question.section}" if question.section else ""
+    current = library.questions.get(question.id)
+    return Outcome(
+        variant=variant,
+        verdict=verdict,
+        given=given,
+        sources=_sources(library, question),
+        page=f"/concepts/{question.topic}{anchor}" if topic else "",
+        page_title=topic.title if topic else "",
+        reading=_reading(variant, library),
+        back=way.back,
+        again=f"/quiz/{question.topic}/{question.id}" if current else "",
+        onward=way.onward,
+        onward_words=way.words,
+        token=way.token,
+        old=current is None or current.revision != given.revision,
+    )
+
+
+def _as_answered(db: Session, library: Library, given: Given) -> Question:
+    current = library.questions.get(given.item)
+    if current is not None and current.revision == given.revision:
+        return current
+    kept = store.wording(db, given.item, given.revision)
+    assert kept is not None  # noqa: S101 - written with the first answer to it
+    return kept
+
+
+def _sources(library: Library, question: Question) -> tuple[Source, ...]:
+    return tuple(library.sources[k] for k in question.sources if k in library.sources)
+
+
+def _reading(variant: Variant, library: Library) -> Reading | None:
+    """The estimate behind a computed question, with the numbers drawn."""
+    address = urlsplit(variant.calculator)
+    entry = registry.find(address.path.rpartition("/")[2]) if address.path else None
+    if entry is None:
+        return None
+    inputs = dict(parse_qsl(address.query))
+    return instrument(entry, inputs, course=course_of(library), block=True).reading

@@ -1,0 +1,134 @@
+"""What there is to practise: by topic, by objective, by what went wrong."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from app.content.model import Question
+from app.quiz import store
+from app.quiz.practice import Past, shares
+from app.quiz.routes.showing import Desk, Reader
+from app.quiz.store import Run
+from app.web.asking import first_words, new_token
+from app.web.keeping import keep
+from app.web.render import page
+from app.web.shelf import find_topic
+
+router = APIRouter()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tally:
+    """Questions of a kind: all, answered at least once, last answered rightly."""
+
+    total: int
+    answered: int
+    right: int
+
+    @property
+    def missed(self) -> int:
+        """How many were last answered wrongly, or only in part."""
+        return self.answered - self.right
+
+
+@router.get("")
+def index(desk: Reader) -> HTMLResponse:
+    """Every way to practise, with what there is of it."""
+    keep(desk.request)
+    past = store.history(desk.db, desk.learner.id)
+    questions = list(desk.library.questions.values())
+    newest = store.newest_run(desk.db, desk.learner.id)
+    return page(
+        desk.request,
+        "quiz/index.html",
+        learner=desk.learner,
+        all=_tally(questions, past),
+        topics=_by_topic(desk, past),
+        domains=_by_objective(desk, past),
+        weakest=_weakest(desk, questions, past),
+        run=_unfinished(newest),
+        token=new_token(),
+    )
+
+
+@router.get("/{topic}")
+def topic(desk: Reader, topic: str) -> HTMLResponse:
+    """The questions of one topic and how they went."""
+    keep(desk.request)
+    found = find_topic(desk.library, topic)
+    past = store.history(desk.db, desk.learner.id)
+    ids = desk.library.topics[topic].questions
+    questions = [desk.library.questions[i] for i in ids if i in desk.library.questions]
+    rows = [
+        {"id": q.id, "words": first_words(q.stem), "past": past.get(q.id)}
+        for q in questions
+    ]
+    return page(
+        desk.request,
+        "quiz/topic.html",
+        learner=desk.learner,
+        topic=found,
+        all=_tally(questions, past),
+        rows=rows,
+        token=new_token(),
+    )
+
+
+def _tally(questions: Iterable[Question], past: Mapping[str, Past]) -> Tally:
+    pool = list(questions)
+    seen = [past[q.id] for q in pool if q.id in past]
+    return Tally(len(pool), len(seen), sum(not p.missed for p in seen))
+
+
+def _by_topic(desk: Desk, past: Mapping[str, Past]) -> list[tuple[str, str, Tally]]:
+    """Topics in reading order that have questions: slug, title, tally."""
+    library = desk.library
+    order = [s for s in library.syllabus.topics if s in library.topics]
+    order += [s for s in library.topics if s not in order]
+    rows = []
+    for slug in order:
+        pool = [q for q in library.questions.values() if q.topic == slug]
+        if pool:
+            rows.append((slug, library.topics[slug].title, _tally(pool, past)))
+    return rows
+
+
+def _by_objective(
+    desk: Desk, past: Mapping[str, Past]
+) -> list[tuple[str, list[tuple[str, str, Tally]]]]:
+    """Domains, each with its objectives: number, title, tally."""
+    questions = desk.library.questions.values()
+    return [
+        (
+            f"{domain.number} {domain.title}",
+            [
+                (
+                    o.number,
+                    o.title,
+                    _tally([q for q in questions if o.number in q.objectives], past),
+                )
+                for o in domain.objectives
+            ],
+        )
+        for domain in desk.library.syllabus.domains
+    ]
+
+
+def _weakest(desk: Desk, questions: list[Question], past: Mapping[str, Past]) -> str:
+    """The objective with the lowest share of right answers, empty before any."""
+    if not past:
+        return ""
+    share = shares(questions, past)
+    titles = {
+        o.number: o.title for d in desk.library.syllabus.domains for o in d.objectives
+    }
+    number = min((n for n in share if n in titles), key=lambda n: share[n], default="")
+    return f"{number} {titles[number]}" if number else ""
+
+
+def _unfinished(run: Run | None) -> dict[str, int] | None:
+    if run is None or len(run.answers) >= len(run.items):
+        return None
+    return {"id": run.id, "answered": len(run.answers), "count": len(run.items)}

@@ -1,0 +1,148 @@
+"""Practice runs: begun, worked through question by question, summed up."""
+
+import dataclasses
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.errors import Conflict, NotFound
+from app.quiz import store
+from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
+from app.quiz.practice import Wish, choose
+from app.quiz.routes.showing import (
+    Desk,
+    Reader,
+    Writer,
+    frame_of,
+    judged,
+    not_in_exam,
+    once_more,
+    put,
+    question_page,
+)
+from app.quiz.store import Run, Wanted
+from app.web.asking import Asked, first_words, new_token
+from app.web.render import page
+
+router = APIRouter()
+_YEAR = 365 * 24 * 3600
+_NOTHING = {
+    "missed": "Nothing is left to retry: every last answer was right.",
+    "retry": "Every question of that run was answered rightly.",
+    "topic": "This topic has no questions.",
+    "objective": "No question serves this objective yet.",
+}
+
+
+@router.post("/runs")
+def begin(desk: Writer, wanted: RunWished) -> Response:
+    """Choose the questions of a run and go to the first."""
+    wish = wanted.wish
+    items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
+    if not items:
+        words = _NOTHING.get(wish.mode, "This course has no questions yet.")
+        raise Conflict(words, "Choose another way to practise.")
+    run = store.begin_run(
+        desk.db,
+        desk.learner.id,
+        Wanted(wanted.token or new_token(), wish.mode, wish.scope, items),
+        desk.now,
+    )
+    return RedirectResponse(f"/quiz/runs/{run}", 303)
+
+
+@router.post("/score")
+def score(wanted: ScoreWished) -> Response:
+    """Show the running score, or keep it out of sight."""
+    answer = RedirectResponse(wanted.back, 303)
+    value = "hidden" if wanted.hidden else "shown"
+    answer.set_cookie("score", value, max_age=_YEAR, samesite="lax", httponly=True)
+    return answer
+
+
+@router.get("/runs/{run}")
+def resume(desk: Reader, run: int) -> Response:
+    """Go to the first open question of a run."""
+    found = _find(desk, run)
+    return RedirectResponse(frame_of(desk, found, 0).onward, 303)
+
+
+@router.get("/runs/{run}/result")
+def result(desk: Reader, run: int) -> HTMLResponse:
+    """The run summed up."""
+    found = _find(desk, run)
+    rows = [
+        {
+            "place": place,
+            "words": first_words(desk.library.questions[item].stem),
+            "score": found.answers[item][1] if item in found.answers else None,
+        }
+        for place, item in enumerate(found.items, 1)
+    ]
+    return page(
+        desk.request,
+        "quiz/result.html",
+        learner=desk.learner,
+        run=frame_of(desk, found, 0),
+        rows=rows,
+        pick=f"{found.mode}:{found.scope}",
+        token=new_token(),
+    )
+
+
+@router.get("/runs/{run}/{place}")
+def show(desk: Reader, run: int, place: int, sent: AskedFor) -> HTMLResponse:
+    """A question of a run: open, or with the verdict of its answer."""
+    found = _find(desk, run)
+    if not 1 <= place <= len(found.items):
+        raise NotFound(f"This run has questions 1 to {len(found.items)}.")
+    frame = frame_of(desk, found, place)
+    question = desk.library.questions[found.items[place - 1]]
+    sent = Sent(
+        sent.form.model_copy(update={"run": found.id, "context": "practice"}), sent.raw
+    )
+    answered = found.answers.get(question.id)
+    if answered is None:
+        not_in_exam(desk, question)
+        asked = put(desk, question, sent)
+        return question_page(desk, _at(asked, place), frame)
+    outcome = judged(
+        desk, store.find(desk.db, desk.learner.id, answered[0]), frame, sent
+    )
+    near = once_more(desk, outcome, sent)
+    shown = _at(near, place) if near else outcome
+    return question_page(desk, shown, frame, reported=sent.form.reported)
+
+
+def _at(asked: Asked, place: int) -> Asked:
+    return dataclasses.replace(asked, place=place)
+
+
+def _find(desk: Desk, number: int) -> Run:
+    """The run with the questions that the course still has."""
+    run = store.find_run(desk.db, desk.learner.id, number)
+    left = tuple(item for item in run.items if item in desk.library.questions)
+    if not left:
+        raise NotFound("The questions of this run are no longer in the course.")
+    return dataclasses.replace(run, items=left)
+
+
+def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
+    away = store.in_running_exam(desk.db, desk.learner.id, desk.now)
+    questions = [q for q in desk.library.questions.values() if q.id not in away]
+    past = store.history(desk.db, desk.learner.id)
+    seed = f"{desk.learner.key}:{desk.now.timestamp()}"
+    return choose(questions, past, wish, seed)
+
+
+def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
+    """The questions of an earlier run that were not answered rightly."""
+    if not wish.scope.isascii() or not wish.scope.isdigit():
+        raise NotFound(f"There is no practice run “{wish.scope}” of yours.")
+    run = _find(desk, int(wish.scope))
+    away = store.in_running_exam(desk.db, desk.learner.id, desk.now)
+    return tuple(
+        item
+        for item in run.items
+        if item not in away and run.answers.get(item, (0, 0.0))[1] < 1
+    )

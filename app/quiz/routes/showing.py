@@ -1,0 +1,224 @@
+"""How a question comes onto a page: open, refused, or judged; alone or in a run."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import Order, Question
+from app.content.variants import draw
+from app.db.engine import DbSession
+from app.errors import Conflict
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.quiz import store
+from app.quiz.forms import Sent
+from app.quiz.routes.outcomes import Outcome, Way, outcome_of
+from app.quiz.store import Given, Run
+from app.web.asking import Asked, new_token, seed_for
+from app.web.clock import Now, milliseconds
+from app.web.render import is_htmx, page
+from app.web.shelf import CurrentLibrary
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Desk:
+    """What every route of this room works with."""
+
+    request: Request
+    library: Library
+    learner: CurrentLearnerValue
+    db: Session
+    now: Now
+
+
+def _reading(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+def _writing(
+    request: Request,
+    library: CurrentLibrary,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+Reader = Annotated[Desk, Depends(_reading)]
+Writer = Annotated[Desk, Depends(_writing)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunFrame:
+    """The run around a question: where in it, and how it went so far.
+
+    `scores` has one entry per question, None for those not answered.
+    """
+
+    id: int
+    place: int
+    scores: tuple[float | None, ...]
+    hidden: bool
+
+    @property
+    def count(self) -> int:
+        """The number of questions."""
+        return len(self.scores)
+
+    @property
+    def answered(self) -> int:
+        """How many are answered."""
+        return sum(score is not None for score in self.scores)
+
+    @property
+    def right(self) -> int:
+        """How many are wholly right."""
+        return sum(score is not None and score >= 1 for score in self.scores)
+
+    @property
+    def onward(self) -> str:
+        """The next question that is open, after this one first; else the result."""
+        for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
+            if self.scores[place - 1] is None:
+                return f"/quiz/runs/{self.id}/{place}"
+        return f"/quiz/runs/{self.id}/result"
+
+
+def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
+    """The frame of question `place` of a run."""
+    scores = tuple(
+        run.answers[item][1] if item in run.answers else None for item in run.items
+    )
+    hidden = desk.request.cookies.get("score") == "hidden"
+    return RunFrame(run.id, place, scores, hidden)
+
+
+def not_in_exam(desk: Desk, question: Question) -> None:
+    """Refuse a question of the mock exam that is being sat; raises Conflict."""
+    if question.id in store.in_running_exam(desk.db, desk.learner.id, desk.now):
+        raise Conflict(
+            "This question is in the mock exam that you are sitting.",
+            "Finish the exam first; then it can be practised.",
+        )
+
+
+def put(desk: Desk, question: Question, sent: Sent) -> Asked:
+    """The question as the request wants it: its seed, and what is typed so far."""
+    form, raw = sent.form, sent.raw
+    seed = form.seed
+    if seed is None:
+        before = store.seeds(desk.db, desk.learner.id, question.id)
+        seed = seed_for(question, desk.learner.key, before)
+    variant = draw(question, seed)
+    if isinstance(variant.answer, Order) and form.move:
+        raw = moved(raw, form.move)
+    return Asked(
+        variant=variant,
+        token=form.token or new_token(),
+        context=form.context,
+        back=form.back,
+        run=form.run,
+        hints=min(form.hints + form.more, len(variant.hints)),
+        since=form.since or milliseconds(desk.now),
+        certainty=form.certainty,
+        typed=raw,
+    )
+
+
+def moved(raw: Mapping[str, Sequence[str]], move: str) -> dict[str, list[str]]:
+    """The places of an order question after one step went up or down.
+
+    `move` is “KEY:up” or “KEY:down”. Steps that are left out stay so.
+    """
+    placed = [
+        (int(values[0]), name)
+        for name, values in raw.items()
+        if name.startswith("place.") and values and values[0].isascii()
+        if values[0].isdigit() and len(values[0]) < 5
+    ]
+    names = [name for _, name in sorted(placed)]
+    key, _, way = move.partition(":")
+    name = f"place.{key}"
+    if name in names:
+        at = names.index(name)
+        other = at - 1 if way == "up" else at + 1
+        if 0 <= other < len(names):
+            names[at], names[other] = names[other], names[at]
+    places = {name: [str(number)] for number, name in enumerate(names, 1)}
+    return {**{name: list(values) for name, values in raw.items()}, **places}
+
+
+def judged(desk: Desk, given: Given, frame: RunFrame | None, sent: Sent) -> Outcome:
+    """The outcome of a recorded answer, with the ways on from it."""
+    if frame is not None:
+        last = frame.onward.endswith("result")
+        way = Way("", frame.onward, "See the result" if last else "Next question")
+    elif sent.form.context == "page":
+        way = Way(sent.form.back)
+    else:
+        topic = desk.library.questions.get(given.item)
+        onward = f"/quiz/{topic.topic}" if topic else "/quiz"
+        way = Way(sent.form.back, onward, "All questions of this topic")
+    return outcome_of(
+        desk.db, desk.library, given, dataclasses.replace(way, token=new_token())
+    )
+
+
+def once_more(desk: Desk, outcome: Outcome, sent: Sent) -> Asked | None:
+    """The same numbers asked again, where only the unit was wrong; else None."""
+    near = outcome.verdict.near
+    if not near or outcome.old:
+        return None
+    asked = put(desk, outcome.question, Sent(sent.form, outcome.given.raw))
+    return dataclasses.replace(
+        asked, variant=outcome.variant, token=new_token(), near=near
+    )
+
+
+def question_page(
+    desk: Desk,
+    shown: Asked | Outcome,
+    frame: RunFrame | None = None,
+    *,
+    status: int = 200,
+    reported: bool = False,
+) -> HTMLResponse:
+    """A page with one question; the fragment alone where htmx sent a form."""
+    asked = shown if isinstance(shown, Asked) else None
+    outcome = shown if isinstance(shown, Outcome) else None
+    if status != 200 and is_htmx(desk.request):
+        return page(desk.request, "quiz/_question.html", status=status, asked=asked)
+    question = shown.question
+    return page(
+        desk.request,
+        "quiz/show.html",
+        status=status,
+        learner=desk.learner,
+        topic=desk.library.topics.get(question.topic),
+        objectives=titles(desk.library, question),
+        asked=asked,
+        outcome=outcome,
+        run=frame,
+        reported=reported,
+    )
+
+
+def titles(library: Library, question: Question) -> list[str]:
+    """The objectives of a question with their numbers, for the line above it."""
+    return [
+        f"{objective.number} {objective.title}"
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+        if objective.number in question.objectives
+    ]

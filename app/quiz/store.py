@@ -1,0 +1,300 @@
+"""Attempts, practice runs and reports in the database."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import func, select
+from sqlmodel import Session, col
+
+from app.content.model import Question
+from app.db.once import insert_once
+from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun, Sitting
+from app.errors import NotFound
+from app.quiz.grading import Raw, Verdict
+from app.quiz.practice import Past
+from app.web.clock import milliseconds
+
+_QUESTION = TypeAdapter(Question)
+_MOST_SEEDS = 50
+_LONGEST_WAIT = 60 * 60 * 1000
+_GIVEN = (
+    col(Attempt.id),
+    col(Attempt.item),
+    col(Attempt.topic),
+    col(Attempt.revision),
+    col(Attempt.seed),
+    col(Attempt.raw),
+    col(Attempt.score),
+    col(Attempt.certainty),
+    col(Attempt.context),
+    col(Attempt.run_id),
+    col(Attempt.hints),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Given:
+    """An answer as it was given."""
+
+    id: int
+    item: str
+    topic: str
+    revision: str
+    seed: int
+    raw: Raw
+    score: float
+    certainty: int | None
+    context: str
+    run: int | None
+    hints: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """All that an answer writes down; `token` as the form held it."""
+
+    question: Question
+    seed: int
+    raw: Raw
+    verdict: Verdict
+    token: str
+    context: str
+    run: int | None = None
+    certainty: int | None = None
+    hints: int = 0
+    milliseconds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """A practice run; `answers` has the last attempt and its score by item."""
+
+    id: int
+    mode: str
+    scope: str
+    items: tuple[str, ...]
+    answers: Mapping[str, tuple[int, float]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """A run to be written down."""
+
+    token: str
+    mode: str
+    scope: str
+    items: Sequence[str]
+
+
+def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
+    """The seeds of the learner's attempts at a question, the newest first."""
+    if not learner_id:
+        return ()
+    rows = db.execute(
+        select(col(Attempt.seed))
+        .where(col(Attempt.learner_id) == learner_id, col(Attempt.item) == item)
+        .order_by(col(Attempt.at).desc(), col(Attempt.id).desc())
+        .limit(_MOST_SEEDS)
+    )
+    return tuple(seed for (seed,) in rows)
+
+
+def record(
+    db: Session, learner_id: int, answer: Answer, day: dt.date, now: dt.datetime
+) -> int:
+    """Write an answer down once; returns the id of the attempt.
+
+    The same answer sent again from the same form is the attempt it was.
+    """
+    question = answer.question
+    raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
+    token = _token(learner_id, question.id, answer.token, raw)
+    earlier = seeds(db, learner_id, question.id)
+    number = insert_once(
+        db,
+        Attempt,
+        {
+            "learner_id": learner_id,
+            "token": token,
+            "item": question.id,
+            "revision": question.revision,
+            "topic": question.topic,
+            "seed": answer.seed,
+            "context": answer.context,
+            "run_id": answer.run,
+            "raw": raw,
+            "parsed": json.dumps(answer.verdict.parsed, ensure_ascii=False),
+            "score": answer.verdict.score,
+            "first": not earlier,
+            "certainty": answer.certainty,
+            "hints": answer.hints,
+            "milliseconds": answer.milliseconds,
+            "study_day": day.isoformat(),
+            "at": milliseconds(now),
+        },
+    )
+    if number is None:
+        return _attempt_of(db, token)
+    keep_revision(db, question, now)
+    return number
+
+
+def waited(since: int, now: dt.datetime) -> int | None:
+    """Milliseconds from showing to answering; None where that says nothing."""
+    passed = milliseconds(now) - since
+    return passed if since and 0 <= passed <= _LONGEST_WAIT else None
+
+
+def find(db: Session, learner_id: int, attempt: int) -> Given:
+    """An attempt of this learner; raises NotFound, for another's too."""
+    row = db.execute(
+        select(*_GIVEN).where(
+            col(Attempt.id) == attempt,
+            col(Attempt.learner_id) == learner_id,
+            col(Attempt.sitting_id).is_(None),
+        )
+    ).first()
+    if row is None:
+        raise NotFound(f"There is no answer {attempt} of yours.")
+    number, item, topic, revision, seed, raw, *rest = row
+    return Given(number, item, topic, revision, seed, json.loads(raw), *rest)
+
+
+def wording(db: Session, item: str, revision: str) -> Question | None:
+    """A question as it was worded when somebody answered it."""
+    body = db.scalar(
+        select(col(ItemRevision.body)).where(
+            col(ItemRevision.item) == item, col(ItemRevision.revision) == revision
+        )
+    )
+    return _QUESTION.validate_json(body) if body else None
+
+
+def history(db: Session, learner_id: int) -> dict[str, Past]:
+    """What the learner did with each question: one row for each."""
+    if not learner_id:
+        return {}
+    newest = (
+        select(func.max(col(Attempt.id)).label("newest"), func.count().label("tries"))
+        .where(col(Attempt.learner_id) == learner_id)
+        .group_by(col(Attempt.item))
+        .subquery()
+    )
+    rows = db.execute(
+        select(
+            col(Attempt.item), newest.c.tries, col(Attempt.score), col(Attempt.at)
+        ).join(newest, col(Attempt.id) == newest.c.newest)
+    )
+    return {item: Past(tries, score, at) for item, tries, score, at in rows}
+
+
+def in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+    """Questions of a mock exam that the learner is sitting: not to be practised."""
+    if not learner_id:
+        return frozenset()
+    papers = db.scalars(
+        select(col(Sitting.paper)).where(
+            col(Sitting.learner_id) == learner_id,
+            col(Sitting.closed_at).is_(None),
+            col(Sitting.deadline_at) > milliseconds(now),
+        )
+    )
+    return frozenset(slot[1] for paper in papers for slot in json.loads(paper))
+
+
+def begin_run(db: Session, learner_id: int, wanted: Wanted, now: dt.datetime) -> int:
+    """Write a practice run down once; returns its id."""
+    token = _token(learner_id, "run", wanted.token, "")
+    number = insert_once(
+        db,
+        PracticeRun,
+        {
+            "learner_id": learner_id,
+            "token": token,
+            "mode": wanted.mode,
+            "scope": wanted.scope,
+            "items": json.dumps(list(wanted.items)),
+            "at": milliseconds(now),
+        },
+    )
+    if number is None:
+        statement = select(col(PracticeRun.id)).where(col(PracticeRun.token) == token)
+        return db.scalars(statement).one() or 0
+    return number
+
+
+def find_run(db: Session, learner_id: int, number: int) -> Run:
+    """A run of this learner with its answers; raises NotFound."""
+    row = db.execute(
+        select(col(PracticeRun.mode), col(PracticeRun.scope), col(PracticeRun.items))
+        .where(col(PracticeRun.id) == number)
+        .where(col(PracticeRun.learner_id) == learner_id)
+    ).first()
+    if row is None:
+        raise NotFound(f"There is no practice run {number} of yours.")
+    rows = db.execute(
+        select(col(Attempt.item), col(Attempt.id), col(Attempt.score))
+        .where(col(Attempt.run_id) == number)
+        .order_by(col(Attempt.id))
+    )
+    given = {item: (attempt, score) for item, attempt, score in rows}
+    return Run(number, row[0], row[1], tuple(json.loads(row[2])), given)
+
+
+def newest_run(db: Session, learner_id: int) -> Run | None:
+    """The run begun last, to go on with; None where there is none."""
+    if not learner_id:
+        return None
+    number = db.scalar(
+        select(func.max(col(PracticeRun.id))).where(
+            col(PracticeRun.learner_id) == learner_id
+        )
+    )
+    return find_run(db, learner_id, number) if number else None
+
+
+def report(
+    db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime
+) -> None:
+    """Keep what a learner says is wrong with a question, once."""
+    token = _token(learner_id, values["item"], values["token"], values["words"])
+    kept = {**values, "token": token, "learner_id": learner_id}
+    insert_once(db, ItemReport, {**kept, "at": milliseconds(now)})
+
+
+def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
+    """Keep the wording of a question that somebody was shown, once."""
+    known = db.scalar(
+        select(col(ItemRevision.id)).where(
+            col(ItemRevision.item) == question.id,
+            col(ItemRevision.revision) == question.revision,
+        )
+    )
+    if known is None:
+        values = {
+            "item": question.id,
+            "revision": question.revision,
+            "body": _QUESTION.dump_json(question).decode(),
+            "first_seen": milliseconds(now),
+        }
+        insert_once(db, ItemRevision, values)
+
+
+def _attempt_of(db: Session, token: str) -> int:
+    statement = select(col(Attempt.id)).where(col(Attempt.token) == token)
+    return db.scalars(statement).one() or 0
+
+
+def _token(learner_id: int, *parts: str) -> str:
+    """A form's token as it is kept: its own for each learner, item and answer.
+
+    Pages that strangers share hold the same tokens, and an answer that was changed
+    before it was sent again from the same form is another answer.
+    """
+    words = "\0".join((str(learner_id), *parts))
+    return hashlib.sha256(words.encode()).hexdigest()

@@ -1,0 +1,65 @@
+"""Which questions a run asks."""
+
+import dataclasses
+
+from app.quiz.practice import Past, Wish, choose, shares
+from tests.quiz.bank import SINGLE
+
+BANK = [
+    dataclasses.replace(SINGLE, id=f"q{n}", objectives=(f"2.{n % 3 + 1}",), topic=topic)
+    for n, topic in enumerate(["weights"] * 6 + ["cache"] * 6)
+]
+
+
+def past(**scores: float) -> dict[str, Past]:
+    return {item: Past(1, score, at) for at, (item, score) in enumerate(scores.items())}
+
+
+def test_unseen_then_missed_longest_ago_then_least_practised() -> None:
+    seen = past(**{f"q{n}": 1.0 for n in range(10)}) | {
+        "q3": Past(1, 0.0, 50),
+        "q7": Past(2, 0.5, 40),
+        "q1": Past(1, 1.0, 5),
+        "q2": Past(9, 1.0, 6),
+    }
+
+    order = choose(BANK, seen, Wish("mixed", count=12), "s")
+
+    assert set(order[:2]) == {"q10", "q11"}
+    assert order[2:4] == ("q7", "q3")
+    assert order[-1] == "q2"
+
+
+def test_the_same_seed_gives_the_same_run_and_another_another() -> None:
+    runs = {choose(BANK, {}, Wish("mixed", count=5), seed) for seed in "aabcd"}
+
+    assert 2 <= len(runs) <= 4
+
+
+def test_a_topic_and_an_objective_limit_the_run() -> None:
+    topic = choose(BANK, {}, Wish("topic", "cache", 99), "s")
+    goal = choose(BANK, {}, Wish("objective", "2.1", 99), "s")
+
+    assert set(topic) == {f"q{n}" for n in range(6, 12)}
+    assert set(goal) == {"q0", "q3", "q6", "q9"}
+
+
+def test_the_weakest_objective_comes_before_the_others() -> None:
+    seen = past(q0=1, q3=1, q1=0, q4=0, q2=1)
+
+    run = choose(BANK, seen, Wish("weakest", count=4), "s")
+
+    assert set(run) == {"q1", "q4", "q7", "q10"}
+    assert run[:2] in {("q7", "q10"), ("q10", "q7")}, "unseen ones first"
+
+
+def test_an_objective_with_only_misses_counts_less_than_an_untried_one() -> None:
+    share = shares(BANK, past(q1=0, q0=1))
+
+    assert share["2.2"] < share["2.3"] < share["2.1"]
+
+
+def test_no_question_stands_twice_in_a_run() -> None:
+    run = choose([*BANK], {}, Wish("mixed", count=100), "s")
+
+    assert len(run) == len(set(run)) == 12

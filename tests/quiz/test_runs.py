@@ -1,0 +1,232 @@
+"""Practice runs: /quiz, /quiz/{topic}, /quiz/runs/…"""
+
+import re
+
+import pytest
+from sqlmodel import select
+
+from app.db.tables import Attempt, Learner, PracticeRun, Sitting
+from tests.conftest import Clock
+from tests.quiz.course import HandLibrary
+
+RIGHT = {
+    "single": {"answer": "ghjk"},
+    "multiple": {"answer": ["bcdf", "ghjk"]},
+    "true-false": {"answer": "ghjk"},
+    "numeric": {"answer": "1120 GB"},
+    "short": {"answer": "all-reduce"},
+    "order": {"place.zzzz": 1, "place.yyyy": 2, "place.xxxx": 3, "place.wwww": 4}
+    | {"place.vvvv": ""},
+    "match": {"pair.lbcd": "rfgh", "pair.lfgh": "rbcd"},
+    "cloze": {"blank.bcdf": "RoCE", "blank.ghjk": "lossless"},
+}
+
+
+def begin(client, pick: str = "mixed", count: int = 5, token: str = "") -> str:
+    """Start a run and return its address."""
+    body = {"pick": pick, "count": count, "token": token}
+    started = client.post("/quiz/runs", data=body)
+    assert started.status_code == 303, started.text
+    return started.headers["location"]
+
+
+def item_at(form, html: str) -> str:
+    return form(html).action.split("/")[3]
+
+
+def right_for(item: str, html: str) -> dict:
+    if item != "computed":
+        return RIGHT[item]
+    number = int(html.split("How large is ")[1].split(" ", maxsplit=1)[0])
+    return {"answer": f"{number * 10} GB"}
+
+
+def answer(client, form, run: str, place: int, *, right: bool) -> str:
+    html = client.get(f"{run}/{place}").text
+    item = item_at(form, html)
+    sent = form(html)
+    fields = right_for(item, html)
+    if not right:
+        fields = {k: "1 GB" if k == "answer" else "" for k in fields}
+        fields |= {"answer": "bcdf"} if item in {"single", "true-false"} else {}
+        fields |= {"answer": "lmnp"} if item == "multiple" else {}
+        fields |= {"place.vvvv": "1"} if item == "order" else {}
+        fields |= {"pair.lbcd": "rjkl"} if item == "match" else {}
+        fields |= {"blank.bcdf": "x"} if item == "cloze" else {}
+    sent_ = client.post(sent.action, data={**sent.values, **fields})
+    assert sent_.status_code == 303, sent_.text
+    return item
+
+
+def test_the_page_lists_every_way_to_practise(client) -> None:
+    html = client.get("/quiz").text
+
+    assert "Mixed" in html
+    assert "Kv Cache" in html
+    assert "2.1" in html
+    assert "Missed before" not in html, "nothing was missed yet"
+
+
+def test_a_run_goes_question_by_question_and_remembers_where(client, form) -> None:
+    run = begin(client, count=3)
+    first = client.get(run)
+    assert first.headers["location"] == f"{run}/1"
+    html = client.get(f"{run}/1").text
+    assert "Question <b>1</b> of 3" in html
+
+    answer(client, form, run, 1, right=True)
+
+    assert client.get(run).headers["location"] == f"{run}/2"
+    again = client.get(f"{run}/1").text
+    assert "Next question" in again, "the verdict is what stands there now"
+
+
+def test_a_question_of_a_run_is_answered_once(client, form, session) -> None:
+    run = begin(client, count=2)
+    sent = form(client.get(f"{run}/1").text)
+    html = client.get(f"{run}/1").text
+    fields = right_for(item_at(form, html), html)
+    for _ in range(2):
+        client.post(sent.action, data={**sent.values, **fields})
+
+    assert len(session.exec(select(Attempt)).all()) == 1
+
+
+def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
+    run = begin(client, count=3, pick="topic:kv-cache")
+    missed = answer(client, form, run, 1, right=False)
+    answer(client, form, run, 2, right=True)
+
+    html = client.get(f"{run}/result").text
+    assert "1 question of this run is still open" in html.replace("\xa0", " ")
+    assert "Retry the 1 missed" in html
+
+    answer(client, form, run, 3, right=True)
+    retry = begin(client, pick=f"retry:{run.rsplit('/', 1)[1]}")
+    assert item_at(form, client.get(f"{retry}/1").text) == missed
+    assert client.get(f"{retry}/2").status_code == 404
+
+
+def test_a_run_without_misses_has_nothing_to_retry(client, form) -> None:
+    run = begin(client, count=1, pick="topic:kv-cache")
+    answer(client, form, run, 1, right=True)
+
+    nothing = client.post("/quiz/runs", data={"pick": f"retry:{run.rsplit('/', 1)[1]}"})
+
+    assert nothing.status_code == 409
+    assert "answered rightly" in nothing.text
+
+
+def test_unseen_questions_come_first(client, form) -> None:
+    seen = set()
+    for _ in range(3):
+        run = begin(client, count=3)
+        for place in (1, 2, 3):
+            seen.add(answer(client, form, run, place, right=False))
+
+    assert len(seen) == 9
+
+
+def test_missed_before_asks_only_what_was_missed(client, form) -> None:
+    run = begin(client, count=4)
+    missed = {answer(client, form, run, place, right=False) for place in (1, 2)}
+    answer(client, form, run, 3, right=True)
+
+    retry = begin(client, pick="missed", count=20)
+    asked = {item_at(form, client.get(f"{retry}/{place}").text) for place in (1, 2)}
+
+    assert missed >= asked
+    assert "Missed before" in client.get("/quiz").text
+
+
+def test_starting_twice_from_one_page_starts_once(client, session) -> None:
+    assert begin(client, token="x") == begin(client, token="x")
+    assert len(session.exec(select(PracticeRun)).all()) == 1
+
+
+@pytest.mark.parametrize("pick", ["topic:nope", "objective:9.9", "missed"])
+def test_nothing_to_practise_is_said_and_not_an_error_page(client, pick: str) -> None:
+    refused = client.post("/quiz/runs", data={"pick": pick})
+
+    assert refused.status_code == 409
+    assert "Choose another way to practise." in refused.text
+
+
+@pytest.mark.parametrize("pick", ["nope", "retry:x", "retry:99"])
+def test_a_forged_wish_is_refused(client, pick: str) -> None:
+    assert client.post("/quiz/runs", data={"pick": pick}).status_code in {404, 422}
+
+
+def test_the_run_of_another_learner_is_404(rosa, milo) -> None:
+    run = begin(rosa)
+
+    for address in (run, f"{run}/1", f"{run}/result"):
+        assert milo.get(address).status_code == 404
+
+
+def test_the_running_score_can_be_hidden(client, form) -> None:
+    run = begin(client, count=3)
+    answer(client, form, run, 1, right=True)
+    assert "so far" in client.get(f"{run}/2").text
+
+    back = client.post("/quiz/score", data={"hidden": "yes", "back": f"{run}/2"})
+
+    assert back.headers["location"] == f"{run}/2"
+    html = client.get(f"{run}/2").text
+    assert "so far" not in html
+    assert "Score hidden." in html
+
+
+def test_a_question_that_was_removed_leaves_the_run(
+    client, form, course: HandLibrary
+) -> None:
+    run = begin(client, count=3, pick="topic:kv-cache")
+    course.remove(item_at(form, client.get(f"{run}/1").text))
+
+    assert "Question <b>1</b> of 2" in client.get(f"{run}/1").text
+
+
+def test_questions_of_a_running_exam_are_not_practised(
+    client, form, session, clock: Clock
+) -> None:
+    begin(client)  # makes the learner
+    learner = session.exec(select(Learner.id)).one()
+    now = int(clock().timestamp() * 1000)
+    paper = '[[1, "single", "r1", 7, "2"], [2, "order", "r1", 7, "2"]]'
+    session.add(
+        Sitting(
+            learner_id=learner,
+            token="s",
+            exam="x",
+            seed=1,
+            paper=paper,
+            started_at=now,
+            deadline_at=now + 3_600_000,
+        )
+    )
+    session.commit()
+
+    run = begin(client, count=100)
+    asked = set()
+    for place in range(1, 8):
+        asked.add(item_at(form, client.get(f"{run}/{place}").text))
+    assert asked & {"single", "order"} == set()
+    assert client.get(f"{run}/8").status_code == 404
+    assert client.get("/quiz/kv-cache/single").status_code == 409
+
+    clock.tick(hours=1, seconds=1)
+    assert client.get("/quiz/kv-cache/single").status_code == 200
+
+
+def test_the_topic_page_shows_how_each_question_went(client, form) -> None:
+    assert "You have answered none of them yet." in client.get("/quiz/kv-cache").text
+    sent = form(client.get("/quiz/kv-cache/single").text)
+    client.post(sent.action, data={**sent.values, "answer": "bcdf"})
+
+    html = client.get("/quiz/kv-cache").text
+    assert re.search(r"1 answered, 0 of them right", html)
+    assert "not right" in html
+
+
+def test_an_unknown_topic_is_404(client) -> None:
+    assert client.get("/quiz/nope").status_code == 404
