@@ -38,6 +38,8 @@ class Architecture:
     positions: int = 0
     other: int = 0
     max_context: int | None = None
+    family: str = ""
+    norm_terms: int = 1
     # Everything below follows from the above; `assemble` fills it in.
     layers: int = 0
     heads: int = 0
@@ -142,6 +144,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
             positions=positions,
             other=_outside(traits, hidden, vocabulary),
             max_context=whole(text, "positions", 0) or None,
+            family=str(text.get("model_type", "llama")),
+            norm_terms=traits.norm_terms,
         )
     )
 

@@ -1,8 +1,6 @@
 """Cases of weights, caches, states and activations that follow from formulas."""
 
-import re
-
-from app.estimator import gguf
+from app.estimator import gguf, module_activations
 from app.estimator.accuracy.cases import Asked, Inexpressible
 from app.estimator.accuracy.kinds import Predictor
 from app.estimator.activations import gpt_layer_bytes, logits_bytes
@@ -187,8 +185,31 @@ def activation_bytes_layer(asked: Asked) -> float:
     return gpt_layer_bytes(*layer, technique=technique)
 
 
+_ATTENTION = {
+    "eager": True,
+    "eager (materialised scores)": True,
+    "flash-style (torch sdpa)": False,
+    "sdpa": False,
+}
+_MODULES = {
+    "HF transformers, no checkpointing": True,
+    "HF transformers, no checkpointing, dropout 0": True,
+}
+
+
 def _module_layer(asked: Asked) -> float:
-    raise Inexpressible(f"model is not read for {asked.case.kind}")
+    """A layer of unfused modules, counted as autograd saves it."""
+    model = asked.model()
+    asked.word("framework", _MODULES)
+    asked.word("dtype", {"bf16": True}, "bf16")
+    eager = bool(asked.word("attention", _ATTENTION, "sdpa"))
+    dropout = asked.number("dropout", 0.0) > 0
+    sequence, batch = asked.number("seq"), asked.number("microbatch", 1)
+    layer = model.stack[-1]
+    each = module_activations.layer_bytes(
+        model, layer, sequence, eager=eager, dropout=dropout
+    )
+    return each * sequence * batch
 
 
 _LOSS = {
@@ -248,8 +269,6 @@ def critical_batch(asked: Asked) -> float:
             tokens *= model.experts / model.experts_per_token
     return tokens
 
-
-_VISIBLE = re.compile(r"\(([\d.]+) GiB visible\)")
 
 KINDS: dict[str, Predictor] = {
     "weights_bytes": weights_bytes,
