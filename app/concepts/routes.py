@@ -1,6 +1,7 @@
 """GET the course, a page, the glossary, the sources; POST what was read."""
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
@@ -9,9 +10,11 @@ from app.concepts import store
 from app.concepts.outline import outline
 from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
+from app.content.library import Library
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
+from app.web.asking import Asked, ask
 from app.web.clock import Now
 from app.web.keeping import keep
 from app.web.render import page, reply
@@ -31,7 +34,7 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> S
 def course(
     request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
 ) -> HTMLResponse:
-    keep(request)
+    keep(request, strangers=True)
     return page(
         request,
         "concepts/index.html",
@@ -47,19 +50,19 @@ def course(
 def show(
     request: Request,
     sheet: Annotated[Sheet, Depends(read_sheet)],
+    library: CurrentLibrary,
     learner: CurrentLearner,
     db: DbSession,
 ) -> HTMLResponse:
-    keep(request)
-    read = store.sections_read(db, learner.id, sheet.topic.slug)
+    keep(request)  # its questions hold tokens, so strangers cannot share it
+    past = store.seeds(db, learner.id, sheet.asked)
     return page(
         request,
         "concepts/show.html",
         learner=learner,
-        sheet=sheet,
-        topic=sheet.topic,
-        read=read,
-        minutes=_minutes(sheet, read),
+        asked=_asked(library, sheet, learner.key, past),
+        past=past,
+        **_marks(sheet, store.sections_read(db, learner.id, sheet.topic.slug), past),
     )
 
 
@@ -79,15 +82,12 @@ def add_reading(
     passed = [section] if section else anchors
     store.record_reading(db, learner.id, slug, passed, now)
     db.flush()
-    read = store.sections_read(db, learner.id, slug)
+    past = store.seeds(db, learner.id, sheet.asked)
     return reply(
         request,
         "concepts/_toc.html",
         otherwise=f"/concepts/{slug}#end",
-        sheet=sheet,
-        topic=sheet.topic,
-        read=read,
-        minutes=_minutes(sheet, read),
+        **_marks(sheet, store.sections_read(db, learner.id, slug), past),
     )
 
 
@@ -108,7 +108,7 @@ def picture(
 def glossary(
     request: Request, library: CurrentLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
-    keep(request)
+    keep(request, strangers=True)
     return page(
         request, "concepts/glossary.html", learner=learner, terms=entries(library)
     )
@@ -118,7 +118,7 @@ def glossary(
 def sources(
     request: Request, library: CurrentLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
-    keep(request)
+    keep(request, strangers=True)
     cited = {
         key: [t for t in library.topics.values() if key in t.sources]
         for key in library.sources
@@ -130,6 +130,36 @@ def sources(
         sources=sorted(library.sources.values(), key=lambda s: s.title.casefold()),
         cited=cited,
     )
+
+
+def _asked(
+    library: Library, sheet: Sheet, key: str, past: Mapping[str, Sequence[int]]
+) -> dict[str, Asked]:
+    """The questions of the page, each put to this learner."""
+    return {
+        item: ask(
+            library.questions[item],
+            key=key,
+            before=past.get(item, ()),
+            context="page",
+            back=f"/concepts/{sheet.topic.slug}#q-{item}",
+        )
+        for item in sheet.asked
+        if item in library.questions
+    }
+
+
+def _marks(
+    sheet: Sheet, read: frozenset[str], past: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """What the list of sections shows of the reader."""
+    return {
+        "sheet": sheet,
+        "topic": sheet.topic,
+        "read": read,
+        "minutes": _minutes(sheet, read),
+        "answered": len(past),
+    }
 
 
 def _minutes(sheet: Sheet, read: frozenset[str]) -> int:

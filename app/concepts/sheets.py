@@ -34,6 +34,13 @@ class Sheet:
     head: Markup
     sections: tuple[SheetSection, ...]
     foot: Markup
+    calculators: int
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The ids of the questions asked in the text."""
+        parts = (part for section in self.sections for part in section.parts)
+        return tuple(p.question for p in parts if isinstance(p, Embedded))
 
     @property
     def named(self) -> tuple[SheetSection, ...]:
@@ -69,6 +76,11 @@ class Sheets:
                 for index, section in enumerate(topic.sections)
             ),
             foot=self._render("concepts/_foot.html", **_foot(library, topic)),
+            calculators=sum(
+                isinstance(piece, Calculator)
+                for section in topic.sections
+                for piece in section.pieces
+            ),
         )
 
     def _section(self, library: Library, section: Section, index: int) -> SheetSection:

@@ -1,7 +1,7 @@
 """What of a page was read, in the database."""
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import func, select
 from sqlmodel import Session, col
@@ -38,6 +38,23 @@ def answered_by_topic(db: Session, learner_id: int) -> dict[str, int]:
         .group_by(col(Attempt.topic))
     )
     return {row[0]: row[1] for row in rows}
+
+
+def seeds(
+    db: Session, learner_id: int, items: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """The seeds of a learner's attempts at some questions, the newest first."""
+    if not (items and learner_id):
+        return {}
+    rows = db.execute(
+        select(col(Attempt.item), col(Attempt.seed))
+        .where(col(Attempt.learner_id) == learner_id, col(Attempt.item).in_(items))
+        .order_by(col(Attempt.at).desc(), col(Attempt.id).desc())
+    )
+    found: dict[str, tuple[int, ...]] = {}
+    for item, seed in rows:
+        found[item] = (*found.get(item, ()), seed)
+    return found
 
 
 def record_reading(

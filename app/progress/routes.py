@@ -53,7 +53,9 @@ class Picture:
     @property
     def is_new(self) -> bool:
         """Whether nothing was done yet."""
-        return not (self.record.firsts or self.begun or self.pages)
+        return not (
+            self.record.firsts or self.pages or any(c.begun for c in self.begun)
+        )
 
 
 def read_picture(
@@ -75,14 +77,14 @@ CurrentPicture = Annotated[Picture, Depends(read_picture)]
 
 @router.get("/", name="today")
 def today(request: Request, picture: CurrentPicture) -> HTMLResponse:
-    keep(request, _until(picture))
+    keep(request, _until(picture), strangers=True)
     template = "progress/first.html" if picture.is_new else "progress/today.html"
     return page(request, template, **_today(picture))
 
 
 @router.get("/progress")
 def progress(request: Request, picture: CurrentPicture) -> HTMLResponse:
-    keep(request, _until(picture))
+    keep(request, _until(picture), strangers=True)
     return page(
         request,
         "progress/index.html",

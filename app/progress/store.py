@@ -22,6 +22,11 @@ class CardRow:
     due_at: int
     suspended: bool
 
+    @property
+    def begun(self) -> bool:
+        """Whether a review of it stands; none does when all were undone."""
+        return self.state != "new"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageRow:
@@ -100,11 +105,11 @@ def deck_of(
 ) -> Deck:
     """The cards of a study day; what the course no longer holds is left out."""
     today, moment = day.isoformat(), milliseconds(now)
-    live = [c for c in begun if c.card in course and not c.suspended]
-    mine = [c for c in live if c.due_day <= today]
-    due = sum(c.state == "review" or c.due_at <= moment for c in mine)
+    mine = [c for c in begun if c.card in course]
+    live = [c for c in mine if c.begun and not c.suspended and c.due_day <= today]
+    due = sum(c.state == "review" or c.due_at <= moment for c in live)
     return Deck(
         due=due,
-        later=len(mine) - due,
-        new=len(course) - sum(c.card in course for c in begun),
+        later=len(live) - due,
+        new=len(course) - sum(c.begun or c.suspended for c in mine),
     )

@@ -22,7 +22,7 @@ def week(
     """Today with everything overdue, and the days after it."""
     count = dict.fromkeys(range(days), 0)
     for row in begun:
-        if row.suspended or row.card not in course:
+        if row.suspended or not row.begun or row.card not in course:
             continue
         ahead = max(0, (dt.date.fromisoformat(row.due_day) - today).days)
         if ahead in count:

@@ -104,14 +104,13 @@ class Front:
         if wish is None or exchange.status != 200 or not exchange.reads:
             await exchange.finish()
             return
-        changes = None if wish.shared else now.changes
+        shared = wish.sharing == "all"
+        changes = None if shared else now.changes
         kept = Kept(
             Packed(exchange.body), exchange.kind, now.version, changes, wish.until
         )
-        if wish.shared or changes is not None:
-            self._door.pages.put(
-                exchange.target, exchange.visitor, kept, shared=wish.shared
-            )
+        if shared or changes is not None:
+            self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)
 
 

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import datetime as dt
 import math
+from typing import Literal
 
 from fastapi import Request
 
@@ -15,6 +16,7 @@ _PAGES = 4000
 _BYTES = 64 * 1024 * 1024
 _STRANGER = -1
 
+Sharing = Literal["all", "strangers", "nobody"]
 Target = tuple[str, bytes]
 Key = tuple[str, bytes, str, str, str]
 
@@ -24,7 +26,7 @@ class Wish:
     """What a route says of its answer: how long it holds, and whether for all."""
 
     until: float
-    shared: bool
+    sharing: Sharing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,16 +54,23 @@ class Moment:
 
 
 def keep(
-    request: Request, until: dt.datetime | None = None, *, shared: bool = False
+    request: Request,
+    until: dt.datetime | None = None,
+    *,
+    shared: bool = False,
+    strangers: bool = False,
 ) -> None:
-    """Let the answer of this route be sent again while nothing changes.
+    """Let the answer of this route be sent again to the same learner.
 
     It is thrown away when the course changes, when the learner writes anything, and
-    at `until`. A `shared` answer is the same for everybody: it shows no name, no
-    theme and no page frame.
+    at `until`. `shared`: it is the same for everybody, for it shows no name, no theme
+    and no page frame. `strangers`: all who have written nothing yet may share it, for
+    it holds no token of a form.
     """
     end = until.timestamp() if until else math.inf
-    request.state.wish = Wish(end, shared)
+    request.state.wish = Wish(
+        end, "all" if shared else "strangers" if strangers else "nobody"
+    )
 
 
 class Pages:
@@ -100,10 +109,10 @@ class Pages:
         return None
 
     def put(
-        self, target: Target, visitor: Visitor, kept: Kept, *, shared: bool
+        self, target: Target, visitor: Visitor, kept: Kept, sharing: Sharing
     ) -> None:
         """Keep an answer for (path, query)."""
-        key = _keys(target, visitor, None if shared else kept.changes)[0]
+        key = _key(target, visitor, kept.changes, sharing)
         self._drop(key)
         self._kept[key] = kept
         self._size += len(kept.packed.body)
@@ -127,10 +136,25 @@ def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, .
     shared = (*target, "*", "", "")
     if changes is None:
         return (shared,)
-    # All who have no row yet see the same pages, but for the zone of their browser.
+    own = (*target, visitor.key, visitor.theme, "")
     if changes == _STRANGER:
-        return ((*target, "", visitor.theme, visitor.zone), shared)
-    return ((*target, visitor.key, visitor.theme, ""), shared)
+        return (_strange(target, visitor), own, shared)
+    return (own, shared)
+
+
+def _key(
+    target: Target, visitor: Visitor, changes: int | None, sharing: Sharing
+) -> Key:
+    if sharing == "all":
+        return (*target, "*", "", "")
+    if sharing == "strangers" and changes == _STRANGER:
+        return _strange(target, visitor)
+    return (*target, visitor.key, visitor.theme, "")
+
+
+def _strange(target: Target, visitor: Visitor) -> Key:
+    # All who have no row yet see the same pages, but for the zone of their browser.
+    return (*target, "", visitor.theme, visitor.zone)
 
 
 def _holds(kept: Kept, now: Moment) -> bool:

@@ -80,7 +80,8 @@
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (cookie("keys") === "off" || typing(target)) return;
-    if (key === " " && target.closest("a, button, summary, input")) return;
+    const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
+    if ((key === " " || key === "enter") && target.closest(pressed)) return;
     const gone = Date.now() - leader < 1500 && rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);

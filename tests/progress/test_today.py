@@ -50,6 +50,8 @@ class Desk:
             Memory(
                 learner_id=self.id,
                 card=card,
+                note=card.removesuffix("~r"),
+                topic="weights",
                 state=state,
                 due_day=due,
                 due_at=milliseconds(at),
@@ -135,7 +137,7 @@ def test_the_exam_day_is_counted_down(rosa: TestClient):
 
 @pytest.mark.usefixtures("desk")
 def test_a_target_is_drawn_only_when_it_is_the_learners_own(rosa: TestClient):
-    assert "target" not in rosa.get("/").text
+    assert "your target" not in rosa.get("/").text
 
     form = {"target": "75", "minutes_a_day": "30", "retention": "90"}
     rosa.post("/settings", data=form)
