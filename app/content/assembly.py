@@ -38,9 +38,9 @@ def assemble(bank: Bank) -> Assembled:
     found += rules.check_identity(bank)
     found += rules.check_mentions(bank)
     found += rules.check_dates(bank)
-    found += rules.check_stems(bank)
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages)
+    found += rules.check_stems(bank, questions)
     unsourced = [_unsourced(q) for q in questions.values() if not q.sources]
     found += unsourced
     out = _left_out(found)

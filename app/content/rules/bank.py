@@ -5,7 +5,7 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from app.content.identity import did_you_mean, likeness
+from app.content.identity import did_you_mean, likeness, normal
 from app.content.manuscript import Mention
 from app.content.model import Card, Question, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
@@ -204,23 +204,36 @@ def check_dates(bank: Bank) -> list[Problem]:
     return found
 
 
-def check_stems(bank: Bank) -> list[Problem]:
-    """W72: two questions whose stems say nearly the same."""
+def check_stems(bank: Bank, questions: Mapping[str, Question]) -> list[Problem]:
+    """W72: two questions whose stems say nearly the same, numbers included."""
     found = []
-    by_word: dict[int, list[tuple[str, Fact]]] = defaultdict(list)
+    by_word: dict[int, list[str]] = defaultdict(list)
     for path, fact in bank.facts():
-        if not fact.stem_sketch or fact.broken:
+        question = questions.get(fact.id)
+        if question is None or not fact.stem_sketch:
             continue
-        near = Counter((p, f.id) for word in fact.stem_sketch for p, f in by_word[word])
-        for (other_path, other_id), shared in near.most_common(1):
-            if shared >= _SAME * len(fact.stem_sketch) and other_id != fact.id:
-                message = f"The stem nearly repeats “{other_id}” in {other_path}."
+        near = Counter(i for word in fact.stem_sketch for i in by_word[word])
+        for other, _ in near.most_common(2):
+            if _nearly_same(question, questions[other]) and other != fact.id:
+                where = questions[other].place
+                message = f"The stem nearly repeats “{other}” in "
+                message += f"{where.path}:{where.line}."
                 hint = "Ask something else, or delete one."
                 place = (path, fact.line, fact.column)
                 found.append(problem(place, "W72", message, hint, fact.id))
+                break
         for word in fact.stem_sketch:
-            by_word[word].append((path, fact))
+            by_word[word].append(fact.id)
     return found
+
+
+def _nearly_same(one: Question, other: Question) -> bool:
+    """Whether two stems share nearly all words and all numbers and signs."""
+    words, others = (set(normal(q.stem.plain).split()) for q in (one, other))
+    different = words ^ others
+    if any(len(w) < 3 or any(c.isdigit() for c in w) for w in different):
+        return False
+    return len(different) <= (1 - _SAME) * len(words | others)
 
 
 def check_coverage(

@@ -1,0 +1,74 @@
+"""`headroom check`: every problem of a course, for people, programs and code hosts."""
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.content.fixing import fix_folder
+from app.content.library import build
+from app.content.problems import Problem
+from app.content.shelf import Shelf
+
+FORMATS = ("text", "json", "github")
+_FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
+
+
+def check(
+    folder: Path,
+    fix: bool = False,
+    cache: Path | None = None,
+    today: dt.date | None = None,
+) -> list[Problem]:
+    """Every problem of the course under `folder`, sorted by place.
+
+    With `fix`, missing ids, stale figures and ids.lock are written first; what is
+    left is answered.
+    """
+    day = today or dt.datetime.now(dt.UTC).date()
+    if fix:
+        fix_folder(folder, day)
+    readings, _ = Shelf(folder, cache).read()
+    return sorted(build(readings, folder, day).problems)
+
+
+def write(problems: Sequence[Problem], form: str = "text") -> str:
+    """The problems in one of `FORMATS`."""
+    if form == "json":
+        rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
+        return json.dumps(rows, ensure_ascii=False, indent=1)
+    if form == "github":
+        return "\n".join(map(_annotation, problems))
+    return "\n".join([*map(_sentence, problems), _summary(problems)])
+
+
+def _sentence(problem: Problem) -> str:
+    place = f"{problem.path}:{problem.line}:{problem.column}"
+    line = f"{place} {problem.code} {problem.message}"
+    return f"{line}\n    {problem.hint}" if problem.hint else line
+
+
+def _summary(problems: Sequence[Problem]) -> str:
+    if not problems:
+        return "No problems."
+    errors = sum(p.severity == "error" for p in problems)
+    return f"{_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}."
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _annotation(problem: Problem) -> str:
+    """A line that a code host shows beside the change."""
+    fields = f"file={_property(problem.path)},line={problem.line},col={problem.column}"
+    text = f"{problem.message} {problem.hint}".strip()
+    return f"::{problem.severity} {fields},title={problem.code}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
