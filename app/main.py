@@ -18,6 +18,7 @@ from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.pulse import pulse_of
+from app.exams import routes as exams
 from app.learners import routes as learners
 from app.learners.codes import Patience
 from app.progress import routes as progress
@@ -66,6 +67,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(progress.router)
     app.include_router(concepts.router)
     app.include_router(quiz.router)
+    app.include_router(exams.router)
     app.include_router(calculators.router)
     app.include_router(api.router)
 

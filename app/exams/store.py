@@ -5,13 +5,16 @@ import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
+from app.db.once import insert_once
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFound
 from app.exams.paper import Paper, Slot
+from app.learners.current import CurrentLearnerValue
 from app.web.clock import milliseconds, moment
 
 
@@ -72,6 +75,18 @@ class Change:
     more_milliseconds: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Graded:
+    """One answered question of a sitting, judged."""
+
+    slot: Slot
+    topic: str
+    raw: Mapping[str, Sequence[str]]
+    parsed: Mapping[str, Any]
+    score: float
+    milliseconds: int
+
+
 def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
     """Start a sitting, or find the one that this token started; returns its id."""
     earlier = db.exec(
@@ -95,7 +110,6 @@ def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
     )
     db.add(row)
     db.flush()
-    _count_change(db, learner_id)
     assert row.id is not None  # noqa: S101 - given by the flush
     return row.id
 
@@ -174,7 +188,6 @@ def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
     row.at = milliseconds(now)
     db.add(row)
     db.flush()
-    _count_change(db, sat.learner_id)
     return _kept(row)
 
 
@@ -185,19 +198,48 @@ def close(db: Session, sat: Sat, by: str, at: dt.datetime) -> bool:
         .where(col(Sitting.id) == sat.id, col(Sitting.closed_at).is_(None))
         .values(closed_at=milliseconds(at), closed_by=by)
     )
-    _count_change(db, sat.learner_id)
     return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
 
 
-def scores(db: Session, sitting_id: int) -> dict[str, float]:
-    """The points of each item of a closed sitting."""
-    rows = db.exec(
-        select(Attempt.item, Attempt.score).where(Attempt.sitting_id == sitting_id)
+def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> None:
+    """Write the graded answers of a closed sitting into the log of attempts, once."""
+    met = seen_items(db, sat.learner_id)
+    zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
+    day = CurrentLearnerValue("", zone=zone or "UTC").study_day(now).isoformat()
+    for one in graded:
+        values = {
+            "learner_id": sat.learner_id,
+            "token": f"sitting-{sat.id}-{one.slot.number}",
+            "item": one.slot.item,
+            "revision": one.slot.revision,
+            "topic": one.topic,
+            "seed": one.slot.seed,
+            "context": "exam",
+            "sitting_id": sat.id,
+            "raw": json.dumps({k: list(v) for k, v in one.raw.items()}),
+            "parsed": json.dumps(one.parsed, ensure_ascii=False),
+            "score": one.score,
+            "first": not met[one.slot.item],
+            "hints": 0,
+            "milliseconds": one.milliseconds or None,
+            "study_day": day,
+            "at": milliseconds(now),
+        }
+        insert_once(db, Attempt, values)
+
+
+def given(db: Session, sat: Sat) -> dict[str, tuple[int, float]]:
+    """The attempt and its points of each item that was answered, after the end."""
+    rows = db.execute(
+        select(col(Attempt.item), col(Attempt.id), col(Attempt.score)).where(
+            Attempt.sitting_id == sat.id
+        )
     )
-    return dict(rows.all())
+    return {item: (number, score) for item, number, score in rows}
 
 
-def _count_change(db: Session, learner_id: int) -> None:
+def count_change(db: Session, learner_id: int) -> None:
+    """Note a change that no request of the learner made."""
     db.execute(
         update(Learner)
         .where(col(Learner.id) == learner_id)

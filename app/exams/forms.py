@@ -1,0 +1,93 @@
+"""What may be sent about a mock exam: its start, one answer, its end."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from app.errors import Problem
+from app.quiz.forms import read_sent
+
+FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
+_LONGEST = 60 * 60 * 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BeginForm:
+    """The wish to sit an exam; `target` is in questions, None where none is set."""
+
+    token: str
+    factor: float
+    target: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """One question as it stands in the browser, and where to go from it.
+
+    `go` is next, previous, review, a number, or empty to stay; `since` is the moment
+    of the showing in milliseconds, 0 where it is not known.
+    """
+
+    raw: Mapping[str, Sequence[str]]
+    flagged: bool
+    struck: tuple[str, ...]
+    go: str
+    move: str
+    since: int
+
+    def spent(self, now: int) -> int:
+        """Milliseconds from showing to sending, as far as they can be believed."""
+        passed = now - self.since
+        return passed if self.since and 0 <= passed <= _LONGEST else 0
+
+
+async def _begin(request: Request) -> BeginForm:
+    fields = await request.form()
+    return BeginForm(
+        token=str(fields.get("token", ""))[:64],
+        factor=_factor(str(fields.get("factor", "1"))),
+        target=_target(str(fields.get("target", "")).strip()),
+    )
+
+
+async def _answer(request: Request) -> AnswerForm:
+    return read_answer((await request.form()).multi_items())
+
+
+def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
+    """Part the fields of one question from the answer to it."""
+    own = {"flag", "strike", "go", "since", "move"}
+    raw = read_sent((k, v) for k, v in pairs if k not in own).raw
+    fields = {k: v for k, v in pairs if isinstance(v, str)}
+    since = fields.get("since", "")
+    return AnswerForm(
+        raw=raw,
+        flagged=fields.get("flag") == "yes",
+        struck=tuple(v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)),
+        go=fields.get("go", "")[:12],
+        move=fields.get("move", "")[:200],
+        since=int(since) if since.isascii() and since.isdigit() else 0,
+    )
+
+
+def _factor(typed: str) -> float:
+    allowed = {f"{f:g}": f for f in FACTORS}
+    if typed not in allowed:
+        words = ", ".join(allowed)
+        raise Problem(f"Time factor: “{typed}” is not one of {words}.", "factor")
+    return allowed[typed]
+
+
+def _target(typed: str) -> int | None:
+    if not typed:
+        return None
+    if not (typed.isascii() and typed.isdigit() and 0 < int(typed[:6]) <= 1000):
+        message = f"Your target: “{typed[:40]}” is not a whole number of questions."
+        raise Problem(message, "target", "Leave it empty if you aim at no number.")
+    return int(typed[:6])
+
+
+Begun = Annotated[BeginForm, Depends(_begin)]
+Answered = Annotated[AnswerForm, Depends(_answer)]

@@ -1,0 +1,376 @@
+"""Mock exams: chosen, sat question by question, finished, reported."""
+
+import dataclasses
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import ExamBlueprint, Order
+from app.content.variants import draw
+from app.db.engine import DbSession
+from app.errors import Conflict, NotFound
+from app.exams import store
+from app.exams.forms import FACTORS, Answered, AnswerForm, Begun
+from app.exams.paper import Slot
+from app.exams.report import summarise
+from app.exams.review import Filter, Row, pace, rows
+from app.exams.sitting import (
+    begin,
+    close,
+    close_if_over,
+    counts,
+    domain_of,
+    marked,
+    question_of,
+    unanswered,
+)
+from app.exams.store import Change, Kept, Sat
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.quiz.routes.outcomes import Outcome, Way, outcome_of
+from app.quiz.routes.showing import moved
+from app.quiz.store import Given
+from app.web.asking import Asked, first_words, new_token
+from app.web.clock import Now, milliseconds
+from app.web.render import is_htmx, page
+from app.web.shelf import CurrentLibrary
+
+router = APIRouter(prefix="/exams", include_in_schema=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Desk:
+    """What every route of this room works with."""
+
+    request: Request
+    library: Library
+    learner: CurrentLearnerValue
+    db: Session
+    now: Now
+
+
+def _reading(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+def _writing(
+    request: Request,
+    library: CurrentLibrary,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+Reader = Annotated[Desk, Depends(_reading)]
+Writer = Annotated[Desk, Depends(_writing)]
+
+
+@router.get("")
+def index(desk: Reader) -> HTMLResponse:
+    """Every mock exam of the course, and the learner's own sittings."""
+    return page(
+        desk.request,
+        "exams/index.html",
+        learner=desk.learner,
+        exams=desk.library.exams.values(),
+        running=_running(desk),
+        finished=store.finished(desk.db, desk.learner.id),
+    )
+
+
+@router.get("/{exam}")
+def start(desk: Reader, exam: str) -> HTMLResponse:
+    """What the exam is, before the clock starts."""
+    blueprint = _blueprint(desk, exam)
+    bank = {
+        domain: sum(
+            any(domain_of(desk.library).get(o) == domain for o in q.objectives)
+            for q in desk.library.questions.values()
+            if q.type != "design"
+        )
+        for domain in blueprint.domains
+    }
+    return page(
+        desk.request,
+        "exams/start.html",
+        learner=desk.learner,
+        exam=blueprint,
+        domains=[d for d in desk.library.syllabus.domains if d.number in bank],
+        bank=bank,
+        short=any(bank[d] < wanted for d, wanted in blueprint.domains.items()),
+        factors=[(f"{f:g}", _factor_words(f, blueprint)) for f in FACTORS],
+        running=_running(desk),
+        token=new_token(),
+    )
+
+
+@router.post("/{exam}/sittings")
+def add_sitting(desk: Writer, exam: str, wish: Begun) -> Response:
+    """Start the clock, or go on with the sitting that is still running."""
+    blueprint = _blueprint(desk, exam)
+    running = _running(desk)
+    if running is None:
+        if not desk.library.questions:
+            raise Conflict("This course has no questions yet.")
+        number = begin(
+            desk.db, desk.library, desk.learner.id, blueprint, wish, desk.now
+        )
+    else:
+        number = running.id
+    return RedirectResponse(f"/exams/sittings/{number}/questions/1", 303)
+
+
+@router.get("/sittings/{sitting}/questions/{number}")
+def question(desk: Reader, sitting: int, number: int) -> Response:
+    """One question of the paper; with its verdict after the end."""
+    sat = _find(desk, sitting)
+    slot = _slot(sat, number)
+    if sat.closed_at is not None:
+        return _solution(desk, sat, slot)
+    kept = store.answers(desk.db, sat.id)
+    mine = kept.get(number) or Kept(number, {})
+    return _question_page(desk, sat, slot, mine)
+
+
+@router.post("/sittings/{sitting}/answers/{number}")
+def keep_answer(desk: Writer, sitting: int, number: int, form: Answered) -> Response:
+    """Save a question as it stands now; after the end nothing changes any more."""
+    sat = _find(desk, sitting)
+    slot = _slot(sat, number)
+    if sat.closed_at is not None:
+        return _too_late(desk, sat)
+    store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
+    if not is_htmx(desk.request):
+        return RedirectResponse(_onward(sat, number, form.go), 303)
+    return page(
+        desk.request,
+        "exams/_saved.html",
+        **_frame(desk, sat, slot.number),
+        now=desk.now,
+    )
+
+
+@router.get("/sittings/{sitting}/review")
+def review(desk: Reader, sitting: int, show: Filter = "all") -> Response:
+    """The whole paper before the end: what is open, what is flagged."""
+    sat = _find(desk, sitting)
+    if sat.closed_at is not None:
+        return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
+    kept = store.answers(desk.db, sat.id)
+    words = {
+        slot.number: first_words(
+            draw(question_of(desk.db, desk.library, slot), slot.seed).stem
+        )
+        for slot in sat.slots
+    }
+    everything = rows(sat.slots, kept, words)
+    return page(
+        desk.request,
+        "exams/review.html",
+        learner=desk.learner,
+        show=show,
+        rows=[row for row in everything if row.matches(show)],
+        **_frame(desk, sat, 0),
+    )
+
+
+@router.post("/sittings/{sitting}/submission")
+def submit(desk: Writer, sitting: int) -> Response:
+    """End the exam; a second submission changes nothing and says so."""
+    sat = _find(desk, sitting)
+    if sat.closed_at is not None:
+        return _too_late(desk, sat)
+    close(desk.db, desk.library, sat, "learner", desk.now)
+    return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
+
+
+@router.get("/sittings/{sitting}/report")
+def report(desk: Reader, sitting: int, late: bool = False) -> Response:
+    """What the sitting says, after its end."""
+    sat = _find(desk, sitting)
+    if sat.closed_at is None:
+        return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
+    paper = marked(desk.db, desk.library, sat)
+    earlier = [
+        (other, score)
+        for other, score in store.finished(desk.db, desk.learner.id)
+        if other.exam == sat.exam and other.id != sat.id
+    ]
+    return page(
+        desk.request,
+        "exams/report.html",
+        learner=desk.learner,
+        sat=sat,
+        exam=desk.library.exams.get(sat.exam),
+        report=summarise(paper),
+        paper=paper,
+        longest=max((m.seconds for m in paper), default=0) or 1,
+        even=(sat.deadline - sat.started_at).total_seconds() / max(len(paper), 1),
+        syllabus=desk.library.syllabus,
+        topics=_topics_by_objective(desk.library),
+        earlier=earlier[:5],
+        late=late,
+        token=new_token(),
+    )
+
+
+def _topics_by_objective(library: Library) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for topic in library.topics.values():
+        for objective in topic.objectives:
+            found.setdefault(objective, topic.slug)
+    return found
+
+
+def _find(desk: Desk, sitting: int) -> Sat:
+    sat = store.find(desk.db, desk.learner.id, sitting)
+    return close_if_over(desk.db, desk.library, sat, desk.now)
+
+
+def _running(desk: Desk) -> Sat | None:
+    sat = store.running(desk.db, desk.learner.id)
+    if sat is None:
+        return None
+    sat = close_if_over(desk.db, desk.library, sat, desk.now)
+    return sat if sat.closed_at is None else None
+
+
+def _blueprint(desk: Desk, exam: str) -> ExamBlueprint:
+    blueprint = desk.library.exams.get(exam)
+    if blueprint is None:
+        raise NotFound(f"There is no mock exam “{exam}”.")
+    return blueprint
+
+
+def _slot(sat: Sat, number: int) -> Slot:
+    if not 1 <= number <= len(sat.slots):
+        raise NotFound(f"This paper has questions 1 to {len(sat.slots)}, no {number}.")
+    return sat.slots[number - 1]
+
+
+def _factor_words(factor: float, exam: ExamBlueprint) -> str:
+    words = "the time of the exam" if factor == 1 else f"{factor:g} times the time"
+    return f"{words}, {exam.minutes * factor:g} minutes"
+
+
+def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
+    raw = form.raw
+    variant = draw(question_of(desk.db, desk.library, slot), slot.seed)
+    if form.move and isinstance(variant.answer, Order):
+        raw = moved(raw, form.move)
+    return Change(
+        number=slot.number,
+        raw=raw,
+        flagged=form.flagged,
+        struck=form.struck,
+        more_milliseconds=form.spent(milliseconds(desk.now)),
+    )
+
+
+def _onward(sat: Sat, number: int, go: str) -> str:
+    """Where the button that was pressed leads."""
+    last = len(sat.slots)
+    if go == "review" or (go == "next" and number == last):
+        return f"/exams/sittings/{sat.id}/review"
+    target = {"next": number + 1, "previous": number - 1}.get(go, number)
+    if go.isascii() and go.isdigit():
+        target = int(go)
+    return f"/exams/sittings/{sat.id}/questions/{min(max(target, 1), last)}"
+
+
+def _too_late(desk: Desk, sat: Sat) -> Response:
+    if is_htmx(desk.request):
+        return page(desk.request, "exams/_closed.html", status=409, sat=sat)
+    return RedirectResponse(f"/exams/sittings/{sat.id}/report?late=1", 303)
+
+
+def _asked(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> Asked:
+    return Asked(
+        variant=draw(question_of(desk.db, desk.library, slot), slot.seed),
+        token="",
+        context="exam",
+        place=slot.number,
+        since=milliseconds(desk.now),
+        typed=kept.raw if kept.answered else {},
+        at=f"/exams/sittings/{sat.id}/answers/{slot.number}",
+    )
+
+
+def _frame(desk: Desk, sat: Sat, number: int) -> dict[str, Any]:
+    """What the bar and the palette show."""
+    kept = store.answers(desk.db, sat.id)
+    answered, flagged = counts(sat, kept)
+    saved = max((k.at for k in kept.values() if k.at), default=None)
+    palette: list[Row] = rows(sat.slots, kept, {})
+    return {
+        "sat": sat,
+        "exam": desk.library.exams.get(sat.exam),
+        "number": number,
+        "palette": palette,
+        "answered": answered,
+        "flagged": flagged,
+        "saved": saved,
+        "left": max(0, int((sat.deadline - desk.now).total_seconds())),
+        "since": milliseconds(desk.now),
+        "pace": pace(sat, answered, desk.now),
+    }
+
+
+def _question_page(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> HTMLResponse:
+    return page(
+        desk.request,
+        "exams/question.html",
+        learner=desk.learner,
+        asked=_asked(desk, sat, slot, kept),
+        kept=kept,
+        **_frame(desk, sat, slot.number),
+    )
+
+
+def _solution(desk: Desk, sat: Sat, slot: Slot) -> HTMLResponse:
+    paper = {row.number: row for row in marked(desk.db, desk.library, sat)}
+    return page(
+        desk.request,
+        "exams/solution.html",
+        learner=desk.learner,
+        outcome=_outcome(desk, sat, slot),
+        sat=sat,
+        number=slot.number,
+        palette=[paper[s.number] for s in sat.slots],
+        answered=paper[slot.number].answered,
+    )
+
+
+def _outcome(desk: Desk, sat: Sat, slot: Slot) -> Outcome:
+    given = store.given(desk.db, sat).get(slot.item)
+    kept = store.answers(desk.db, sat.id).get(slot.number) or Kept(slot.number, {})
+    attempt, score = given or (0, 0.0)
+    question = question_of(desk.db, desk.library, slot)
+    answer = Given(
+        attempt,
+        slot.item,
+        question.topic,
+        slot.revision,
+        slot.seed,
+        kept.raw,
+        score,
+        None,
+        "exam",
+        None,
+        0,
+    )
+    outcome = outcome_of(desk.db, desk.library, answer, Way(token=new_token()))
+    if given is None:
+        verdict = unanswered(outcome.variant)
+        return dataclasses.replace(outcome, verdict=verdict)
+    return outcome

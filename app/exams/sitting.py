@@ -1,0 +1,178 @@
+"""The life of a sitting: begun once, shown as it was drawn, closed and judged once."""
+
+import dataclasses
+import datetime as dt
+import secrets
+from collections.abc import Mapping, Sequence
+
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import (
+    NO_TEXT,
+    Choices,
+    Cloze,
+    ExamBlueprint,
+    Match,
+    Order,
+    Question,
+    Variant,
+)
+from app.content.variants import draw as draw_variant
+from app.exams import store
+from app.exams.forms import BeginForm
+from app.exams.paper import Slot, draw, is_over, minutes_for
+from app.exams.report import Marked
+from app.exams.store import Begin, Graded, Kept, Sat
+from app.quiz import store as quiz_store
+from app.quiz.grading import Raw, Unreadable, Verdict, grade
+
+
+def begin(
+    db: Session,
+    library: Library,
+    learner_id: int,
+    blueprint: ExamBlueprint,
+    wish: BeginForm,
+    now: dt.datetime,
+) -> int:
+    """Draw a paper and start the clock; returns the sitting, also when sent twice."""
+    seed = secrets.randbits(48)
+    paper = draw(
+        blueprint,
+        domain_of(library),
+        library.questions.values(),
+        store.seen_items(db, learner_id),
+        seed,
+    )
+    # The wording is kept, so that an edit meanwhile changes nothing for this paper.
+    for slot in paper.slots:
+        quiz_store.keep_revision(db, library.questions[slot.item], now)
+    wanted = Begin(
+        token=f"{learner_id}-{wish.token or secrets.token_urlsafe(9)}",
+        exam=blueprint.slug,
+        seed=seed,
+        paper=paper,
+        factor=wish.factor,
+        target=wish.target,
+        minutes=minutes_for(blueprint, paper, wish.factor),
+    )
+    return store.begin(db, learner_id, wanted, now)
+
+
+def domain_of(library: Library) -> dict[str, str]:
+    """The domain that each objective belongs to."""
+    return {
+        objective.number: domain.number
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+    }
+
+
+def question_of(db: Session, library: Library, slot: Slot) -> Question:
+    """The question of a slot in the wording that was drawn."""
+    current = library.questions.get(slot.item)
+    if current is not None and current.revision == slot.revision:
+        return current
+    kept = quiz_store.wording(db, slot.item, slot.revision)
+    assert kept is not None  # noqa: S101 - kept when the paper was drawn
+    return kept
+
+
+def close_if_over(db: Session, library: Library, sat: Sat, now: dt.datetime) -> Sat:
+    """Close a sitting whose time is up; as it is otherwise."""
+    if sat.closed_at is None and is_over(sat.deadline, now):
+        return close(db, library, sat, "time", sat.deadline)
+    return sat
+
+
+def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> Sat:
+    """Close a sitting and judge what was answered; a second call changes nothing."""
+    if store.close(db, sat, by, at):
+        kept = store.answers(db, sat.id)
+        graded = [
+            _graded(question_of(db, library, slot), slot, kept[slot.number])
+            for slot in sat.slots
+            if slot.number in kept and kept[slot.number].answered
+        ]
+        store.mark(db, sat, graded, at)
+        store.count_change(db, sat.learner_id)
+    return store.find(db, sat.learner_id, sat.id)
+
+
+def close_overdue(db: Session, library: Library, now: dt.datetime) -> int:
+    """Close every sitting of anybody whose time is up; returns how many."""
+    late = store.overdue(db, now)
+    for sat in late:
+        close(db, library, sat, "time", sat.deadline)
+    return len(late)
+
+
+def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
+    """Each question of a closed sitting with its points."""
+    given = store.given(db, sat)
+    kept = store.answers(db, sat.id)
+    rows = []
+    for slot in sat.slots:
+        question = question_of(db, library, slot)
+        mine = kept.get(slot.number) or Kept(slot.number, {})
+        rows.append(
+            Marked(
+                number=slot.number,
+                item=slot.item,
+                domain=slot.domain,
+                objective=question.objectives[0] if question.objectives else "",
+                score=given[slot.item][1] if slot.item in given else 0.0,
+                answered=slot.item in given,
+                seconds=mine.milliseconds / 1000,
+            )
+        )
+    return rows
+
+
+def unanswered(variant: Variant) -> Verdict:
+    """The solution of a question that was left open, as a verdict without points."""
+    verdict = grade(variant, _anything(variant))
+    if isinstance(verdict, Unreadable):
+        return Verdict(score=0.0, parsed={})
+    marks = tuple(
+        dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)
+        for mark in verdict.marks
+    )
+    return dataclasses.replace(verdict, score=0.0, marks=marks, said="", near="")
+
+
+def _graded(question: Question, slot: Slot, kept: Kept) -> Graded:
+    verdict = grade(draw_variant(question, slot.seed), kept.raw)
+    if isinstance(verdict, Unreadable):  # nobody was there to ask again: no points
+        verdict = Verdict(score=0.0, parsed={"unreadable": verdict.message})
+    return Graded(
+        slot=slot,
+        topic=question.topic,
+        raw=kept.raw,
+        parsed=verdict.parsed,
+        score=verdict.score,
+        milliseconds=kept.milliseconds,
+    )
+
+
+def _anything(variant: Variant) -> Raw:
+    """Some response that can be read, so that grading lays out the solution."""
+    answer = variant.answer
+    if isinstance(answer, Choices):
+        return {"answer": [answer.options[0].key]}
+    if isinstance(answer, Order):
+        items: Sequence[str] = [step.key for step in answer.steps]
+        return {f"place.{key}": [str(n)] for n, key in enumerate(items, 1)}
+    if isinstance(answer, Match):
+        first = answer.pairs[0].answer
+        return {f"pair.{pair.key}": [first] for pair in answer.pairs}
+    if isinstance(answer, Cloze):
+        return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
+    return {"answer": ["0"]}
+
+
+def counts(sat: Sat, kept: Mapping[int, Kept]) -> tuple[int, int]:
+    """How many questions are answered and how many are flagged."""
+    answered = sum(kept[s.number].answered for s in sat.slots if s.number in kept)
+    return answered, sum(k.flagged for k in kept.values())
