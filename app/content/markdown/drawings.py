@@ -230,7 +230,7 @@ def _percent(value: float, figure: Drawing) -> str:
 
 
 def _written(value: float, figure: Drawing) -> str:
-    number = format_number(float(f"{value:.4g}"))
+    number = format_number(float(f"{value:.6g}"))
     return f"{number}{NBSP}{figure.unit}".strip()
 
 
