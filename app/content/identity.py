@@ -71,4 +71,4 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = nearest(word, words)
     if near:
         return f"Did you mean “{near}”?"
-    return f"Known: {', '.join(words)}." if len(words) <= 24 else ""
+    return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""

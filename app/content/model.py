@@ -187,7 +187,7 @@ class Computed:
     expressions in order. Templates in stem, options and explanation use {name}.
     """
 
-    params: Mapping[str, tuple[str | float, ...]]
+    params: Mapping[str, tuple[str | int | float, ...]]
     lets: tuple[tuple[str, str], ...]
 
 
@@ -236,7 +236,7 @@ class Variant:
     hints: tuple[Text, ...]
     explanation: Text
     mistake: Text
-    values: Mapping[str, str | float]
+    values: Mapping[str, str | int | float]
     calculator: str = ""
 
 

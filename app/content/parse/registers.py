@@ -32,7 +32,8 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
         line, column = (int(at[1]), int(at[2])) if at else (len(sheet.lines), 1)
         what = message.partition(" (at ")[0]
         code = "E11" if "overwrite" in what.lower() else "E10"
-        sheet.report(code, line, column, f"The file cannot be read: {what}.", "")
+        hint = 'Write key = "text", one to a line, below a [heading].'
+        sheet.report(code, line, column, f"The file cannot be read: {what}.", hint)
         return {}
 
 

@@ -21,13 +21,10 @@ Option = NumericOption
 
 
 def check_numeric(question: Question, line: int, sheet: Manuscript) -> None:
-    """E20, E42, E43 for a numeric question without parameters."""
+    """E42, E43 for a numeric question without parameters."""
     answer = question.answer
     if not isinstance(answer, Numeric):
         return
-    if not any(o.right for o in answer.options):
-        hint = "Mark the accepted answer with [x]."
-        sheet.report("E20", line, 1, "No answer is marked right.", hint)
     clash = clashing(answer)
     if clash:
         place = sheet.find(f"`{clash[1].template}`", line, line + 60)

@@ -1,10 +1,15 @@
 """All rules of one item, by its type."""
 
 from app.content.manuscript import Manuscript
-from app.content.model import Card, Choices, Match, Order, Question, Short
+from app.content.model import Card, Choices, Match, Order, Question
 from app.content.parse.items import Built
 from app.content.rules.computed import check_computed, check_numeric
-from app.content.rules.options import check_choices, check_doubles, check_feedback
+from app.content.rules.options import (
+    check_any_right,
+    check_choices,
+    check_doubles,
+    check_feedback,
+)
 from app.content.rules.shapes import check_cloze, check_match, check_order
 from app.content.rules.wording import check_wording
 
@@ -21,6 +26,7 @@ def check_item(built: Built, exam: bool, sheet: Manuscript) -> None:
         said = draft.comment.word("type")
         check_choices(parts.options, answer, (draft.line, exam, said), sheet)
     elif question.type in {"numeric", "short"}:
+        check_any_right(parts.options, line, sheet)
         check_doubles(parts.options, sheet)
         check_feedback(parts.options, sheet)
     _check_shape(question, built, line, sheet)
@@ -44,6 +50,3 @@ def _check_shape(
         check_match(answer, built.parts.table, line, sheet)
     elif question.type == "cloze":
         check_cloze(built.draft.body, sheet)
-    elif isinstance(answer, Short) and not any(o.right for o in answer.options):
-        message, hint = "No answer is marked right.", "Mark one with [x]."
-        sheet.report("E20", line, 1, message, hint)

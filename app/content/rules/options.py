@@ -3,12 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-from app.content.identity import normal
 from app.content.manuscript import Manuscript
 from app.content.model import Choices
 from app.content.parse.options import Option, is_last
-
-_HINT_RIGHT = "Mark the right option with [x]."
 
 
 def check_choices(
@@ -24,20 +21,30 @@ def check_choices(
     line, exam, said = where
     ticked = [o for o in options if o.ticked]
     first = options[0].line if options else line
-    if not ticked:
-        sheet.report("E20", first, 1, "No option is marked right.", _HINT_RIGHT)
+    whole = not any(p.code == "E24" and p.item == sheet.item for p in sheet.problems)
+    if not ticked and whole:
+        check_any_right(options, line, sheet)
     if len(ticked) > 1 and answer.kind != "multiple":
         hint = "Take one tick away, or say type: multiple."
         message = f"{len(ticked)} options are marked right in a {answer.kind} choice."
         sheet.report("E21", ticked[1].line, 1, message, hint)
     if len(ticked) == 1 and answer.kind == "multiple" and said != "multiple":
         sheet.report("E21", first, 1, "Only one option is right.", "Say type: single.")
-    _check_count(len(options), answer, (first, exam), sheet)
+    if whole:
+        _check_count(len(options), answer, (first, exam), sheet)
     _check_doubles(options, sheet)
     _check_feedback(options, answer, sheet)
     if answer.kind == "single" and len(ticked) == 1:
         _check_cues(options, sheet)
     _check_last(options, answer, sheet)
+
+
+def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> None:
+    """E20: at least one option is ticked."""
+    if not any(o.ticked for o in options):
+        first = options[0].line if options else line
+        hint = "Mark the right one with [x]."
+        sheet.report("E20", first, 1, "No answer is marked right.", hint)
 
 
 def _check_count(
@@ -138,8 +145,3 @@ def check_balance(positions: Sequence[tuple[int, int]], sheet: Manuscript) -> No
             f"The right option is number {most + 1} in {share:.0%} of the questions."
         )
         sheet.report("W30", positions[0][1], 1, message, "Vary its position.")
-
-
-def same(one: str, other: str) -> bool:
-    """Whether two texts say the same to a reader."""
-    return normal(one) == normal(other)

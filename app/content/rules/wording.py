@@ -45,7 +45,7 @@ def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
             plain += child.content
     match = _NEGATIVE.search(plain)
     if match and match[1].islower():
-        message = f"The question asks what is “{match[1]}” so, without emphasis."
+        message = f"The question turns on “{match[1]}”, which has no emphasis."
         hint = f"Ask for what is so, or write **{match[1]}**."
         sheet.report("W29", line, 1, message, hint)
 

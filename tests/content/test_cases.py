@@ -1,0 +1,47 @@
+"""Every rule: the broken file, the exact message, the line."""
+
+import datetime as dt
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.content.check import check, write
+from app.content.problems import RULES
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+DAY = dt.date(2026, 11, 21)
+PART = re.compile(r"^~~~ (\S+)\n(.*?)^~~~$", re.DOTALL | re.MULTILINE)
+
+
+def lay_out(case: Path, folder: Path) -> str:
+    """Put the files of a case over a copy of the tiny course; what is expected."""
+    shutil.copytree(TINY, folder, dirs_exist_ok=True)
+    expected = ""
+    for name, content in PART.findall(case.read_text(encoding="utf-8")):
+        if name == "expected":
+            expected = content
+            continue
+        if name == "without":
+            (folder / content.strip()).unlink()
+            continue
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    return expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.stem)
+def test_the_case_is_reported_word_for_word(case: Path, tmp_path: Path) -> None:
+    expected = lay_out(case, tmp_path)
+
+    found = check(tmp_path, today=DAY)
+
+    assert "".join(f"{line}\n" for line in write(found).split("\n")[:-1]) == expected
+
+
+def test_every_rule_has_a_case() -> None:
+    told = {code for case in CASES for code in re.findall(r"[EW]\d\d", case.stem)}
+
+    assert told == set(RULES)
