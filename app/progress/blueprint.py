@@ -45,45 +45,55 @@ class Plot:
 def plots(
     domains: Sequence[DomainStanding], here: Collection[str] = ()
 ) -> tuple[Plot, ...]:
-    """The map; `here` are the objectives of the page that was read last."""
-    return tuple(_plot(domain, here) for domain in domains)
+    """The map; `here` are the objectives of the page that was read last.
+
+    Before anything is done, nothing is said of single objectives.
+    """
+    begun = any(s.started for d in domains for s in d.standings)
+    return tuple(_plot(domain, here, begun=begun) for domain in domains)
 
 
-def _plot(domain: DomainStanding, here: Collection[str]) -> Plot:
-    count = len(domain.standings)
+def _plot(domain: DomainStanding, here: Collection[str], *, begun: bool) -> Plot:
     columns = tuple(
-        _column(standing, place, count, standing.objective.number in here)
+        _column(standing, place / len(domain.standings), 1 / len(domain.standings))
         for place, standing in enumerate(domain.standings)
     )
+    if not begun:
+        columns = tuple(dataclasses.replace(c, words="") for c in columns)
+    said = "; ".join(f"{c.number} {c.words}" for c in columns)
     return Plot(
         number=domain.domain.number,
         title=domain.domain.title,
         share=percent_of(domain.domain.weight),
         fifth=max(5, round(domain.domain.weight * 20) * 5),
-        columns=columns,
-        sentence="; ".join(f"{c.number} {c.words}" for c in columns),
+        columns=tuple(_placed(c, here) for c in columns),
+        sentence=said if begun else "nothing is started yet",
     )
 
 
-def _column(standing: Standing, place: int, count: int, here: bool) -> Column:
+def _column(standing: Standing, x: float, width: float) -> Column:
     evidence = standing.evidence
-    share = evidence.share if evidence.enough else 0.0
-    height = HEIGHT * share
-    objective = standing.objective
+    height = HEIGHT * evidence.share if evidence.enough else 0.0
     return Column(
-        number=objective.number,
-        title=objective.title,
+        number=standing.objective.number,
+        title=standing.objective.title,
         address=_address(standing),
-        x=_percent(place / count),
-        width=_percent(1 / count),
-        middle=_percent((place + 0.5) / count),
-        end=_percent((place + 1) / count),
+        x=_percent(x),
+        width=_percent(width),
+        middle=_percent(x + width / 2),
+        end=_percent(x + width),
         top=f"{HEIGHT - height:.2f}",
         height=f"{height:.2f}",
-        look="mark" if here else "fill",
+        look="fill",
         words=_words(standing),
-        here=here,
+        here=False,
     )
+
+
+def _placed(column: Column, here: Collection[str]) -> Column:
+    if column.number not in here:
+        return column
+    return dataclasses.replace(column, look="mark", here=True)
 
 
 def _address(standing: Standing) -> str:

@@ -27,10 +27,14 @@ def test_cards_due_come_first(library: Library):
     assert first.minutes > 2
 
 
-def test_without_due_cards_some_new_ones_are_offered(library: Library):
-    first, *_ = steps(library, deck=Deck(0, 0, 40))
+def test_without_due_cards_some_new_ones_are_offered_last(library: Library):
+    *_, last = steps(library, read(library, "weights"), Deck(0, 0, 40))
 
-    assert first.title == "Learn 5 new cards"
+    assert last.title == "Learn 5 new cards"
+
+
+def test_new_cards_wait_until_something_was_read(library: Library):
+    assert [s.kind for s in steps(library, deck=Deck(0, 0, 40))] == ["read", "practise"]
 
 
 def test_one_card_is_one_card(library: Library):

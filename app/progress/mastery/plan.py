@@ -15,7 +15,7 @@ _QUESTION_MINUTES = 1.2
 _ROUND = 10
 _GOOD = 0.8
 
-Kind = Literal["review", "read", "practise"]
+Kind = Literal["review", "learn", "read", "practise"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,17 +45,23 @@ def plan(
     deck: Deck,
     last_topic: str,
 ) -> tuple[Step, ...]:
-    """The steps of today in the order to take them; none when nothing is left."""
+    """The steps of today in the order to take them; none when nothing is left.
+
+    Cards due come first: they are forgotten while one does other things. New cards
+    come last, and not before something was read or answered.
+    """
+    started = any(s.started for d in domains for s in d.standings)
     steps = (
         review_step(deck),
         reading_step(library, record, last_topic),
         practice_step(domains),
+        new_cards_step(deck) if started and not deck.due else None,
     )
     return tuple(step for step in steps if step is not None)
 
 
 def review_step(deck: Deck) -> Step | None:
-    """Cards before all else: they are forgotten while one does other things."""
+    """The cards that are due."""
     if deck.due:
         words = "1 card" if deck.due == 1 else f"{deck.due:,} cards"
         reason = "due now"
@@ -63,12 +69,17 @@ def review_step(deck: Deck) -> Step | None:
             reason += f", {deck.new:,} not begun"
         minutes = deck.due * _CARD_MINUTES
         return Step("review", f"Review {words}", "/flashcards", reason, minutes)
+    return None
+
+
+def new_cards_step(deck: Deck) -> Step | None:
+    """A few cards that were never seen."""
     if deck.new:
         count = min(deck.new, _NEW_AT_ONCE)
         words = "1 new card" if count == 1 else f"{count} new cards"
         reason = f"none is due, {deck.new:,} not begun"
         minutes = count * _NEW_MINUTES
-        return Step("review", f"Learn {words}", "/flashcards", reason, minutes)
+        return Step("learn", f"Learn {words}", "/flashcards", reason, minutes)
     return None
 
 
