@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
-from app.calculators import comparison, exports, starts
+from app.calculators import accuracy, comparison, exports, starts
 from app.calculators.forms import posted, query_of, typed_in
 from app.calculators.sides import (
     query_of_sides,
@@ -57,6 +57,26 @@ def index(request: Request, learner: CurrentLearner) -> Response:
         learner=learner,
         groups=starts.groups(),
         starts=starts.STARTS,
+    )
+
+
+@router.get("/accuracy")
+def accuracy_of_all(request: Request, learner: CurrentLearner) -> Response:
+    keep(request)
+    standing = accuracy.standing()
+    return page(
+        request, "calculators/accuracy.html", learner=learner, standing=standing
+    )
+
+
+@router.get("/accuracy/{kind}")
+def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Response:
+    standing = accuracy.standing_of(kind)
+    if standing is None:
+        raise NotFound(f"There are no cases of kind “{kind}”.")
+    keep(request)
+    return page(
+        request, "calculators/accuracy_kind.html", learner=learner, standing=standing
     )
 
 

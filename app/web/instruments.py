@@ -17,6 +17,8 @@ Widget = Literal["select", "size", "number", "step", "tick", "text"]
 
 _STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
 _STEPPED_MOST = 1e6
+# Degrees that have to divide heads, layers or nodes are stepped by doubling.
+_DOUBLED = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
 _OWN_WIDGET: dict[str, Widget] = {"flag": "tick", "text": "text"}
 _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
@@ -61,6 +63,7 @@ class Field:
     help: str = ""
     accepts: str = ""
     least: str = ""
+    doubles: bool = False
     topic: str = ""
     term: str = ""
     error: str = ""
@@ -200,6 +203,7 @@ def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa:
         help=declared.help,
         accepts=_accepts(declared),
         least=f"{declared.minimum:g}" if declared.minimum is not None else "",
+        doubles=name.endswith(_DOUBLED),
     )
 
 

@@ -18,7 +18,6 @@ from app.estimator.estimate import (
     Status,
     Step,
     Table,
-    Verdict,
 )
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
@@ -47,6 +46,7 @@ class ShownFigure:
     span: str
     note: str
     primary: bool
+    key: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Reading:
     title: str
     sign: str
     icon: str
-    lead: str
+    lead: Markup
     text: Markup
     figures: tuple[ShownFigure, ...]
     pictures: tuple[ShownPicture, ...]
@@ -144,9 +144,9 @@ def read_estimate(
         title=entry.title,
         sign=sign,
         icon=icon,
-        lead=estimate.verdict.lead,
-        text=_marked(estimate.verdict, estimate.figures),
-        figures=tuple(show_figure(f) for f in estimate.figures),
+        lead=_marked(estimate.verdict.lead, estimate.figures),
+        text=_marked(estimate.verdict.text, estimate.figures),
+        figures=tuple(show_figure(f, keys) for f in estimate.figures),
         pictures=_pictures(estimate, keys, bar_height),
         tables=tuple(show_table(t, keys) for t in estimate.tables),
         changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
@@ -163,8 +163,11 @@ def address(name: str, query: str = "", *, part: str = "") -> str:
     return f"{path}?{query}" if query else path
 
 
-def show_figure(figure: Figure) -> ShownFigure:
-    """A figure in words, with its interval where it is modelled."""
+def show_figure(figure: Figure, keys: Mapping[str, str] | None = None) -> ShownFigure:
+    """A figure in words, with its interval where it is modelled.
+
+    One named like a component of a drawing gets its colour from `keys`.
+    """
     return ShownFigure(
         name=figure.name,
         label=figure.label,
@@ -172,6 +175,7 @@ def show_figure(figure: Figure) -> ShownFigure:
         span=interval(figure),
         note=figure.note,
         primary=figure.primary,
+        key=(keys or {}).get(figure.label, ""),
     )
 
 
@@ -212,8 +216,8 @@ def _cell(cell: str | tuple[float, str], keys: Mapping[str, str]) -> Cell:
     return Cell(format_value(cell[0], cell[1]), number=True)
 
 
-def _marked(verdict: Verdict, figures: tuple[Figure, ...]) -> Markup:
-    """The verdict's sentence with the numbers that are its figures marked."""
+def _marked(sentence: str, figures: tuple[Figure, ...]) -> Markup:
+    """A sentence of the verdict with the numbers that are its figures marked."""
     known = {
         format_value(f.value, f.unit)
         for f in figures
@@ -222,12 +226,12 @@ def _marked(verdict: Verdict, figures: tuple[Figure, ...]) -> Markup:
 
     marked = Markup()
     end = 0
-    for match in _NUMBER.finditer(verdict.text):
+    for match in _NUMBER.finditer(sentence):
         if match[0] in known:
-            marked += verdict.text[end : match.start()]
+            marked += sentence[end : match.start()]
             marked += Markup('<span class="num">{}</span>').format(match[0])
             end = match.end()
-    return marked + verdict.text[end:]
+    return marked + sentence[end:]
 
 
 def _component_keys(estimate: Estimate) -> dict[str, str]:
@@ -244,6 +248,7 @@ def _pictures(
     estimate: Estimate, keys: Mapping[str, str], bar_height: int
 ) -> tuple[ShownPicture, ...]:
     told = {row[0] for table in estimate.tables for row in table.rows if row}
+    told |= {f.label for f in estimate.figures}
     shown = []
     for picture in estimate.pictures:
         if isinstance(picture, StackedBar):

@@ -20,7 +20,7 @@ def plain(text):
 
 
 def shown_figures(fragment):
-    found = re.findall(r'data-figure="([^"]+)">(.*?)</td>', fragment, re.DOTALL)
+    found = re.findall(r'data-figure="([^"]+)">(.*?)</span>', fragment, re.DOTALL)
     return {name: plain(value) for name, value in found}
 
 

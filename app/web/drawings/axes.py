@@ -7,6 +7,8 @@ from app.estimator import units
 
 _STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
 _DECADE = (1.0, 2.0, 5.0)
+_LONG = 1e6
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,7 +37,13 @@ class Axis:
 
     def words(self, value: float) -> str:
         """A value in the unit of the axis, without the unit."""
-        return units.format_number(_clean(value / self.factor))
+        shown = _clean(value / self.factor)
+        if abs(shown) < _LONG:
+            return units.format_number(shown)
+        mantissa, _, power = f"{shown:.2e}".partition("e")
+        raised = str(int(power)).translate(_RAISED)
+        digits = f"{float(mantissa):g}"
+        return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
 
     def one_decimal(self, value: float) -> str:
         """A value in the unit of the axis with one decimal, `105.0`."""
@@ -82,7 +90,7 @@ def shown_unit(size: float, unit: str) -> tuple[str, float]:
     >>> shown_unit(80e9, "B")
     ('GB', 1000000000.0)
     """
-    if unit in units.UNITS and units.UNITS[unit][1] != 1.0 and unit != "":
+    if unit in units.UNITS and units.UNITS[unit][1] != 1.0:
         return unit, units.UNITS[unit][1]
     word = units.format_value(float(size), unit).partition(units.NBSP)[2]
     known = units.UNITS.get(word)

@@ -101,7 +101,12 @@ def table_of(bar: StackedBar) -> Table:
 
 def key_of(bar: StackedBar) -> tuple[tuple[str, str], ...]:
     """Which colour is which part, in the order drawn."""
-    names = {_LOOKS[s.component][3]: s.label for s in bar.segments if s.value}
+    names: dict[str, str] = {}
+    for part in bar.segments:
+        if part.value:
+            colour = key_class(part.component)
+            before = names.get(colour)
+            names[colour] = f"{before}; {part.label}" if before else part.label
     free = bar.capacity is not None and bar.capacity > total(bar)
     return (*names.items(), *((("k-f", "Free"),) if free else ()))
 

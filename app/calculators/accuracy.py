@@ -1,0 +1,215 @@
+"""How near the estimates come: every case, counted by kind, and drawn."""
+
+import dataclasses
+import functools
+from pathlib import Path
+
+from markupsafe import Markup
+
+from app import estimator
+from app.estimator.accuracy.report import Report, Result, Summary, report
+from app.estimator.estimate import Chart, Line
+from app.estimator.units import format_number
+from app.web.drawings import Drawing, draw_chart
+from app.web.drawings.strips import Strip, draw_strips
+
+CASES = Path(estimator.__file__).parent / "data" / "cases.json"
+
+# Kinds in the words of the pages; a kind without an entry shows its own name.
+_LABELS = {
+    "param_count": "Parameters",
+    "param_count_active": "Parameters in use per token",
+    "weights_bytes": "Size of the weights",
+    "quant_bits_per_weight": "Bits per quantised weight",
+    "kv_bytes_per_token": "KV cache of one token",
+    "kv_bytes_sequence": "KV cache of one sequence",
+    "kv_capacity_tokens": "Tokens that a server's cache holds",
+    "zero_model_states": "Training state per GPU",
+    "activation_pct": "Activations against the baseline",
+    "activation_bytes_layer": "Activations of one layer",
+    "logits_saved_bytes": "Logits kept by the loss",
+    "train_mem_per_gpu": "Training memory per GPU",
+    "inference_memory": "Inference memory",
+    "train_total_flops": "Compute of a training run",
+    "train_flops_per_token": "Compute per trained token",
+    "train_mfu": "Utilisation in training",
+    "train_step_time": "Time of a training step",
+    "train_throughput": "Training throughput",
+    "train_time": "Duration of a training run",
+    "train_gpu_hours": "GPU-hours of a training run",
+    "pp_bubble": "Pipeline bubble",
+    "comm_volume": "Bytes sent per rank",
+    "ep_alltoall_time": "All-to-all of experts",
+    "collective_time": "Time of a collective",
+    "decode_tpot": "Time per token, one stream",
+    "offline_throughput": "Saturated throughput",
+    "serving_ttft": "Time to first token under load",
+    "serving_tpot": "Time per token under load",
+    "critical_batch": "Batch where compute takes over",
+    "spec_decode_tokens_per_step": "Tokens per speculative step",
+    "queue_wait": "Waiting in a queue",
+    "checkpoint_bytes": "Size of a checkpoint",
+    "checkpoint_interval": "Best checkpoint interval",
+    "failure_rate": "Failures of a cluster",
+    "goodput": "Productive share of time",
+    "energy": "Energy",
+    "carbon": "Carbon",
+    "power": "Power",
+    "cost": "Cost",
+    "dataset": "Size of a data set",
+    "lora_params": "Parameters of LoRA adapters",
+}
+
+
+# Units of the cases that have another name in the catalogue of units.
+_BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counted:
+    """One kind as a row of the table; figures are in words, empty where none."""
+
+    kind: str
+    label: str
+    cases: int
+    answered: int
+    within: int
+    median: str
+    p90: str
+    largest: str
+    inside: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShownCase:
+    """One case in words."""
+
+    id: str
+    expected: str
+    predicted: str
+    error: str
+    source: str
+    remark: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """All kinds: the sum in numbers, the picture, the table."""
+
+    cases: int
+    answered: int
+    within: int
+    fitted: int
+    picture: Markup
+    kinds: tuple[Counted, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KindStanding:
+    """One kind: its row, predicted against measured, and every case."""
+
+    row: Counted
+    drawing: Drawing
+    cases: tuple[ShownCase, ...]
+
+
+@functools.cache
+def _report() -> Report:
+    return report([CASES])
+
+
+@functools.cache
+def standing() -> Standing:
+    """Every kind of the project's own cases."""
+    found = _report()
+    strips = tuple(_strip(s.kind, found) for s in found.summaries if s.expressible)
+    return Standing(
+        cases=len(found.results),
+        answered=sum(s.expressible for s in found.summaries),
+        within=sum(s.within_tolerance for s in found.summaries),
+        fitted=sum(s.calibration for s in found.summaries),
+        picture=draw_strips(strips),
+        kinds=tuple(_counted(s) for s in found.summaries),
+    )
+
+
+@functools.cache
+def standing_of(kind: str) -> KindStanding | None:
+    """One kind with all of its cases; None for a kind that is none."""
+    found = _report()
+    summary = next((s for s in found.summaries if s.kind == kind), None)
+    if summary is None:
+        return None
+    results = [r for r in found.results if r.kind == kind]
+    return KindStanding(
+        row=_counted(summary),
+        drawing=draw_chart(_chart(label_of(kind), results)),
+        cases=tuple(_case(r) for r in results),
+    )
+
+
+def label_of(kind: str) -> str:
+    """A kind of case in words.
+
+    >>> label_of("kv_bytes_per_token"), label_of("other_kind")
+    ('KV cache of one token', 'Other kind')
+    """
+    return _LABELS.get(kind) or kind.replace("_", " ").capitalize()
+
+
+def _strip(kind: str, found: Report) -> Strip:
+    errors = tuple(
+        (r.predicted / r.expected - 1, r.calibration)
+        for r in found.results
+        if r.kind == kind and r.predicted is not None and r.expected
+    )
+    return Strip(label_of(kind), errors)
+
+
+def _counted(summary: Summary) -> Counted:
+    return Counted(
+        kind=summary.kind,
+        label=label_of(summary.kind),
+        cases=summary.cases,
+        answered=summary.expressible,
+        within=summary.within_tolerance,
+        median=_percent(summary.median),
+        p90=_percent(summary.p90),
+        largest=_percent(summary.largest),
+        inside=_percent(summary.inside_interval, 0),
+    )
+
+
+def _percent(share: float | None, places: int = 1) -> str:
+    return "" if share is None else f"{share * 100:.{places}f}\u00a0%"
+
+
+def _chart(label: str, results: list[Result]) -> Chart:
+    """Predicted against measured on two log axes, with the line of no error."""
+    answered = [r for r in results if r.predicted and r.predicted > 0 < r.expected]
+    ends = [v for r in answered for v in (r.expected, r.predicted or r.expected)]
+    level = ((min(ends), min(ends)), (max(ends), max(ends))) if ends else ()
+    evidence = tuple((r.expected, r.predicted or 0.0) for r in answered)
+    unit = _BASE.get(results[0].unit, results[0].unit)
+    return Chart(
+        label=label,
+        x_label="Measured or exact",
+        y_label="Predicted",
+        x_unit=unit,
+        y_unit=unit,
+        lines=(Line("no error", level, "dash"), Line("", evidence, "dots")),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def _case(result: Result) -> ShownCase:
+    unknown = result.predicted is None
+    return ShownCase(
+        id=result.id,
+        expected=f"{format_number(result.expected, 4)}\u00a0{result.unit}",
+        predicted="" if unknown else format_number(result.predicted or 0.0, 4),
+        error=_percent(result.relative_error),
+        source=result.source,
+        remark=result.why_not or ("fitted on" if result.calibration else ""),
+    )
