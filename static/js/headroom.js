@@ -35,7 +35,7 @@
     "[data-by]": (button) => {
       const input = button.parentElement.querySelector("input");
       const number = Number(input.value.replaceAll(",", "")) + Number(button.dataset.by);
-      const least = input.min === "" ? -Infinity : Number(input.min);
+      const least = Number(input.min || input.dataset.least || -Infinity);
       if (!Number.isFinite(number) || number < least) return;
       input.value = String(number);
       input.dispatchEvent(new Event("input", { bubbles: true }));
