@@ -9,7 +9,13 @@ from app.exams.report import Marked, interval, summarise
 
 def marked(number: int, objective: str, score: float) -> Marked:
     return Marked(
-        number, f"q{number}", objective.split(".", maxsplit=1)[0], objective, score, True, 60.0
+        number,
+        f"q{number}",
+        objective.split(".", maxsplit=1)[0],
+        objective,
+        score,
+        True,
+        60.0,
     )
 
 

@@ -1,0 +1,241 @@
+"""/exams/sittings: a paper that is saved at every change and ends when it ends."""
+
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.content.model import Choices, Numeric
+from app.content.variants import draw
+from app.db.tables import Attempt, Sitting, SittingAnswer
+from app.exams.sitting import close_overdue
+from tests.conftest import Clock, visit
+
+START = "/exams/short"
+
+
+def begin(client: TestClient, **fields: str) -> str:
+    """Start the exam; returns the address of the sitting."""
+    html = client.get(START).text
+    token = re.search(r'name="token" value="([^"]+)"', html)
+    assert token
+    answer = client.post(f"{START}/sittings", data={"token": token[1], **fields})
+    assert answer.status_code == 303
+    return answer.headers["location"].rpartition("/questions/")[0]
+
+
+def save(client: TestClient, sitting: str, number: int, **fields: object):
+    return client.post(f"{sitting}/answers/{number}", data=fields)
+
+
+def finish(client: TestClient, sitting: str):
+    return client.post(f"{sitting}/submission")
+
+
+@pytest.fixture
+def right(library: Library, session: Session):
+    """The right response to each question of the newest paper, by number."""
+
+    def responses() -> dict[int, dict[str, str]]:
+        import json  # noqa: PLC0415 - of this fixture alone
+
+        paper = json.loads(session.exec(select(Sitting.paper)).all()[-1])
+        found = {}
+        for number, item, _revision, seed, _domain in paper:
+            answer = draw(library.questions[item], seed).answer
+            if isinstance(answer, Choices):
+                keys = [o.key for o in answer.options if o.right]
+                found[number] = {"answer": keys}
+            elif isinstance(answer, Numeric):
+                option = next(o for o in answer.options if o.right and o.range)
+                unit = option.range.unit
+                found[number] = {"answer": f"{option.range.centre!r} {unit}"}
+        return found
+
+    return responses
+
+
+def test_a_paper_is_drawn_by_the_blueprint_and_waits_to_be_answered(rosa) -> None:
+    sitting = begin(rosa)
+    page = rosa.get(f"{sitting}/questions/1").text
+
+    assert "Question 1 of 5" in page
+    assert "6:00" in page
+    assert "Right" not in page.replace("Right now", "").replace("No right", "")
+
+
+def test_every_change_is_kept_when_it_is_made(htmx) -> None:
+    sitting = begin(htmx)
+
+    saved = save(htmx, sitting, 2, answer="x", flag="yes")
+
+    assert saved.status_code == 200
+    assert "Saved" in saved.text
+    assert "2, answered, flagged" in htmx.get(f"{sitting}/questions/1").text
+
+
+def test_another_tab_goes_on_with_the_same_paper(rosa) -> None:
+    sitting = begin(rosa)
+    again = rosa.post(f"{START}/sittings", data={"token": "of another tab"})
+
+    assert again.headers["location"] == f"{sitting}/questions/1"
+
+
+def test_a_second_click_on_start_starts_nothing(rosa, session) -> None:
+    html = rosa.get(START).text
+    token = re.search(r'name="token" value="([^"]+)"', html)
+    assert token
+    for _ in range(2):
+        rosa.post(f"{START}/sittings", data={"token": token[1]})
+
+    assert len(session.exec(select(Sitting)).all()) == 1
+
+
+def test_the_report_counts_what_was_answered(rosa, right) -> None:
+    sitting = begin(rosa, target="4")
+    for number, fields in right().items():
+        save(rosa, sitting, number, **fields)
+
+    done = finish(rosa, sitting)
+    report = rosa.get(done.headers["location"]).text
+
+    assert f"<h1>{len(right())} of 5" in report
+    assert "your target 4" in report
+    assert "publishes no pass mark" in report
+
+
+def test_submitting_twice_changes_nothing_and_says_so(rosa, session, right) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 1, **right()[1])
+    finish(rosa, sitting)
+    before = [(a.id, a.score) for a in session.exec(select(Attempt))]
+
+    late = finish(rosa, sitting)
+
+    assert late.headers["location"].endswith("report?late=1")
+    assert "had ended already" in rosa.get(late.headers["location"]).text
+    assert [(a.id, a.score) for a in session.exec(select(Attempt))] == before
+
+
+def test_after_the_deadline_an_answer_is_refused_and_the_paper_is_closed(
+    htmx, clock: Clock, session: Session
+) -> None:
+    sitting = begin(htmx)
+    save(htmx, sitting, 1, answer="x")
+    clock.tick(minutes=6, seconds=1)
+
+    late = save(htmx, sitting, 2, answer="y")
+
+    assert late.status_code == 409
+    assert "the exam has ended" in late.text
+    row = session.exec(select(Sitting)).one()
+    assert row.closed_by == "time"
+    assert row.closed_at == row.deadline_at
+    assert [a.number for a in session.exec(select(SittingAnswer))] == [1]
+
+
+def test_the_deadline_itself_still_counts(rosa, clock: Clock, session: Session) -> None:
+    sitting = begin(rosa)
+    clock.tick(minutes=6)
+
+    save(rosa, sitting, 1, answer="x")
+
+    assert session.exec(select(Sitting)).one().closed_at is None
+
+
+def test_a_paper_that_nobody_visits_is_closed_by_the_server(
+    rosa, library: Library, clock: Clock, session: Session
+) -> None:
+    begin(rosa)
+    clock.tick(hours=2)
+
+    assert close_overdue(session, library, clock.now) == 1
+    assert close_overdue(session, library, clock.now) == 0
+
+
+def test_more_time_is_given_to_those_who_need_it(rosa, clock: Clock) -> None:
+    sitting = begin(rosa, factor="1.5")
+    clock.tick(minutes=8)
+
+    assert "1:00" in rosa.get(f"{sitting}/questions/1").text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("factor", "7", "Time factor: “7” is not one of 1, 1.25, 1.5, 2, 3."),
+        ("target", "many", "Your target: “many” is not a whole number of questions."),
+    ],
+)
+def test_a_wrong_wish_is_refused_with_its_reason(rosa, field, value, sentence) -> None:
+    answer = rosa.post(f"{START}/sittings", data={"token": "t", field: value})
+
+    assert answer.status_code == 422
+    assert sentence in answer.text
+
+
+def test_anothers_sitting_is_not_there(rosa, milo) -> None:
+    sitting = begin(rosa)
+    milo.get("/")
+
+    assert milo.get(f"{sitting}/questions/1").status_code == 404
+    assert save(milo, sitting, 1, answer="x").status_code == 404
+    assert finish(milo, sitting).status_code == 404
+    assert milo.get(f"{sitting}/report").status_code == 404
+
+
+def test_a_question_of_the_running_paper_is_not_practised(rosa, session) -> None:
+    begin(rosa)
+    paper = session.exec(select(Sitting.paper)).one()
+    item = re.search(r'\[1, "([a-z0-9-]+)"', paper)
+    assert item
+    topics = ["kv-cache", "weights"]
+    answers = [rosa.get(f"/quiz/{topic}/{item[1]}").status_code for topic in topics]
+
+    assert 409 in answers
+    assert 200 not in answers
+
+
+def test_an_open_question_shows_its_answer_afterwards(rosa) -> None:
+    sitting = begin(rosa)
+    finish(rosa, sitting)
+
+    for number in range(1, 6):
+        page = rosa.get(f"{sitting}/questions/{number}")
+        assert page.status_code == 200
+        assert "left open" in page.text
+
+
+def test_the_review_lists_what_is_open_and_flagged(rosa) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 3, answer="x", flag="yes")
+
+    every = rosa.get(f"{sitting}/review").text
+    open_ones = rosa.get(f"{sitting}/review?show=incomplete").text
+    flagged = rosa.get(f"{sitting}/review?show=flagged").text
+
+    assert "1 of 5 answered, 4 open, 1 flagged" in every
+    assert open_ones.count("data-stop") == 4
+    assert flagged.count("data-stop") == 1
+
+
+def test_before_the_end_there_is_no_report(rosa) -> None:
+    sitting = begin(rosa)
+
+    assert rosa.get(f"{sitting}/report").headers["location"].endswith("/questions/1")
+
+
+def test_a_question_that_the_paper_lacks_is_404(rosa) -> None:
+    sitting = begin(rosa)
+
+    assert rosa.get(f"{sitting}/questions/6").status_code == 404
+
+
+def test_the_same_paper_is_found_after_a_restart(app, rosa) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 1, answer="x")
+    with visit(app) as later:
+        later.cookies = rosa.cookies
+        assert "1, answered" in later.get(f"{sitting}/questions/2").text
