@@ -12,7 +12,15 @@ Predictor = Callable[[Asked], Prediction | float]
 
 # Each module holds KINDS, kind to function, and may hold CALIBRATION, the ids of
 # the cases that its constants were fitted on.
-_FAMILIES = ("shapes", "memory", "training", "time", "serving")
+_FAMILIES = (
+    "shapes",
+    "memory",
+    "serving_memory",
+    "training",
+    "planning",
+    "time",
+    "serving",
+)
 
 
 @functools.cache
