@@ -22,7 +22,8 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
     `names` are the glossary's, for the links of a page. Broken items are left out.
     """
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    sheet = Manuscript(path, clean.replace("\0", "\ufffd"))
+    valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
+    sheet = Manuscript(path, valid)
     where = PurePosixPath(path)
     if where.parts[:1] == ("exams",):
         return _closed(sheet, ParsedFile(path, exam=read_exam(sheet, where.stem)))

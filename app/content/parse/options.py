@@ -76,8 +76,8 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
         message = f"“{written}” does not begin with a check box."
         sheet.report("E24", line, column, message, "Write - [ ] text or - [x] text.")
         return None
-    source = inline.content
     _strip_box(inline, match.end())
+    source = inline.content  # without its box: a key must not depend on the tick
     pinned = _take_pin(inline)
     if not plain([inline]):
         sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
