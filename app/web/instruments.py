@@ -177,16 +177,22 @@ def value_of(declared: Input, typed: str | None, meant: Any, *, sure: bool) -> s
 
     Names from a list are shown as the list has them once they are understood.
     """
+    counted = declared.kind == "count"
     if typed and not (sure and declared.kind in _NAMED):
-        return typed
+        return f"{int(typed):,}" if counted and _is_short(typed) else typed
     if meant is None:
         return ""
     if declared.kind == "flag" and typed == "":
         return "no"
     words = given_inputs.word_of(declared, meant)
-    if declared.kind == "count" and words.isdigit():
+    if counted and _is_short(words):
         return f"{int(words):,}"
     return words
+
+
+def _is_short(words: str) -> bool:
+    """Whether words are the digits of a number that people would read."""
+    return words.isdecimal() and len(words) <= 15
 
 
 def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa: A002 - it is the id attribute
@@ -231,7 +237,7 @@ def _arranged(
     far = [f for f in fields if declared[f.name].advanced]
     if named is not None:
         chosen = [f for f in fields if f.name in named]
-        near, far = chosen or near, []
+        return (Group("", tuple(chosen or near)),), ()
     return _grouped(near, declared), _grouped(far, declared)
 
 
