@@ -10,6 +10,7 @@ from app.content.library import Library
 from app.content.model import Choices, Numeric
 from app.content.variants import draw
 from app.db.tables import Attempt, Sitting, SittingAnswer
+from app.estimator.units import UNITS
 from app.exams.sitting import close_overdue
 from tests.conftest import Clock, visit
 
@@ -50,7 +51,7 @@ def right(library: Library, session: Session):
                 found[number] = {"answer": keys}
             elif isinstance(answer, Numeric):
                 option = next(o for o in answer.options if o.right and o.range)
-                unit = option.range.unit
+                unit = UNITS[option.range.unit][0]
                 found[number] = {"answer": f"{option.range.centre!r} {unit}"}
         return found
 
