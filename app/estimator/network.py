@@ -13,10 +13,10 @@ from app.estimator.traffic import Collective, bytes_sent
 _OVERLAP = 1.5
 _TIERS = 2.0
 # Part of each rank's own block that is copied within its memory meanwhile.
-_LOCAL_COPY = 0.35
+_LOCAL_COPY = 0.33
 # All-to-all reaches a little less of a link and starts its hops together.
-_ALLTOALL_SHARE = 0.97
-_ALLTOALL_HOPS = 0.73
+_ALLTOALL_SHARE = 0.96
+_ALLTOALL_HOPS = 0.76
 # From this many GPUs on NCCL lets the switch reduce, on links where that gains.
 _SWITCH_GPUS = 6
 
@@ -55,7 +55,7 @@ def link(name: str) -> Link:
     """The measured behaviour of one kind of link by its id; KeyError if unknown.
 
     >>> link("nvlink-4").share
-    0.943
+    0.973
     """
     row = catalogue.load("links.toml", "link")[name]
     known = {f.name for f in dataclasses.fields(Link)}
@@ -126,7 +126,7 @@ def collective_time(
     >>> from app.estimator.hardware import find_accelerator
     >>> fabric = fabric_of(find_accelerator("H100"))
     >>> round(collective_time("all_reduce", 8, 512 * 2**20, fabric) * 1e3, 2)
-    2.28
+    2.26
     """
     if ranks <= 1 or message <= 0:
         return 0.0

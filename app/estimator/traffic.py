@@ -96,7 +96,7 @@ def context_parallel(keys_and_values: float, ranks: int) -> float:
 
 
 def expert_parallel(
-    tokens: float, experts_per_token: int, hidden: int, bytes_per_value: float
+    tokens: float, experts_per_token: float, hidden: int, bytes_per_value: float
 ) -> float:
     """Bytes sent per rank and layer to experts elsewhere and back, one pass.
 
