@@ -1,0 +1,172 @@
+"""`headroom check`: forms of the report, and what --fix may write."""
+
+import datetime as dt
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.content.check import check, write
+from app.content.problems import RULES, problem
+
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+DAY = dt.date(2026, 11, 21)
+ONE = problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed: 50%.", "Mend it.")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+def test_text_names_place_code_message_and_remedy() -> None:
+    assert write([ONE]) == (
+        "topics/a/quiz.md:3:7 E24 A box, malformed: 50%.\n"
+        "    Mend it.\n"
+        "1 error, 0 warnings."
+    )
+
+
+def test_nothing_wrong_is_one_sentence() -> None:
+    assert write([]) == "No problems."
+
+
+def test_json_is_a_list_of_objects() -> None:
+    assert json.loads(write([ONE], "json")) == [
+        {
+            "path": "topics/a/quiz.md",
+            "line": 3,
+            "column": 7,
+            "code": "E24",
+            "severity": "error",
+            "message": "A box, malformed: 50%.",
+            "hint": "Mend it.",
+        }
+    ]
+
+
+def test_annotations_escape_what_the_code_host_would_read() -> None:
+    assert write([ONE], "github") == (
+        "::error file=topics/a/quiz.md,line=3,col=7,title=E24::"
+        "A box, malformed: 50%25. Mend it."
+    )
+
+
+def test_every_rule_says_in_one_sentence_what_it_is_about() -> None:
+    for code, meaning in RULES.items():
+        assert code[0] in "EW"
+        assert meaning.endswith(".")
+
+
+def test_the_tiny_course_passes() -> None:
+    assert check(TINY, today=DAY) == []
+
+
+def test_fix_writes_ids_from_headings(course: Path) -> None:
+    quiz = course / "topics/weights/quiz.md"
+    more = "\n### How wide is FP8?\n\n- [x] True\n- [ ] False\n  > No.\n"
+    empty = more.replace("FP8?\n", "FP4?\n<!-- q:\ndifficulty: 1\n-->\n")
+    quiz.write_text(quiz.read_text() + more + empty)
+
+    assert check(course, fix=True, today=DAY) == []
+
+    text = quiz.read_text()
+    assert "### How wide is FP8?\n<!-- q: how-wide-is-fp8 -->\n" in text
+    assert "### How wide is FP4?\n<!-- q: how-wide-is-fp4\ndifficulty: 1\n" in text
+
+
+def test_fix_enters_every_id_into_the_lock_and_then_rests(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    lock = (course / "ids.lock").read_text()
+    assert "\nw-bf16-70b single 2026-11-21 - " in lock
+
+    check(course, fix=True, today=DAY + dt.timedelta(days=9))
+
+    assert (course / "ids.lock").read_text() == lock
+
+
+def test_fix_never_reuses_an_id_of_the_lock(course: Path) -> None:
+    (course / "ids.lock").write_text("how-wide short 2026-01-01 2026-02-02 - -\n")
+    quiz = course / "topics/weights/quiz.md"
+    more = "\n### How wide?\n\n- [x] True\n- [ ] False\n  > No.\n"
+    quiz.write_text(quiz.read_text() + more)
+
+    check(course, fix=True, today=DAY)
+
+    assert "<!-- q: how-wide-2 -->" in quiz.read_text()
+
+
+def test_fix_gives_a_copy_an_id_of_its_own(course: Path) -> None:
+    quiz = course / "topics/weights/quiz.md"
+    text = quiz.read_text()
+    start = text.index("### How much memory do the BF16")
+    end = text.index("### Which of these make")
+    quiz.write_text(text + "\n" + text[start:end].replace("do the", "would the"))
+
+    found = check(course, fix=True, today=DAY)
+
+    assert [p.code for p in found if p.severity == "error"] == []
+    assert "<!-- q: w-bf16-70b-2\n" in quiz.read_text()
+
+
+def test_fix_rewrites_a_stale_figure_in_its_own_form(course: Path) -> None:
+    page = course / "topics/weights/concept.md"
+    text = page.read_text()
+    assert "[140 GB](calc:" in text
+    page.write_text(text.replace("[140 GB](calc:", "[about 139.5 GB](calc:"))
+
+    assert check(course, fix=True, today=DAY) == []
+
+    assert page.read_text() == text.replace("[140 GB](calc:", "[about 140.0 GB](calc:")
+
+
+def test_fix_keeps_the_line_ends_of_a_file(course: Path) -> None:
+    page = course / "topics/weights/concept.md"
+    text = page.read_text().replace("[140 GB](calc:", "[150 GB](calc:")
+    page.write_bytes(text.replace("\n", "\r\n").encode())
+
+    check(course, fix=True, today=DAY)
+
+    raw = page.read_bytes()
+    assert b"[140 GB](calc:" in raw
+    assert raw.count(b"\n") == raw.count(b"\r\n")
+
+
+def test_fix_changes_nothing_in_a_sound_course(course: Path) -> None:
+    before = {f: f.read_bytes() for f in course.rglob("*.*")}
+
+    check(course, fix=True, today=DAY)
+
+    assert {f: f.read_bytes() for f in before} == before
+
+
+def test_a_typo_mended_keeps_the_id_quiet(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    quiz = course / "topics/weights/quiz.md"
+    quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
+
+    assert check(course, today=DAY) == []
+
+
+def test_a_deleted_item_is_missed_until_it_is_retired(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    cards = course / "topics/kv-cache/cards.md"
+    text = cards.read_text()
+    cards.write_text(text[: text.index("### Keys and values")])
+    assert [p.code for p in check(course, today=DAY)] == ["E06"]
+
+    lock = course / "ids.lock"
+    lock.write_text(
+        lock.read_text().replace(
+            "k-c-name card 2026-11-21 -", "k-c-name card 2026-11-21 2026-11-22"
+        )
+    )
+
+    assert check(course, today=DAY) == []
+
+
+def test_reviews_grow_old(course: Path) -> None:
+    found = check(course, today=dt.date(2028, 1, 1))
+
+    assert {p.code for p in found} == {"W18"}

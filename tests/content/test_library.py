@@ -1,0 +1,200 @@
+"""The library: one consistent state of the course, live, and quick from its cache."""
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.content.cache import Cache, decode, encode
+from app.content.library import LiveLibrary, load
+from app.content.parse import parse
+
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+@pytest.fixture
+def live(course: Path, tmp_path: Path) -> LiveLibrary:
+    return LiveLibrary(course, tmp_path / "cache")
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_the_tiny_course_has_no_problems() -> None:
+    library = load(TINY)
+
+    assert library.problems == ()
+    assert list(library.topics) == ["weights", "kv-cache"]
+    assert library.syllabus.exam == "CB-1"
+    assert [d.weight for d in library.syllabus.domains] == [0.6, 0.4]
+    assert library.exams["short"].domains == {"1": 3, "2": 2}
+
+
+def test_a_topic_lists_embedded_items_first_and_then_its_files() -> None:
+    topic = load(TINY).topics["weights"]
+
+    assert topic.questions[:3] == ("w-page-half", "w-bf16-70b", "w-smaller")
+    assert topic.cards == ("w-c-bf16", "w-c-size", "w-c-size~r")
+
+
+def test_sources_come_in_order_of_mention_with_what_is_meant() -> None:
+    topic = load(TINY).topics["weights"]
+
+    assert topic.sources == ("herd",)
+    assert topic.notes["herd"].plain == "Section on the sizes of the models."
+
+
+def test_an_embedded_question_knows_its_section() -> None:
+    assert load(TINY).questions["w-page-half"].section == "check-yourself"
+
+
+def test_a_saved_file_is_live_at_the_next_look(live: LiveLibrary) -> None:
+    before = live.current()
+    quiz = live.folder / "topics/weights/quiz.md"
+
+    edit(quiz, "dense 70B model take", "dense model of 70B take")
+
+    after = live.current()
+    assert "model of 70B" in after.questions["w-bf16-70b"].stem.plain
+    assert after.version != before.version
+    old = before.questions["w-bf16-70b"]
+    assert after.questions["w-bf16-70b"].revision != old.revision
+
+
+def test_nothing_changed_is_the_same_state(live: LiveLibrary) -> None:
+    assert live.current() is live.current() or live.current() is live.current()
+
+
+def test_a_broken_file_keeps_its_last_good_version(live: LiveLibrary) -> None:
+    live.current()
+    quiz = live.folder / "topics/weights/quiz.md"
+
+    edit(quiz, "- [x] About 140 GB", "- [ ] About 140 GB")
+
+    after = live.current()
+    assert "w-bf16-70b" in after.questions
+    assert [p.code for p in after.problems if p.severity == "error"] == ["E20"]
+
+    edit(quiz, "- [ ] About 140 GB", "- [x] About 140 GB")
+    assert live.current().problems == ()
+
+
+def test_a_broken_syllabus_keeps_the_course_in_order(live: LiveLibrary) -> None:
+    live.current()
+
+    (live.folder / "syllabus.toml").write_text("exam = ", encoding="utf-8")
+
+    after = live.current()
+    assert after.syllabus.exam == "CB-1"
+    assert {p.code for p in after.problems} == {"E10"}
+
+
+def test_a_file_that_is_not_text_is_named(live: LiveLibrary) -> None:
+    live.current()
+
+    (live.folder / "topics/weights/quiz.md").write_bytes(b"\xff\xfe\x00")
+
+    after = live.current()
+    assert "w-bf16-70b" in after.questions
+    assert [p.code for p in after.problems] == ["E00"]
+
+
+def test_a_new_topic_appears_and_a_deleted_one_goes(live: LiveLibrary) -> None:
+    live.current()
+    folder = live.folder / "topics/new"
+    folder.mkdir()
+    (folder / "concept.md").write_text("---\ntitle: New\nsources: herd\n---\n\nText.\n")
+
+    assert "new" in live.current().topics
+
+    shutil.rmtree(folder)
+    assert "new" not in live.current().topics
+
+
+def test_threads_see_one_state(live: LiveLibrary) -> None:
+    seen: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: seen.append(live.current().version))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(seen)) == 1
+    assert len(seen) == 8
+
+
+def test_a_course_without_files_says_what_is_missing(tmp_path: Path) -> None:
+    library = load(tmp_path)
+
+    assert [p.code for p in library.problems] == ["E00", "E00"]
+    assert library.topics == {}
+
+
+def test_the_cache_gives_the_same_library(course: Path, tmp_path: Path) -> None:
+    cold = load(course, tmp_path / "cache")
+    warm = load(course, tmp_path / "cache")
+
+    assert warm == cold == load(course)
+
+
+def test_a_damaged_cache_is_read_anew(course: Path, tmp_path: Path) -> None:
+    cold = load(course, tmp_path / "cache")
+    for number, file in enumerate(sorted((tmp_path / "cache/content").iterdir())):
+        file.write_text(["", "[]", "[999]", "{", "[3,1]", "null"][number % 6])
+
+    assert load(course, tmp_path / "cache") == cold
+
+
+def test_a_cache_that_cannot_be_written_is_no_misfortune(
+    course: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "cache").write_text("a file, not a folder")
+
+    assert load(course, tmp_path / "cache") == load(course)
+
+
+def test_a_reading_survives_its_way_through_the_cache() -> None:
+    for file in sorted(TINY.rglob("*.*")):
+        path = str(file.relative_to(TINY))
+        reading = parse(file.read_text(encoding="utf-8"), path)
+        assert decode(encode(reading)) == reading
+
+
+def test_old_readings_are_forgotten(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for number in range(150):
+        (tmp_path / f"{number}.json").write_text("[]")
+
+    cache.prune()
+
+    assert len(os.listdir(tmp_path)) < 100  # noqa: PTH208 - counting only
+
+
+def test_a_rewritten_option_keeps_the_key_of_the_lock(course: Path) -> None:
+    quiz = course / "topics/weights/quiz.md"
+    before = load(course).questions["w-bf16-70b"].answer.options
+    digests = ["aaaaaa"] * 3
+    reading = parse(quiz.read_text(encoding="utf-8"), "topics/weights/quiz.md")
+    fact = next(f for f in reading.facts if f.id == "w-bf16-70b")
+    digests = [d for _, d in fact.options]
+    old = f"bcdf:aaaaaa,{before[1].key}:{digests[1]},{before[2].key}:{digests[2]}"
+    (course / "ids.lock").write_text(f"w-bf16-70b single 2026-01-01 - - {old}\n")
+
+    after = load(course)
+
+    keys = [o.key for o in after.questions["w-bf16-70b"].answer.options]
+    assert keys == ["bcdf", before[1].key, before[2].key]
+    assert after.problems == ()

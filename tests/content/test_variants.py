@@ -1,0 +1,194 @@
+"""One attempt's form of a question: numbers drawn, options shuffled, all repeatable."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.content import variants
+from app.content.expressions import BadExpression
+from app.content.library import Library
+from app.content.model import Choices, Match, Numeric, Order, Question
+from app.content.parse import parse
+from app.content.variants import draw, next_seed
+
+QUIZ = "topics/case/quiz.md"
+FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
+
+
+def item(text: str) -> Question:
+    reading = parse(FRONT + text, QUIZ)
+    assert [p for p in reading.problems if p.severity == "error"] == []
+    return reading.questions[0]
+
+
+COMPUTED = item("""\
+### How much for {n:,} of {size}?
+<!-- q: computed
+type: numeric
+params:
+  n: 1000..3000 step 1000
+  size: [7B, 70B]
+let:
+  right: n * 2 GB
+-->
+
+- [x] `{right:.3g} GB ± 3%`
+- [ ] `{n} GB`
+  > Twice that.
+
+> [!NOTE]
+> $2 \\times {n} = {right}$ GB for {size}.
+""")
+
+
+def test_the_same_seed_gives_the_same_variant(library: Library) -> None:
+    for question in library.questions.values():
+        assert draw(question, 7) == draw(question, 7)
+
+
+def test_a_computed_question_is_filled_everywhere() -> None:
+    variant = draw(COMPUTED, 1)
+
+    assert variant.values == {"n": 2000, "size": "7B"}
+    assert variant.stem.html == "How much for 2,000 of 7B?"
+    assert isinstance(variant.answer, Numeric)
+    right, wrong = variant.answer.options
+    assert right.template == "4,000 GB ± 3%"
+    assert right.range is not None
+    assert right.range.low == pytest.approx(3880e9)
+    assert right.range.high == pytest.approx(4120e9)
+    assert wrong.range is not None
+    assert wrong.range.centre == 2000e9
+    assert "<mn>4000</mn>" in variant.explanation.html
+    assert "for 7B." in variant.explanation.html
+
+
+def test_the_calculator_opens_with_the_numbers_drawn(library: Library) -> None:
+    variant = draw(library.questions["k-size"], 0)
+
+    path, _, query = variant.calculator.partition("?")
+    assert path == "/calculators/kv-cache"
+    assert query == "model=llama-3.1-8b&sequences=1&context=2048&cache=fp16"
+
+
+def test_options_are_shuffled_and_those_about_others_stay_last() -> None:
+    options = "".join(f"- [ ] {w}\n  > No.\n" for w in ("A", "B", "C", "D"))
+    question = item(
+        "### Which?\n<!-- q: which -->\n\n- [ ] All of the above\n  > No.\n- [x] Right\n"
+        + options
+    )
+
+    orders = {tuple(o.text.plain for o in shown(question, s)) for s in range(50)}
+
+    assert len(orders) > 20
+    assert {order[-1] for order in orders} == {"All of the above"}
+
+
+def shown(question: Question, seed: int) -> tuple:
+    answer = draw(question, seed).answer
+    assert isinstance(answer, Choices)
+    return answer.options
+
+
+def test_true_and_false_keep_their_places(library: Library) -> None:
+    question = library.questions["w-grow"]
+
+    assert {tuple(o.text.plain for o in shown(question, s)) for s in range(20)} == {
+        ("True", "False")
+    }
+
+
+def test_shuffle_no_keeps_the_authored_order() -> None:
+    question = item(
+        "### Which?\n<!-- q: which\nshuffle: no\n-->\n\n- [x] One\n- [ ] Two\n  > No.\n"
+        "- [ ] Three\n  > No.\n"
+    )
+
+    assert [o.text.plain for o in shown(question, 3)] == ["One", "Two", "Three"]
+
+
+def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
+    question = library.questions["k-order"]
+    for seed in range(100):
+        answer = draw(question, seed).answer
+        assert isinstance(answer, Order)
+        right = [s.key for s in answer.steps]
+        assert [k for k in answer.shown if k in right] != right
+        assert len(answer.shown) == len(answer.steps) + len(answer.distractors)
+
+
+def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
+    answer = draw(library.questions["k-match"], 5).answer
+
+    assert isinstance(answer, Match)
+    assert sorted(answer.shown_left) == sorted(
+        p.key for p in answer.pairs if p.left.html
+    )
+    assert sorted(answer.shown_right) == sorted({p.answer for p in answer.pairs})
+
+
+@given(st.text(max_size=20), st.integers(0, 50))
+def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
+    one, other = (draw(COMPUTED, next_seed(COMPUTED, learner, i)) for i in (n, n + 1))
+
+    assert one.values != other.values
+
+
+@given(st.text(max_size=20))
+def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
+    count = variants.combinations(COMPUTED.computed) if COMPUTED.computed else 0
+    drawn = [
+        tuple(draw(COMPUTED, next_seed(COMPUTED, learner, n)).values.values())
+        for n in range(count)
+    ]
+
+    assert len(set(drawn)) == count == 6
+
+
+@given(st.text(max_size=20), st.integers(0, 1000))
+def test_a_seed_fits_a_column_of_32_bits(learner: str, n: int) -> None:
+    assert 0 <= next_seed(COMPUTED, learner, n) < 2**31
+
+
+def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> None:
+    question = library.questions["w-smaller"]
+    seeds = {next_seed(question, "rosa", n) for n in range(20)}
+
+    assert len(seeds) == 20
+
+
+def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
+    for question in library.questions.values():
+        for variant in variants.every(question):
+            if isinstance(variant.answer, Numeric):
+                assert all(o.range for o in variant.answer.options)
+
+
+def test_many_combinations_are_sampled_over_their_whole_range() -> None:
+    assert COMPUTED.computed is not None
+    wide = dataclasses.replace(
+        COMPUTED,
+        computed=dataclasses.replace(
+            COMPUTED.computed, params={"n": tuple(range(1000)), "size": ("7B",)}
+        ),
+    )
+
+    seeds = variants.indices(wide)
+
+    assert len(seeds) == 200
+    assert max(seeds) == 995
+
+
+def test_a_combination_without_an_answer_is_refused_by_name() -> None:
+    assert COMPUTED.computed is not None
+    broken = dataclasses.replace(
+        COMPUTED,
+        computed=dataclasses.replace(
+            COMPUTED.computed, lets=(("right", "1 / (n - n)"),)
+        ),
+    )
+
+    with pytest.raises(BadExpression, match="has no value"):
+        draw(broken, 0)
