@@ -1,6 +1,7 @@
 """Pages as finished pieces: rendered once for each state of the course."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from app.estimator import registry
 from app.web.instruments import course_of, instrument
 
 Part = Markup | Embedded
+_TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Sheets:
         if isinstance(piece, Embedded):
             return piece
         if isinstance(piece, Html):
-            return Markup(piece.html)  # noqa: S704 - the content room made it safe
+            return Markup(_TERM.sub(_explained, piece.html))  # noqa: S704 - the content room made it safe
         entry = registry.find(piece.estimate)
         if entry is None:  # the check reports it; the rest of the page stands
             return Markup()
@@ -115,6 +117,11 @@ class Sheets:
     def _render(self, template: str, **context: Any) -> Markup:
         html = self._templates.get_template(template).render(**context)
         return Markup(html)  # noqa: S704 - a template has escaped it
+
+
+def _explained(link: re.Match[str]) -> str:
+    """A term that shows its meaning while the reader dwells on it."""
+    return f'{link[0]} interestfor="g-{link[1]}"'
 
 
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:

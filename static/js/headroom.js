@@ -32,12 +32,14 @@
         setTimeout(() => { button.lastChild.textContent = said; }, 2000);
       });
     },
-    "[data-by]": (button) => {
+    "[data-by], [data-times]": (button) => {
       const input = button.parentElement.querySelector("input");
-      const number = Number(input.value.replaceAll(",", "")) + Number(button.dataset.by);
-      const least = Number(input.min || input.dataset.least || -Infinity);
-      if (!Number.isFinite(number) || number < least) return;
-      input.value = String(number);
+      const now = Number(input.value.replaceAll(",", ""));
+      const { by, times } = button.dataset;
+      const next = times ? now * Number(times) : now + Number(by);
+      const least = Number(input.dataset.least || input.min || -Infinity);
+      if (!Number.isFinite(next) || next < least) return;
+      input.value = Math.round(next).toLocaleString("en-US");
       input.dispatchEvent(new Event("input", { bubbles: true }));
     },
   };
@@ -134,6 +136,11 @@
   };
   const lose = (event) => {
     const { elt, target, requestConfig } = event.detail;
+    if ("quiet" in elt.dataset) {
+      // What the reader did not ask for is tried again without a word.
+      setTimeout(() => htmx.ajax("POST", requestConfig.path, { source: elt }), 15000);
+      return;
+    }
     const tries = (lost.get(elt)?.tries ?? -1) + 1;
     forget(elt);
     const message = paint(elt, target);

@@ -15,7 +15,7 @@ _QUESTION_MINUTES = 1.2
 _ROUND = 10
 _GOOD = 0.8
 
-Kind = Literal["review", "learn", "read", "practise"]
+Kind = Literal["review", "learn", "read", "continue", "practise"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ def _reading(topic: Topic, read: frozenset[str]) -> Step | None:
     following = sections[left[0]]
     reason = f"continue at section {following.number}, {following.title}"
     minutes = sum(sections[a].minutes for a in left)
-    return Step("read", topic.title, f"{address}#{following.anchor}", reason, minutes)
+    return Step(
+        "continue", topic.title, f"{address}#{following.anchor}", reason, minutes
+    )
 
 
 def practice_step(domains: Iterable[DomainStanding]) -> Step | None:
