@@ -83,13 +83,13 @@ def _upgrade(_given: argparse.Namespace) -> int:
 
 
 def _check(given: argparse.Namespace) -> int:
-    from app.content import check  # noqa: PLC0415 - other commands need no parser
+    from app.content.check import check, write  # noqa: PLC0415 - slow to import
 
     folder = given.folder or _settings().content
     if not folder.is_dir():
         raise Stop(f"{folder} is not a folder; name the folder that holds the course.")
-    problems = check.check(folder, fix=given.fix)
-    print(check.write(problems, given.format))
+    problems = check(folder, fix=given.fix)
+    print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
 
 

@@ -1,4 +1,4 @@
-"""${message}
+"""${message.capitalize()}.
 
 One change a file, named NNNN_what_it_does.py. Constraints carry names (the naming
 convention gives them), tables are altered in batch mode so that SQLite can follow.
@@ -6,7 +6,6 @@ A migration that was released is never edited.
 """
 
 import sqlalchemy as sa
-import sqlmodel
 from alembic import op
 
 revision = ${repr(up_revision)}

@@ -6,7 +6,6 @@ A migration that was released is never edited.
 """
 
 import sqlalchemy as sa
-import sqlmodel
 from alembic import op
 
 revision = "0001"
@@ -20,10 +19,8 @@ def upgrade() -> None:
     op.create_table(
         "item_revision",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("item", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
-        sa.Column(
-            "revision", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
-        ),
+        sa.Column("item", sa.String(length=120), nullable=False),
+        sa.Column("revision", sa.String(length=64), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.Column("first_seen", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_item_revision")),
@@ -34,12 +31,10 @@ def upgrade() -> None:
     op.create_table(
         "learner",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("key", sqlmodel.sql.sqltypes.AutoString(length=43), nullable=False),
-        sa.Column("name", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
-        sa.Column("zone", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column(
-            "exam_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=True
-        ),
+        sa.Column("key", sa.String(length=43), nullable=False),
+        sa.Column("name", sa.String(length=80), nullable=False),
+        sa.Column("zone", sa.String(length=64), nullable=False),
+        sa.Column("exam_day", sa.String(length=10), nullable=True),
         sa.Column("minutes_a_day", sa.Integer(), nullable=False),
         sa.Column("retention", sa.Float(), nullable=False),
         sa.Column("target", sa.Integer(), nullable=True),
@@ -53,9 +48,7 @@ def upgrade() -> None:
         "device_code",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column(
-            "digest", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
-        ),
+        sa.Column("digest", sa.String(length=64), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column("used_at", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
@@ -76,11 +69,9 @@ def upgrade() -> None:
         "item_report",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column("item", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
-        sa.Column(
-            "revision", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
-        ),
+        sa.Column("token", sa.String(length=64), nullable=False),
+        sa.Column("item", sa.String(length=120), nullable=False),
+        sa.Column("revision", sa.String(length=64), nullable=False),
         sa.Column("seed", sa.BigInteger(), nullable=True),
         sa.Column("words", sa.Text(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
@@ -104,23 +95,17 @@ def upgrade() -> None:
         "memory",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("card", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
-        sa.Column("note", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
-        sa.Column("topic", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
-        sa.Column("state", sqlmodel.sql.sqltypes.AutoString(length=12), nullable=False),
+        sa.Column("card", sa.String(length=120), nullable=False),
+        sa.Column("note", sa.String(length=120), nullable=False),
+        sa.Column("topic", sa.String(length=80), nullable=False),
+        sa.Column("state", sa.String(length=12), nullable=False),
         sa.Column("step", sa.Integer(), nullable=True),
         sa.Column("stability", sa.Float(), nullable=True),
         sa.Column("difficulty", sa.Float(), nullable=True),
-        sa.Column(
-            "due_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
-        ),
+        sa.Column("due_day", sa.String(length=10), nullable=False),
         sa.Column("due_at", sa.BigInteger(), nullable=False),
-        sa.Column(
-            "first_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
-        ),
-        sa.Column(
-            "last_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
-        ),
+        sa.Column("first_day", sa.String(length=10), nullable=False),
+        sa.Column("last_day", sa.String(length=10), nullable=False),
         sa.Column("last_at", sa.BigInteger(), nullable=True),
         sa.Column("reviews", sa.Integer(), nullable=False),
         sa.Column("lapses", sa.Integer(), nullable=False),
@@ -152,11 +137,9 @@ def upgrade() -> None:
         "practice_run",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column("mode", sqlmodel.sql.sqltypes.AutoString(length=16), nullable=False),
-        sa.Column(
-            "scope", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False
-        ),
+        sa.Column("token", sa.String(length=64), nullable=False),
+        sa.Column("mode", sa.String(length=16), nullable=False),
+        sa.Column("scope", sa.String(length=120), nullable=False),
         sa.Column("items", sa.Text(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -177,10 +160,8 @@ def upgrade() -> None:
         "reading",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("topic", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
-        sa.Column(
-            "section", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False
-        ),
+        sa.Column("topic", sa.String(length=80), nullable=False),
+        sa.Column("section", sa.String(length=120), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["learner_id"],
@@ -200,15 +181,13 @@ def upgrade() -> None:
         "review",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column("card", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column("token", sa.String(length=64), nullable=False),
+        sa.Column("card", sa.String(length=120), nullable=False),
         sa.Column("rating", sa.Integer(), nullable=False),
         sa.Column("voids", sa.Integer(), nullable=True),
         sa.Column("retention", sa.Float(), nullable=False),
         sa.Column("milliseconds", sa.Integer(), nullable=True),
-        sa.Column(
-            "study_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
-        ),
+        sa.Column("study_day", sa.String(length=10), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["learner_id"],
@@ -224,14 +203,17 @@ def upgrade() -> None:
         batch_op.create_index(
             "ix_review_learner_card", ["learner_id", "card", "at"], unique=False
         )
+        batch_op.create_index(
+            "ix_review_learner_id", ["learner_id", "id"], unique=False
+        )
         batch_op.create_index(batch_op.f("ix_review_voids"), ["voids"], unique=False)
 
     op.create_table(
         "sitting",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column("exam", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
+        sa.Column("token", sa.String(length=64), nullable=False),
+        sa.Column("exam", sa.String(length=80), nullable=False),
         sa.Column("seed", sa.BigInteger(), nullable=False),
         sa.Column("paper", sa.Text(), nullable=False),
         sa.Column("factor", sa.Float(), nullable=False),
@@ -239,9 +221,7 @@ def upgrade() -> None:
         sa.Column("started_at", sa.BigInteger(), nullable=False),
         sa.Column("deadline_at", sa.BigInteger(), nullable=False),
         sa.Column("closed_at", sa.BigInteger(), nullable=True),
-        sa.Column(
-            "closed_by", sqlmodel.sql.sqltypes.AutoString(length=8), nullable=False
-        ),
+        sa.Column("closed_by", sa.String(length=8), nullable=False),
         sa.ForeignKeyConstraint(
             ["learner_id"],
             ["learner.id"],
@@ -260,7 +240,7 @@ def upgrade() -> None:
         "suspension",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("card", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
+        sa.Column("card", sa.String(length=120), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["learner_id"],
@@ -277,16 +257,12 @@ def upgrade() -> None:
         "attempt",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
-        sa.Column("token", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
-        sa.Column("item", sqlmodel.sql.sqltypes.AutoString(length=120), nullable=False),
-        sa.Column(
-            "revision", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False
-        ),
-        sa.Column("topic", sqlmodel.sql.sqltypes.AutoString(length=80), nullable=False),
+        sa.Column("token", sa.String(length=64), nullable=False),
+        sa.Column("item", sa.String(length=120), nullable=False),
+        sa.Column("revision", sa.String(length=64), nullable=False),
+        sa.Column("topic", sa.String(length=80), nullable=False),
         sa.Column("seed", sa.BigInteger(), nullable=False),
-        sa.Column(
-            "context", sqlmodel.sql.sqltypes.AutoString(length=16), nullable=False
-        ),
+        sa.Column("context", sa.String(length=16), nullable=False),
         sa.Column("sitting_id", sa.Integer(), nullable=True),
         sa.Column("run_id", sa.Integer(), nullable=True),
         sa.Column("raw", sa.Text(), nullable=False),
@@ -296,9 +272,7 @@ def upgrade() -> None:
         sa.Column("certainty", sa.Integer(), nullable=True),
         sa.Column("hints", sa.Integer(), nullable=False),
         sa.Column("milliseconds", sa.Integer(), nullable=True),
-        sa.Column(
-            "study_day", sqlmodel.sql.sqltypes.AutoString(length=10), nullable=False
-        ),
+        sa.Column("study_day", sa.String(length=10), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["learner_id"],
@@ -366,6 +340,7 @@ def downgrade() -> None:
     op.drop_table("sitting")
     with op.batch_alter_table("review", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_review_voids"))
+        batch_op.drop_index("ix_review_learner_id")
         batch_op.drop_index("ix_review_learner_card")
 
     op.drop_table("review")
