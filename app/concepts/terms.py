@@ -41,7 +41,8 @@ def _initial(name: str) -> str:
 def _links(
     term: Term, glossary: Mapping[str, Term], pages: Mapping[str, str]
 ) -> tuple[Link, ...]:
-    return tuple(_link(see, glossary, pages) for see in term.see)
+    links = (_link(see, glossary, pages) for see in term.see)
+    return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
 
 
 def _link(see: str, glossary: Mapping[str, Term], pages: Mapping[str, str]) -> Link:
