@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.calculators import accuracy, comparison, exports, starts
 from app.calculators.forms import posted, query_of, typed_in
+from app.calculators.pace import Pace
 from app.calculators.sides import (
     query_of_sides,
     scenarios_in,
@@ -25,10 +26,11 @@ from app.web.instruments import course_of, instrument
 from app.web.keeping import keep
 from app.web.readings import LONGEST_LINK, address, read_estimate
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
+from app.web.shelf import CurrentLibrary, read_library
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
+_PACE = Pace()
 _KINDS = {"md": "text/markdown", "csv": "text/csv", "json": "application/json"}
 
 
@@ -106,14 +108,6 @@ def show_posted(
     return _whole(request, _entry(name), typed, learner, library)
 
 
-@router.get("/{name}/result")
-def result(
-    request: Request, name: str, typed: Typed, library: CurrentLibrary
-) -> Response:
-    keep(request, shared=True)
-    return _fragment(request, _entry(name), typed, library)
-
-
 @router.post("/{name}/result")
 def result_posted(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
@@ -121,19 +115,36 @@ def result_posted(
     return _fragment(request, _entry(name), typed, library)
 
 
-@router.get("/{name}/reading")
-def reading(
-    request: Request, name: str, typed: Typed, library: CurrentLibrary
-) -> Response:
-    keep(request, shared=True)
-    return _fragment(request, _entry(name), typed, library, short=True)
-
-
 @router.post("/{name}/reading")
 def reading_posted(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
 ) -> Response:
     return _fragment(request, _entry(name), typed, library, short=True)
+
+
+async def result(request: Request) -> Response:
+    return await _kept_fragment(request, short=False)
+
+
+async def reading(request: Request) -> Response:
+    return await _kept_fragment(request, short=True)
+
+
+# Asked for at every keystroke, so without the cost of resolving dependencies.
+router.add_route("/calculators/{name}/result", result, ["GET"])
+router.add_route("/calculators/{name}/reading", reading, ["GET"])
+
+
+async def _kept_fragment(request: Request, *, short: bool) -> Response:
+    keep(request, shared=True)
+    entry = _entry(request.path_params["name"])
+    typed = typed_in(request.url.query)
+    library = await read_library(request)
+
+    def work() -> Response:
+        return _fragment(request, entry, typed, library, short=short)
+
+    return await _PACE.run(entry.name, work)
 
 
 @router.get("/{name}/result.{kind}")

@@ -1,6 +1,7 @@
 """An estimate as a reader sees it: words and pictures instead of base units."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -20,11 +21,15 @@ from app.estimator.estimate import (
     Table,
 )
 from app.estimator.registry import Entry
-from app.estimator.units import NBSP, format_value
+from app.estimator.units import NBSP
+from app.estimator.units import format_value as _format_value
 from app.web.drawings import Drawing, draw, draw_bar
 from app.web.drawings.bars import key_class
 
 LONGEST_LINK = 2000
+
+# Many numbers of one answer stand in the next; 1, 1.0 and True are not one value.
+format_value = functools.lru_cache(maxsize=8192, typed=True)(_format_value)
 
 # Class of the verdict's word and icon before it; the word itself is the estimate's.
 SIGNS: dict[Status, tuple[str, str]] = {
