@@ -39,8 +39,10 @@ class Kept:
     """Bytes kept per token by one layer.
 
     `whole` is divided only by sequence parallelism, `divided` by tensor
-    parallelism, `scores` (per token and key) as `divided` too; `boundary` is the
-    input of the layer, all that full recomputation keeps.
+    parallelism, `scores` (per token and key) and `statistics` as `divided` too;
+    `boundary` is the input of the layer, all that full recomputation keeps;
+    `products` is what is kept (divided) when every second product is recomputed;
+    `working` is at work (divided) while the backward pass is in the MLP.
     """
 
     whole: float
@@ -48,12 +50,16 @@ class Kept:
     scores: float
     statistics: float
     boundary: float
+    products: float = 0.0
+    working: float = 0.0
 
     def per_token(self, layout: Layout, sequence: int, recompute: str) -> float:
         """Bytes per token of this GPU's share of the sequence."""
         split = layout.tensor if layout.sequence_parallel else 1
         if recompute == "full":
             return self.boundary / split
+        if recompute == "operators":
+            return 2 * self.boundary / split + self.products / layout.tensor
         scores = 0.0 if recompute == "selective" else self.scores * sequence
         statistics = 0.0 if recompute == "selective" else self.statistics
         kept = self.whole / split
@@ -78,7 +84,24 @@ def kept_by(layer: Layer, hidden: int, *, flash: bool = True) -> Kept:
         scores=scores,
         statistics=statistics,
         boundary=2.0 * hidden,
+        products=_products(layer.mixer, layer.mlp),
+        working=4.0 * _width(layer.mlp),
     )
+
+
+def _products(mixer: Mixer, mlp: Mlp) -> float:
+    """Queries, values, the output of attention and the MLP's first product."""
+    values = mixer.heads * mixer.value_dim
+    queries = mixer.heads * mixer.head_dim
+    kept = queries + mixer.kv_heads * mixer.value_dim + values + _width(mlp)
+    return 2.0 * kept + 4.0 * mixer.heads
+
+
+def _width(mlp: Mlp) -> float:
+    """Width of the MLP that a token passes, all chosen experts together."""
+    if not mlp.is_routed:
+        return mlp.width
+    return mlp.experts_per_token * mlp.width + mlp.shared_width
 
 
 def _mixer(mixer: Mixer, *, flash: bool) -> tuple[float, float, float]:

@@ -35,9 +35,18 @@ class Layout:
         return self.data * self.context
 
     @property
+    def expert_split(self) -> int:
+        """GPUs over which the experts of a layer are divided.
+
+        Expert parallelism divides them whole; without it tensor parallelism
+        divides each of them.
+        """
+        return self.expert if self.expert > 1 else self.tensor
+
+    @property
     def expert_shards(self) -> int:
-        """GPUs over which ZeRO divides the states of one expert: n / (t·p·e)."""
-        return max(1, self.gpus // (self.tensor * self.pipeline * self.expert))
+        """GPUs over which ZeRO divides the states of one expert: n / (p·e)."""
+        return max(1, self.gpus // (self.pipeline * self.expert_split))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -108,19 +117,19 @@ class Share:
 
 
 @functools.lru_cache(maxsize=8192)
-def layer_share(layer: Layer, tensor: int, expert: int) -> Share:
+def layer_share(layer: Layer, tensor: int, expert_split: int) -> Share:
     """What one GPU holds of a layer under tensor and expert parallelism."""
     dense, experts = float(layer.vectors - layer.mlp.routed_vectors), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":
-            experts += matrix.parameters / (tensor * expert)
+            experts += matrix.parameters / expert_split
         elif matrix.split == "whole":
             dense += matrix.parameters
         elif matrix.split == "heads":
             dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
         else:
             dense += matrix.parameters / tensor
-    return Share(dense, experts + layer.mlp.routed_vectors / (tensor * expert))
+    return Share(dense, experts + layer.mlp.routed_vectors / expert_split)
 
 
 def stage_share(model: Architecture, stage: Stage, layout: Layout) -> Share:
@@ -130,7 +139,7 @@ def stage_share(model: Architecture, stage: Stage, layout: Layout) -> Share:
     """
     dense = experts = 0.0
     for layer, number in stage.runs:
-        part = layer_share(layer, layout.tensor, layout.expert)
+        part = layer_share(layer, layout.tensor, layout.expert_split)
         dense += part.dense * number
         experts += part.experts * number
     table = model.vocabulary * model.hidden / layout.tensor

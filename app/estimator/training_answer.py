@@ -81,7 +81,7 @@ def answer(case: Case) -> Estimate:
 
 def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
     each, parameters = case.recipe, case.model.parameters
-    spread = load.overhead + load.gathered
+    spread = load.overhead + load.buffers
     moving = load.activations + load.logits
     fixed = load.total - moving - spread
     low = fixed + moving * _ACTIVATION_RANGE[0] + spread * _OVERHEAD_RANGE[0]
@@ -203,8 +203,8 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
         Step(
             "Overhead",
             "given + two gathered layers under ZeRO-3",
-            f"{format_value(load.overhead, 'B')} + {format_value(load.gathered, 'B')}",
-            load.overhead + load.gathered,
+            f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}",
+            load.overhead + load.buffers,
             "B",
             "fsdp",
             "training-memory",
@@ -232,7 +232,7 @@ def _bar(case: Case, load: Load, limit: float) -> StackedBar:
             Segment("optimizer", "Optimizer", load.optimizer),
             Segment("activations", "Activations", load.activations),
             Segment("activations", "Logits and loss", load.logits),
-            Segment("overhead", "Overhead", load.overhead + load.gathered),
+            Segment("overhead", "Overhead", load.overhead + load.buffers),
         ),
         limit,
         f"{format_value(limit, 'B')} of {case.gpu.name}",
@@ -247,7 +247,7 @@ def _table(case: Case) -> Table:
             (load.weights + load.gradients + load.optimizer, "B"),
             (load.activations, "B"),
             (load.logits, "B"),
-            (load.overhead + load.gathered, "B"),
+            (load.overhead + load.buffers, "B"),
             (load.total, "B"),
         )
         for load in case.loads

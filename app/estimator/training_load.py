@@ -2,9 +2,19 @@
 
 import dataclasses
 
-from app.estimator.activations import kept_by, logits_bytes
+from app.estimator.activations import kept_by
 from app.estimator.architecture import Architecture
-from app.estimator.layout import Layout, Stage, in_flight, stage_share, stages
+from app.estimator.frameworks import FRAMEWORKS, Framework
+from app.estimator.layers import Layer
+from app.estimator.layout import (
+    Layout,
+    Stage,
+    in_flight,
+    layer_share,
+    stage_share,
+    stages,
+)
+from app.estimator.module_activations import layer_bytes
 from app.estimator.states import Recipe, state_bytes
 
 
@@ -13,20 +23,23 @@ class Step:
     """One training step as the memory sees it.
 
     `sequence` [token] and `micro_batch` [sequence] of one forward pass;
-    `micro_batches` of one optimizer step; `logit_bytes` per logit at the loss.
+    `micro_batches` of one optimizer step. `overlapped`: tensor-parallel transfers
+    run inside the products, so that no whole sequence is gathered.
     """
 
     sequence: int
-    micro_batch: int = 1
+    micro_batch: float = 1
     micro_batches: int = 1
     recompute: str = "none"
     flash: bool = True
-    logit_bytes: float = 10.0
+    framework: Framework = FRAMEWORKS["torch"]
+    fused_loss: bool = False
+    overlapped: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """Bytes on one GPU of one pipeline stage."""
+    """Bytes on one GPU of one pipeline stage at its fullest instant."""
 
     stage: int
     weights: float
@@ -34,7 +47,7 @@ class Load:
     optimizer: float
     activations: float
     logits: float
-    gathered: float = 0.0
+    buffers: float = 0.0
     overhead: float = 0.0
 
     @property
@@ -42,7 +55,7 @@ class Load:
         """Their sum."""
         states = self.weights + self.gradients + self.optimizer
         moving = self.activations + self.logits
-        return states + moving + self.gathered + self.overhead
+        return states + moving + self.buffers + self.overhead
 
 
 def stage_loads(
@@ -50,12 +63,17 @@ def stage_loads(
 ) -> tuple[Load, ...]:
     """The load of a GPU on each different stage of the pipeline."""
     return tuple(
-        stage_load(model, stage, layout, step, recipe, overhead)
+        _stage_load(model, stage, layout, step, recipe, overhead)
         for stage in stages(model, layout.pipeline, layout.virtual)
     )
 
 
-def stage_load(
+def worst(loads: tuple[Load, ...]) -> Load:
+    """The fullest stage, which decides whether the plan fits."""
+    return max(loads, key=lambda load: load.total)
+
+
+def _stage_load(
     model: Architecture,
     stage: Stage,
     layout: Layout,
@@ -63,56 +81,143 @@ def stage_load(
     recipe: Recipe,
     overhead: float,
 ) -> Load:
-    """The load of a GPU on one stage."""
     share = stage_share(model, stage, layout)
     weights, gradients, optimizer = state_bytes(share, recipe, layout)
-    tokens = step.sequence * step.micro_batch / layout.context
-    logits = 0.0
-    if stage.last:
-        logits = logits_bytes(tokens, model.vocabulary, layout.tensor, step.logit_bytes)
+    activations, logits = _moving(model, stage, layout, step)
+    if step.framework.dummies:
+        buffers = _stand_ins(model, stage, layout)
+    else:
+        buffers = _gathered(model, stage, layout, recipe)
     return Load(
         stage=stage.index,
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
-        activations=stage_activations(model, stage, layout, step),
+        activations=activations,
         logits=logits,
-        gathered=gathered_bytes(stage, layout, recipe),
+        buffers=buffers,
         overhead=overhead,
     )
 
 
-def stage_activations(
+def _moving(
     model: Architecture, stage: Stage, layout: Layout, step: Step
-) -> float:
-    """Activations that a stage keeps at its fullest.
+) -> tuple[float, float]:
+    """Activations and logits at the fuller of two instants.
 
-    Micro-batches in flight times bytes of its layers; with full recomputation one
-    layer is opened again on top.
+    While the loss runs the logits are there; while the first layers go backward one
+    layer is at work (or, recomputed, open). Both instants hold what all layers of
+    the micro-batches in flight keep.
     """
     tokens = step.sequence * step.micro_batch / layout.context
-    kept = opened = 0.0
-    for layer, number in stage.runs:
-        bytes_kept = kept_by(layer, model.hidden, flash=step.flash)
-        each = bytes_kept.per_token(layout, step.sequence, step.recompute)
-        kept += number * each
-        if step.recompute == "full":
-            again = bytes_kept.per_token(layout, step.sequence, "none")
-            opened = max(opened, again)
-    return tokens * (kept * in_flight(stage.index, layout, step.micro_batches) + opened)
+    kept = sum(n * _kept(model, a, layout, step) for a, n in stage.runs)
+    kept *= in_flight(stage.index, layout, step.micro_batches)
+    working = max(
+        (_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0
+    )
+    always = kept + (_eager(model, stage, layout, step))
+    logits = around = 0.0
+    if stage.last:
+        logits = model.vocabulary / layout.tensor * _loss_width(layout, step)
+        around = _around_loss(model, layout, step)
+    if logits + around >= working:
+        return tokens * (always + around), tokens * logits
+    return tokens * (always + working), 0.0
 
 
-def gathered_bytes(stage: Stage, layout: Layout, recipe: Recipe) -> float:
-    """Weights that ZeRO-3 gathers while they are used: two layers at once.
+def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step) -> float:
+    """Bytes per token that one layer keeps."""
+    if step.framework.unfused and step.recompute == "none":
+        kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+        return kept / layout.tensor
+    fused = kept_by(layer, model.hidden, flash=step.flash)
+    return fused.per_token(layout, step.sequence, step.recompute)
 
-    Source: Zhao (2023), section 3.3: the unit in use and the one fetched ahead.
+
+def _at_work(model: Architecture, layer: Layer, layout: Layout, step: Step) -> float:
+    """Bytes per token at work in the backward pass of one layer.
+
+    A recomputed layer is open as a whole; otherwise the MLP's gradients are. Whole
+    sequences are gathered around the products of tensor parallelism.
+    """
+    fused = kept_by(layer, model.hidden, flash=step.flash)
+    hidden = 2.0 * model.hidden
+    if step.recompute == "full":
+        opened = fused.per_token(layout, step.sequence, "none")
+    else:
+        opened = fused.working / layout.tensor + hidden / layout.tensor
+    if layout.pipeline > 1:
+        opened += hidden / layout.tensor
+    if layout.tensor > 1:
+        gathered = 1 if step.framework.dummies else 4 if step.overlapped else 6
+        opened += gathered * hidden
+    return opened
+
+
+def _eager(model: Architecture, stage: Stage, layout: Layout, step: Step) -> float:
+    """Bytes per token of unfused operations that the allocator cannot reuse."""
+    if not step.framework.eager or not stage.runs:
+        return 0.0
+    layer = stage.runs[-1][0]
+    each = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+    return step.framework.eager * each / layout.tensor
+
+
+def _loss_width(layout: Layout, step: Step) -> float:
+    """Bytes per logit while the loss runs."""
+    framework = step.framework
+    if step.fused_loss:
+        return framework.fused_loss
+    return framework.loss if layout.tensor == 1 else framework.split_loss
+
+
+def _around_loss(model: Architecture, layout: Layout, step: Step) -> float:
+    """Bytes per token around the loss: final norm, input and gradient of the head."""
+    hidden = 2.0 * model.hidden
+    split = layout.tensor if layout.sequence_parallel else 1
+    gathered = (
+        2
+        if layout.tensor > 1 and (step.framework.dummies or not step.overlapped)
+        else 1
+    )
+    return 2 * hidden / split + gathered * hidden
+
+
+# Workspaces of the mathematics libraries.
+_WORKSPACE = 7e7
+
+
+def _stand_ins(model: Architecture, stage: Stage, layout: Layout) -> float:
+    """One 16-bit gradient of each weight shape of the stage, kept ready.
+
+    Equal layers share theirs; of grouped experts there is one.
+    """
+    largest = 0.0
+    for layer, _ in stage.runs:
+        share = layer_share(layer, layout.tensor, layout.expert_split)
+        own = share.dense
+        if layer.mlp.experts:
+            own += share.experts * layout.expert_split / layer.mlp.experts
+        largest = max(largest, own)
+    head = model.vocabulary * model.hidden / layout.tensor if stage.last else 0.0
+    return 2.0 * (largest + head) + _WORKSPACE
+
+
+def _gathered(
+    model: Architecture, stage: Stage, layout: Layout, recipe: Recipe
+) -> float:
+    """Weights that ZeRO-3 gathers while they are used.
+
+    Two layers, the one in use and the one fetched ahead, and the tables, which stay;
+    in a pipeline the whole stage stays gathered and its gradients add up in FP32.
+    Source: Zhao (2023), section 3.
     """
     if layout.zero < 3 or layout.shards == 1:
         return 0.0
+    width = min(recipe.weights, 2.0)
+    if layout.pipeline > 1:
+        share = stage_share(model, stage, layout)
+        return (width + 4.0) * (share.dense + share.experts)
     largest = max((a.parameters for a, _ in stage.runs), default=0)
-    return 2 * min(recipe.weights, 2.0) * largest / layout.tensor
-
-
-def worst(loads: tuple[Load, ...]) -> Load:
-    """The fullest stage, which decides whether the plan fits."""
-    return max(loads, key=lambda load: load.total)
+    tables = model.embedding_parameters + model.head_parameters
+    return width * (2 * largest + tables) / layout.tensor

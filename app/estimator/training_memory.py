@@ -6,6 +6,7 @@ import math
 from app.estimator import training_answer
 from app.estimator.architecture import Architecture, find_model
 from app.estimator.estimate import Estimate
+from app.estimator.frameworks import FRAMEWORK_CHOICES, FRAMEWORKS
 from app.estimator.hardware import Accelerator, find_accelerator
 from app.estimator.inputs import ask
 from app.estimator.layout import Layout
@@ -157,10 +158,20 @@ class TrainingMemory:
         choices=(
             ("none", "None"),
             ("selective", "Selective: the core of attention"),
+            ("operators", "Every second product"),
             ("full", "Full: every layer from its input"),
         ),
         help="What is computed again in the backward pass instead of kept.",
         term="activation-recomputation",
+        group="Recipe",
+        topic="training-memory",
+    )
+    framework: str = ask(
+        "torch",
+        "Framework",
+        kind="choice",
+        choices=FRAMEWORK_CHOICES,
+        help="Decides which tensors are kept beside the formula.",
         group="Recipe",
         topic="training-memory",
     )
@@ -242,7 +253,8 @@ def step_of(asked: TrainingMemory) -> Step:
         micro_batches=asked.micro_batches or 10**6,
         recompute=asked.recompute,
         flash=asked.flash_attention,
-        logit_bytes=4.0 if asked.fused_loss else 10.0,
+        framework=FRAMEWORKS[asked.framework],
+        fused_loss=asked.fused_loss,
     )
 
 
@@ -300,13 +312,12 @@ def _check_experts(model: Architecture, layout: Layout) -> None:
             f"{model.experts} experts cannot be divided over {expert} GPUs; use a "
             f"divisor of {model.experts}.",
         )
-    group = layout.data * layout.context
+    group = layout.gpus // layout.pipeline
     if group % expert:
         raise refuse(
             "expert_parallel",
             expert,
-            f"Expert parallel {expert} does not divide the {group} GPUs that hold "
-            "copies of a stage.",
+            f"Expert parallel {expert} does not divide the {group} GPUs of a stage.",
         )
 
 
@@ -340,7 +351,8 @@ def fewest_gpus(layout: Layout, loads: tuple[Load, ...], limit: float) -> int | 
         if room <= 0:
             return None
         copies = max(copies, math.ceil(divided * layout.data / room - 1e-9))
-    step = layout.expert // math.gcd(layout.expert, layout.context)
+    each = layout.tensor * layout.context
+    step = layout.expert // math.gcd(layout.expert, each)
     copies = -(-copies // step) * step
     return ranks * copies if ranks * copies <= _MOST_GPUS else None
 
