@@ -4,7 +4,7 @@ import contextlib
 import datetime as dt
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -19,6 +19,8 @@ from app.content.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.pulse import pulse_of
 from app.exams import routes as exams
+from app.flashcards import routes as flashcards
+from app.exams.closing import closing
 from app.learners import routes as learners
 from app.learners.codes import Patience
 from app.progress import routes as progress
@@ -60,6 +62,14 @@ def create_app(
     return app
 
 
+@contextlib.asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    """What runs beside the requests from start to stop."""
+    state = app.state
+    async with closing(state.engine, state.library, state.clock):
+        yield
+
+
 def _open_rooms(app: FastAPI) -> None:
     """Mount the routes of every room."""
     app.include_router(health.router)
@@ -67,6 +77,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(progress.router)
     app.include_router(concepts.router)
     app.include_router(quiz.router)
+    app.include_router(flashcards.router)
     app.include_router(exams.router)
     app.include_router(calculators.router)
     app.include_router(api.router)

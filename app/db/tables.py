@@ -142,7 +142,10 @@ class Review(SQLModel, table=True):
     is the recall that the learner wanted then, so a replay needs nothing else.
     """
 
-    __table_args__ = (Index("ix_review_learner_card", "learner_id", "card", "at"),)
+    __table_args__ = (
+        Index("ix_review_learner_card", "learner_id", "card", "at"),
+        Index("ix_review_learner_id", "learner_id", "id"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
@@ -173,7 +176,7 @@ class Memory(SQLModel, table=True):
     `due_day` is a study day; `due_at` the moment while in (re)learning steps. `note`
     is shared by a card and its reverse; `turns` counts all rows of the log about the
     card, voided ones and undoings included; `first_day` and `last_day` are the study
-    days of its reviews. `state` is new once every review was undone.
+    days of its reviews. A row in state new is a card put aside before any review.
     """
 
     __table_args__ = (

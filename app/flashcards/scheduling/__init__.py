@@ -5,6 +5,7 @@ from app.flashcards.scheduling.days import (
     Day,
     interval_words,
     is_leech,
+    minutes_words,
     new_left,
 )
 from app.flashcards.scheduling.memory import (
@@ -26,6 +27,7 @@ __all__ = [
     "after",
     "interval_words",
     "is_leech",
+    "minutes_words",
     "new_left",
     "previews",
     "recall",

@@ -52,7 +52,7 @@ def is_leech(lapses: int) -> bool:
 def interval_words(standing: Standing, grade: Grade) -> str:
     """The time until a card comes back, as the grade button shows it."""
     if standing.state != "review":
-        return _minutes(standing.due_at - grade.at)
+        return minutes_words(standing.due_at - grade.at)
     return day_words((standing.due_day - grade.day).days)
 
 
@@ -70,7 +70,8 @@ def day_words(days: int) -> str:
     return f"{years}{NBSP}{'year' if years == '1' else 'years'}"
 
 
-def _minutes(wait: dt.timedelta) -> str:
+def minutes_words(wait: dt.timedelta) -> str:
+    """A time of minutes or hours, at least one minute."""
     minutes = max(1, round(wait.total_seconds() / 60))
     if minutes < 60:
         return f"{minutes}{NBSP}min"

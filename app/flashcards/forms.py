@@ -1,0 +1,57 @@
+"""What may be sent about a card."""
+
+from typing import Annotated
+
+from fastapi import Form, Query
+from pydantic import BaseModel, Field
+
+Topic = Annotated[str, Field(max_length=80)]
+More = Annotated[int, Field(ge=0, le=200)]
+
+
+class WishForm(BaseModel):
+    """Which cards: one topic or all, and how many new ones beyond the day's share.
+
+    `card` asks for one card, `show` for its answer; `leech` names a card that does
+    not stick, to be said before the next one.
+    """
+
+    topic: Topic = ""
+    more: More = 0
+    card: str = Field("", max_length=120)
+    leech: str = Field("", max_length=120)
+    show: bool = False
+    since: int = Field(0, ge=0, lt=2**53)
+
+
+class GradeForm(BaseModel):
+    """A grade: 1 again, 2 hard, 3 good, 4 easy."""
+
+    rating: int = Field(ge=1, le=4)
+    token: str = Field(min_length=1, max_length=64)
+    topic: Topic = ""
+    more: More = 0
+    since: int = Field(0, ge=0, lt=2**53)
+
+
+class UndoForm(BaseModel):
+    """The grade to be undone, by its number."""
+
+    review: int = Field(ge=1)
+    topic: Topic = ""
+    more: More = 0
+
+
+class SuspensionForm(BaseModel):
+    """Whether a card is put aside."""
+
+    aside: bool
+    topic: Topic = ""
+    more: More = 0
+    deck: bool = False
+
+
+Wished = Annotated[WishForm, Query()]
+Graded = Annotated[GradeForm, Form()]
+Undone = Annotated[UndoForm, Form()]
+Suspended = Annotated[SuspensionForm, Form()]

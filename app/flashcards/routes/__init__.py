@@ -1,0 +1,9 @@
+"""Cards over HTTP."""
+
+from fastapi import APIRouter
+
+from app.flashcards.routes import deck, review
+
+router = APIRouter(include_in_schema=False)
+router.include_router(deck.router, prefix="/flashcards")
+router.include_router(review.router, prefix="/flashcards")

@@ -1,0 +1,76 @@
+"""The deck: every card of a topic and how it stands, and the cards put aside."""
+
+import dataclasses
+import datetime as dt
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from app.content.model import Topic
+from app.flashcards import store
+from app.flashcards.forms import Wished
+from app.flashcards.routes.desk import Desk, Reader
+from app.flashcards.scheduling import LEECH, Standing
+from app.web.asking import first_words
+from app.web.render import page
+from app.web.shelf import find_topic
+from app.web.words import day_of
+
+router = APIRouter()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A card in the list: its front in short, and how it stands in words."""
+
+    card: str
+    words: str
+    state: str
+    aside: bool
+    leech: bool
+
+
+@router.get("/deck")
+def deck(desk: Reader, wished: Wished) -> HTMLResponse:
+    """The cards of one topic, the first with cards where none is named."""
+    topics = [t for t in desk.library.topics.values() if t.cards]
+    chosen = find_topic(desk.library, wished.topic) if wished.topic else None
+    topic = chosen or (topics[0] if topics else None)
+    aside = store.suspended(desk.db, desk.learner.id) if desk.learner.id else ()
+    return page(
+        desk.request,
+        "flashcards/deck.html",
+        learner=desk.learner,
+        topics=topics,
+        topic=topic,
+        rows=_rows(desk, topic) if topic else [],
+        aside=[desk.library.cards[c] for c in aside if c in desk.library.cards],
+    )
+
+
+def _rows(desk: Desk, topic: Topic) -> list[Row]:
+    held = store.standings(desk.db, desk.learner.id, topic.slug)
+    rows = []
+    for card in topic.cards:
+        standing, aside = held.get(card, (None, False))
+        rows.append(
+            Row(
+                card=card,
+                words=first_words(desk.library.cards[card].front),
+                state=_state(standing, desk.day),
+                aside=aside,
+                leech=standing is not None and standing.lapses >= LEECH,
+            )
+        )
+    return rows
+
+
+def _state(standing: Standing | None, day: dt.date) -> str:
+    if standing is None:
+        return "new"
+    if standing.state != "review":
+        return "being learned"
+    days = (standing.due_day - day).days
+    if days <= 0:
+        return "due"
+    return "due tomorrow" if days == 1 else f"due {day_of(standing.due_day)}"

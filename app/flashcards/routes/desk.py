@@ -1,0 +1,253 @@
+"""What lies on the desk: one card, how far the day has come, what comes next."""
+
+import dataclasses
+import datetime as dt
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Depends, Request
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import Card, Source
+from app.db.engine import DbSession
+from app.errors import NotFound
+from app.flashcards import store
+from app.flashcards.scheduling import (
+    Grade,
+    interval_words,
+    minutes_words,
+    new_left,
+    previews,
+    recall,
+)
+from app.flashcards.store import Held, Limits, Queue
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.web.clock import Now, milliseconds
+from app.web.shelf import CurrentLibrary
+
+# A learning step of some minutes is not waited for when nothing else is due.
+_AHEAD = dt.timedelta(minutes=20)
+_GRADES = ("Again", "Hard", "Good", "Easy")
+_OFFER = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Desk:
+    """What every route of this room works with."""
+
+    request: Request
+    library: Library
+    learner: CurrentLearnerValue
+    db: Session
+    now: Now
+
+    @property
+    def day(self) -> dt.date:
+        """The study day of the learner."""
+        return self.learner.study_day(self.now)
+
+
+def _reading(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+def _writing(
+    request: Request,
+    library: CurrentLibrary,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+Reader = Annotated[Desk, Depends(_reading)]
+Writer = Annotated[Desk, Depends(_writing)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """Which cards the learner wants to see: one topic or all, more new ones, one."""
+
+    topic: str = ""
+    more: int = 0
+    card: str = ""
+
+    @property
+    def query(self) -> str:
+        """The wish as the end of an address, without the one card."""
+        pairs = {"topic": self.topic, "more": self.more}
+        words = urlencode({name: value for name, value in pairs.items() if value})
+        return f"?{words}" if words else ""
+
+    @property
+    def address(self) -> str:
+        """The page of the wish."""
+        return f"/flashcards{self.query}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Button:
+    """A grade and when the card would come back."""
+
+    rating: int
+    words: str
+    interval: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """One card before the learner: `note` says what is known of it."""
+
+    card: Card
+    held: Held
+    token: str
+    since: int
+    note: str
+    title: str
+    sources: tuple[Source, ...]
+    buttons: tuple[Button, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rest:
+    """What is said when no card is due.
+
+    `on` and `count` are the next study day with cards; `wait` the time until a
+    learning step later today; `more` how many new cards could be begun now.
+    """
+
+    on: dt.date | None
+    count: int
+    wait: str
+    more: int
+    topic: str
+    tomorrow: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """The whole desk: `turn` or `rest`, and the place in the day's cards."""
+
+    done: int
+    total: int
+    turn: Turn | None
+    rest: Rest | None
+    undo: int = 0
+    leech: Card | None = None
+
+
+def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
+    """Lay out the desk: the most urgent card, or why there is none."""
+    limits = limits_of(desk, wish.topic)
+    queue = store.look(desk.db, desk.learner.id, limits)
+    allowed = new_left(desk.learner.minutes_a_day, queue.whole, wish.more)
+    unseen = _unseen(desk, limits) if allowed else 0
+    fresh = min(allowed, unseen)
+    held = _chosen(desk, wish, queue, limits, fresh=fresh)
+    left = queue.learning + queue.review + queue.waiting + fresh
+    return Table(
+        done=queue.finished,
+        total=queue.finished + max(left, held is not None),
+        turn=turn_of(desk, held, show=show, since=since) if held else None,
+        rest=None if held else _rest(desk, queue, limits),
+    )
+
+
+def limits_of(desk: Desk, topic: str = "") -> Limits:
+    """What the queue is asked for now."""
+    strays = store.strays_of(desk.db, desk.learner.id, desk.library)
+    return Limits(desk.day, milliseconds(desk.now), topic, strays)
+
+
+def find_card(library: Library, card: str) -> Card:
+    """The card `card`; raises NotFound."""
+    found = library.cards.get(card)
+    if found is None:
+        raise NotFound(f"There is no card “{card}”.")
+    return found
+
+
+def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Turn:
+    """A card as the desk shows it; with the grades once its answer is shown."""
+    card = find_card(desk.library, held.card)
+    topic = desk.library.topics.get(card.topic)
+    sources = desk.library.sources
+    return Turn(
+        card=card,
+        held=held,
+        token=f"{held.card}.{held.turns}",
+        since=since or milliseconds(desk.now),
+        note=_note(held, desk.day),
+        title=topic.title if topic else "",
+        sources=tuple(sources[k] for k in card.sources if k in sources),
+        buttons=_buttons(desk, held) if show else (),
+    )
+
+
+def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
+    asked = Grade(3, desk.now, desk.day, desk.learner.retention)
+    outcomes = previews(held.standing, asked, held.card)
+    return tuple(
+        Button(rating, words, interval_words(outcome, asked))
+        for rating, (words, outcome) in enumerate(
+            zip(_GRADES, outcomes, strict=True), 1
+        )
+    )
+
+
+def _chosen(
+    desk: Desk, wish: Wish, queue: Queue, limits: Limits, *, fresh: int
+) -> Held | None:
+    if wish.card:
+        return store.find(desk.db, desk.learner.id, wish.card)
+    if queue.first is not None and queue.kind != "waiting":
+        return queue.first
+    if fresh:
+        card = store.next_new(desk.db, desk.learner.id, desk.library, limits)
+        if card is not None:
+            return store.find(desk.db, desk.learner.id, card)
+    soon = queue.first and queue.first.standing
+    return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
+
+
+def _unseen(desk: Desk, limits: Limits) -> int:
+    left = store.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
+    return sum(left.values())
+
+
+def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
+    later = store.next_due(desk.db, desk.learner.id, limits)
+    standing = queue.first.standing if queue.first else None
+    new = store.next_new(desk.db, desk.learner.id, desk.library, limits)
+    topic = desk.library.topics.get(desk.library.cards[new].topic) if new else None
+    return Rest(
+        on=later[0] if later else None,
+        count=later[1] if later else 0,
+        wait=minutes_words(standing.due_at - desk.now) if standing else "",
+        more=min(_OFFER, _unseen(desk, limits)) if new else 0,
+        topic=topic.title if topic else "",
+        tomorrow=bool(later and (later[0] - desk.day).days == 1),
+    )
+
+
+def _note(held: Held, day: dt.date) -> str:
+    standing = held.standing
+    if standing is None:
+        return "A new card. Say the answer aloud or write it down first."
+    if standing.state != "review":
+        return "You are learning this card. Say the answer aloud first."
+    days = max(0, (day - standing.last_day).days)
+    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
+    chance = round(recall(standing, day) * 100)
+    return (
+        "Say it aloud or write it down first. "
+        f"Last seen {ago}; about {chance}% likely you still know it."
+    )

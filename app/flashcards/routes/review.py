@@ -1,0 +1,130 @@
+"""Reviewing: the card, its answer, its grade, and taking a grade back."""
+
+import dataclasses
+from urllib.parse import urlencode
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.content.model import Card
+from app.flashcards import store
+from app.flashcards.forms import Graded, Suspended, Undone, Wished
+from app.flashcards.routes.desk import (
+    Desk,
+    Reader,
+    Wish,
+    Writer,
+    find_card,
+    lay,
+    turn_of,
+)
+from app.flashcards.scheduling import Grade, is_leech
+from app.web.clock import milliseconds
+from app.web.render import is_htmx, page
+from app.web.shelf import find_topic
+
+router = APIRouter()
+_LONGEST_LOOK = 10 * 60 * 1000
+
+
+@router.get("")
+def index(desk: Reader, wished: Wished) -> HTMLResponse:
+    """The desk: the card that is most urgent now, or the one asked for."""
+    if wished.card:
+        find_card(desk.library, wished.card)
+    wish = _wish(desk, wished.topic, wished.more, wished.card)
+    table = lay(desk, wish, show=wished.show, since=wished.since)
+    leech = desk.library.cards.get(wished.leech)
+    return page(
+        desk.request,
+        "flashcards/index.html",
+        learner=desk.learner,
+        table=dataclasses.replace(table, undo=_undoable(desk), leech=leech),
+        wish=wish,
+        empty=not desk.library.cards,
+    )
+
+
+@router.get("/{card}/answer")
+def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
+    """The card with its answer and the four grades, as a fragment."""
+    held = store.find(desk.db, desk.learner.id, find_card(desk.library, card).id)
+    return page(
+        desk.request,
+        "flashcards/_turn.html",
+        turn=turn_of(desk, held, show=True, since=wished.since),
+        wish=Wish(wished.topic, wished.more),
+    )
+
+
+@router.post("/{card}/reviews")
+def review(desk: Writer, card: str, graded: Graded) -> Response:
+    """Grade a card, once, and lay out the next."""
+    found = find_card(desk.library, card)
+    wish = _wish(desk, graded.topic, graded.more)
+    grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
+    sent = store.Sent(graded.token, _looked(desk, graded.since))
+    done = store.record(desk.db, desk.learner.id, found, grade, sent)
+    leech = done is not None and done.lapsed and is_leech(done.standing.lapses)
+    return _onward(
+        desk, wish, undo=done.number if done else 0, leech=found if leech else None
+    )
+
+
+@router.post("/undo")
+def undo(desk: Writer, undone: Undone) -> Response:
+    """Take the last grade back and show its card again."""
+    when = (desk.now, desk.day)
+    card = store.undo(desk.db, desk.learner.id, undone.review, when)
+    wish = _wish(desk, undone.topic, undone.more, card or "")
+    return _onward(desk, wish)
+
+
+@router.post("/{card}/suspension")
+def suspend(desk: Writer, card: str, wanted: Suspended) -> Response:
+    """Put a card aside, or take it up again."""
+    found = find_card(desk.library, card)
+    store.suspend(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
+    if wanted.deck:
+        return RedirectResponse(f"/flashcards/deck?topic={found.topic}", 303)
+    return _onward(desk, _wish(desk, wanted.topic, wanted.more))
+
+
+def _wish(desk: Desk, topic: str, more: int, card: str = "") -> Wish:
+    """The wish as sent; raises NotFound for a topic that is not in the course."""
+    if topic:
+        find_topic(desk.library, topic)
+    return Wish(topic, more, card if card in desk.library.cards else "")
+
+
+def _onward(
+    desk: Desk, wish: Wish, *, undo: int = 0, leech: Card | None = None
+) -> Response:
+    """The next card: as a fragment, or by going to the page of it."""
+    if not is_htmx(desk.request):
+        pairs = {"card": wish.card, "leech": leech.id if leech else ""}
+        more = urlencode({name: value for name, value in pairs.items() if value})
+        join = "&" if wish.query else "?"
+        address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
+        return RedirectResponse(address, 303)
+    table = lay(desk, wish)
+    return page(
+        desk.request,
+        "flashcards/_desk.html",
+        table=dataclasses.replace(table, undo=undo or _undoable(desk), leech=leech),
+        wish=wish,
+    )
+
+
+def _undoable(desk: Desk) -> int:
+    """The number of the last grade of this study day; 0 where there is none."""
+    if not desk.learner.id:
+        return 0
+    last = store.newest(desk.db, desk.learner.id, desk.day)
+    return last[0] if last else 0
+
+
+def _looked(desk: Desk, since: int) -> int | None:
+    """Milliseconds from showing the card to its grade, where they say anything."""
+    passed = milliseconds(desk.now) - since
+    return passed if since and 0 <= passed <= _LONGEST_LOOK else None

@@ -1,0 +1,51 @@
+"""Cards in the database: the log of reviews, the memory made of it, the queue."""
+
+from app.flashcards.store.log import (
+    Held,
+    Recorded,
+    Sent,
+    find,
+    newest,
+    rebuild,
+    record,
+    suspend,
+    suspended,
+    undo,
+)
+from app.flashcards.store.queue import (
+    NO_STRAYS,
+    Limits,
+    Queue,
+    Strays,
+    find_strays,
+    look,
+    next_due,
+    next_new,
+    standings,
+    strays_of,
+    unseen_by_topic,
+)
+
+__all__ = [
+    "NO_STRAYS",
+    "Held",
+    "Limits",
+    "Queue",
+    "Recorded",
+    "Sent",
+    "Strays",
+    "find",
+    "find_strays",
+    "look",
+    "newest",
+    "next_due",
+    "next_new",
+    "rebuild",
+    "record",
+    "standings",
+    "strays_of",
+    "suspend",
+    "suspended",
+    "undo",
+    "unseen_by_topic",
+]

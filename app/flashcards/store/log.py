@@ -1,0 +1,348 @@
+"""The log of reviews, and the memory that is made of it and can be made again."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Row, bindparam, delete, func, insert, select, update
+from sqlmodel import Session, col
+
+from app.content.model import Card
+from app.db.once import insert_once
+from app.db.tables import Memory, Review, Suspension
+from app.flashcards.scheduling import Grade, Standing, after, replay
+from app.web.clock import milliseconds, moment
+
+STANDING = (
+    col(Memory.state),
+    col(Memory.step),
+    col(Memory.stability),
+    col(Memory.difficulty),
+    col(Memory.due_day),
+    col(Memory.due_at),
+    col(Memory.first_day),
+    col(Memory.last_day),
+    col(Memory.last_at),
+    col(Memory.reviews),
+    col(Memory.lapses),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """A card as the learner holds it: `standing` None before the first review.
+
+    `turns` counts the rows of the log about it; `known` says that it has a memory
+    row, `suspended` that it was put aside.
+    """
+
+    card: str
+    standing: Standing | None = None
+    turns: int = 0
+    known: bool = False
+    suspended: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sent:
+    """What came with a grade: the token of its form, and the time it took."""
+
+    token: str
+    milliseconds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recorded:
+    """A grade that was written down: its number, and what it led to."""
+
+    number: int
+    standing: Standing
+    lapsed: bool
+
+
+_FIND = select(*STANDING, col(Memory.turns), col(Memory.suspended)).where(
+    col(Memory.learner_id) == bindparam("learner"),
+    col(Memory.card) == bindparam("card"),
+)
+
+
+def find(db: Session, learner_id: int, card: str) -> Held:
+    """The card as this learner holds it."""
+    row = db.execute(_FIND, {"learner": learner_id, "card": card}).first()
+    if row is not None:
+        return Held(card, standing_of(row), row.turns, True, row.suspended)
+    return Held(card, turns=_turns(db, learner_id, card) if learner_id else 0)
+
+
+def record(
+    db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent
+) -> Recorded | None:
+    """Write a grade down once; None when this token was used before."""
+    number = insert_once(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, card.id, sent.token),
+            "card": card.id,
+            "rating": grade.rating,
+            "retention": grade.retention,
+            "milliseconds": sent.milliseconds,
+            "study_day": grade.day.isoformat(),
+            "at": milliseconds(grade.at),
+        },
+    )
+    if number is None:
+        return None
+    held = find(db, learner_id, card.id)
+    standing = after(held.standing, grade, card.id)
+    # The row just written is counted already where the log was counted.
+    values = {**_columns(standing), "turns": held.turns + held.known}
+    if held.known:
+        _change(db, learner_id, card.id, values)
+    else:
+        _add(db, learner_id, card, values)
+    before = held.standing.lapses if held.standing else 0
+    return Recorded(number, standing, lapsed=standing.lapses > before)
+
+
+def newest(
+    db: Session, learner_id: int, day: dt.date | None = None
+) -> tuple[int, str] | None:
+    """The last grade that still stands: (number, card); of `day` alone if given."""
+    undone = select(col(Review.voids)).where(
+        col(Review.learner_id) == learner_id, col(Review.voids).is_not(None)
+    )
+    wanted = (
+        select(col(Review.id), col(Review.card))
+        .where(col(Review.learner_id) == learner_id, col(Review.rating) > 0)
+        .where(col(Review.id).not_in(undone))
+        .order_by(col(Review.id).desc())
+        .limit(1)
+    )
+    if day is not None:
+        wanted = wanted.where(col(Review.study_day) == day.isoformat())
+    row = db.execute(wanted).first()
+    return (row[0], row[1]) if row else None
+
+
+def undo(
+    db: Session, learner_id: int, number: int, when: tuple[dt.datetime, dt.date]
+) -> str | None:
+    """Undo the last grade, if it is still `number`; returns its card.
+
+    The grade stays in the log and is pointed at by a row that voids it; undoing the
+    same grade again changes nothing.
+    """
+    last = newest(db, learner_id)
+    if last is None or last[0] != number:
+        return None
+    now, day = when
+    insert_once(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, "undo", str(number)),
+            "card": last[1],
+            "rating": 0,
+            "voids": number,
+            "study_day": day.isoformat(),
+            "at": milliseconds(now),
+        },
+    )
+    _replay(db, learner_id, last[1])
+    return last[1]
+
+
+def suspend(
+    db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool
+) -> None:
+    """Put a card aside, or take it up again where it stood."""
+    held = find(db, learner_id, card.id)
+    db.execute(
+        delete(Suspension).where(
+            col(Suspension.learner_id) == learner_id, col(Suspension.card) == card.id
+        )
+    )
+    if aside:
+        row = {"learner_id": learner_id, "card": card.id, "at": milliseconds(now)}
+        insert_once(db, Suspension, row)
+    if held.known and (held.standing is not None or aside):
+        _change(db, learner_id, card.id, {"suspended": aside})
+    elif held.known:
+        _forget(db, learner_id, card.id)
+    elif aside:
+        _add(db, learner_id, card, {**_NEW, "turns": held.turns, "suspended": True})
+
+
+def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
+    """The cards put aside, the newest first."""
+    rows = db.scalars(
+        select(col(Suspension.card))
+        .where(col(Suspension.learner_id) == learner_id)
+        .order_by(col(Suspension.id).desc())
+    )
+    return tuple(rows)
+
+
+def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
+    """Make the whole memory of a learner again from the log."""
+    db.execute(delete(Memory).where(col(Memory.learner_id) == learner_id))
+    aside = set(suspended(db, learner_id))
+    rows = db.execute(
+        select(*_LOGGED)
+        .where(col(Review.learner_id) == learner_id)
+        .order_by(col(Review.card), col(Review.id))
+    )
+    log = {
+        card: list(group) for card, group in itertools.groupby(rows, lambda r: r.card)
+    }
+    for card in {**log, **dict.fromkeys(aside)}:
+        _refill(db, learner_id, card, log.get(card, []), (cards, card in aside))
+
+
+def token_of(learner_id: int, *parts: str) -> str:
+    """A form's token as it is kept: of its own for each learner and card."""
+    words = "\0".join((str(learner_id), *parts))
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def standing_of(row: Any) -> Standing | None:
+    """The standing in a row that begins with the columns of STANDING."""
+    state, step, stability, difficulty, due_day, due_at, first, last, at = row[:9]
+    if state == "new":
+        return None
+    day = dt.date.fromisoformat
+    return Standing(
+        state=state,
+        step=step,
+        stability=stability,
+        difficulty=difficulty,
+        due_day=day(due_day),
+        due_at=moment(due_at),
+        first_day=day(first),
+        last_day=day(last),
+        last_at=moment(at),
+        reviews=row[9],
+        lapses=row[10],
+    )
+
+
+_LOGGED = (
+    col(Review.id),
+    col(Review.card),
+    col(Review.rating),
+    col(Review.voids),
+    col(Review.at),
+    col(Review.study_day),
+    col(Review.retention),
+)
+_NEW: Mapping[str, Any] = {"state": "new", "due_day": "9999-12-31", "due_at": 0}
+
+
+def _turns(db: Session, learner_id: int, card: str) -> int:
+    statement = select(func.count()).where(
+        col(Review.learner_id) == learner_id, col(Review.card) == card
+    )
+    return db.scalar(statement) or 0
+
+
+def _columns(standing: Standing) -> dict[str, Any]:
+    return {
+        "state": standing.state,
+        "step": standing.step,
+        "stability": standing.stability,
+        "difficulty": standing.difficulty,
+        "due_day": standing.due_day.isoformat(),
+        "due_at": milliseconds(standing.due_at),
+        "first_day": standing.first_day.isoformat(),
+        "last_day": standing.last_day.isoformat(),
+        "last_at": milliseconds(standing.last_at),
+        "reviews": standing.reviews,
+        "lapses": standing.lapses,
+    }
+
+
+def _change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
+    db.execute(
+        update(Memory)
+        .where(col(Memory.learner_id) == learner_id, col(Memory.card) == card)
+        .values(**values)
+    )
+
+
+def _add(db: Session, learner_id: int, card: Card, values: Mapping[str, Any]) -> None:
+    own = {"learner_id": learner_id, "card": card.id, "topic": card.topic}
+    note = min(card.id, card.sibling) if card.sibling else card.id
+    db.execute(insert(Memory).values({**own, "note": note, **values}))
+
+
+def _forget(db: Session, learner_id: int, card: str) -> None:
+    db.execute(
+        delete(Memory).where(
+            col(Memory.learner_id) == learner_id, col(Memory.card) == card
+        )
+    )
+
+
+def _replay(db: Session, learner_id: int, card: str) -> None:
+    """Make the memory of one card again after its log has changed."""
+    rows = db.execute(
+        select(*_LOGGED)
+        .where(col(Review.learner_id) == learner_id, col(Review.card) == card)
+        .order_by(col(Review.id))
+    ).all()
+    standing = replay(_grades(rows), card)
+    if standing is not None:
+        values = {**_columns(standing), "turns": len(rows)}
+        _change(db, learner_id, card, values)
+    elif find(db, learner_id, card).suspended:
+        empty = dict.fromkeys(("step", "stability", "difficulty", "last_at"))
+        blank = {"first_day": "", "last_day": "", "reviews": 0, "lapses": 0}
+        _change(db, learner_id, card, {**_NEW, **empty, **blank, "turns": len(rows)})
+    else:
+        _forget(db, learner_id, card)
+
+
+def _refill(
+    db: Session,
+    learner_id: int,
+    card: str,
+    rows: list[Row[Any]],
+    course: tuple[Mapping[str, Card], bool],
+) -> None:
+    cards, aside = course
+    standing = replay(_grades(rows), card)
+    if standing is None and not aside:
+        return
+    values = {
+        **(_columns(standing) if standing else _NEW),
+        "turns": len(rows),
+        "suspended": aside,
+    }
+    known = cards.get(card)
+    if known is not None:
+        _add(db, learner_id, known, values)
+    else:  # a card that left the course keeps what was learned of it
+        own = {"learner_id": learner_id, "card": card, "note": card, "topic": ""}
+        db.execute(insert(Memory).values({**own, **values}))
+
+
+def _grades(rows: Iterable[Row[Any]]) -> list[Grade]:
+    """The grades that stand, in order."""
+    log = list(rows)
+    undone = {row.voids for row in log if row.voids}
+    return [
+        Grade(
+            rating=row.rating,
+            at=moment(row.at),
+            day=dt.date.fromisoformat(row.study_day),
+            retention=row.retention,
+        )
+        for row in log
+        if row.rating and row.id not in undone
+    ]

@@ -1,0 +1,295 @@
+"""What is due for a learner: narrow questions, each answered from an index."""
+
+import collections
+import dataclasses
+import datetime as dt
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Engine, Float, Row, bindparam, case, cast, func, select
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col
+
+from app.content.library import Library
+from app.db.tables import Memory
+from app.flashcards.scheduling import Day, Standing
+from app.flashcards.store.log import STANDING, Held, standing_of
+
+_LEARNERS = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Strays:
+    """Cards whose memory does not fit the course on show.
+
+    `gone` have left it; `moved` changed their topic: card to (old, new).
+    """
+
+    gone: frozenset[str] = frozenset()
+    moved: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+
+
+NO_STRAYS = Strays()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What is asked for: the study day, the moment in ms, and one topic or all."""
+
+    day: dt.date
+    now: int
+    topic: str = ""
+    strays: Strays = NO_STRAYS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Queue:
+    """What lies before the learner.
+
+    `first` is the most urgent card that was seen before, of `kind` learning, review
+    or waiting (in a learning step that is not over). The counts are of the cards
+    asked for; `whole` is the day over all topics.
+    """
+
+    first: Held | None
+    kind: str
+    learning: int
+    review: int
+    waiting: int
+    finished: int
+    whole: Day
+
+
+_NOTHING = Queue(None, "", 0, 0, 0, 0, Day(0, 0, 0))
+_KINDS = ("learning", "review", "waiting")
+
+
+def _count(condition: Any) -> Any:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+_mine = (bindparam("topic") == "") | (col(Memory.topic) == bindparam("topic"))
+_learner = col(Memory.learner_id) == bindparam("learner")
+
+_TODAY = select(
+    _count(_mine & (col(Memory.due_day) > bindparam("day"))).label("finished"),
+    func.count().label("answered"),
+    _count(col(Memory.first_day) == bindparam("day")).label("begun"),
+).where(_learner, col(Memory.last_day) == bindparam("day"))
+
+# A card whose reverse was answered today stays away until tomorrow.
+_sibling = aliased(Memory)
+_answered_notes = select(col(_sibling.note)).where(
+    col(_sibling.learner_id) == bindparam("learner"),
+    col(_sibling.last_day) == bindparam("day"),
+)
+_rank = case(
+    (col(Memory.state) == "review", 1),
+    (col(Memory.due_at) <= bindparam("now"), 0),
+    else_=2,
+)
+# The chance of recall falls with days ÷ stability, so the largest ratio is the card
+# most likely to be forgotten; no power has to be taken in the database.
+_fading = cast(bindparam("now") - col(Memory.last_at), Float) / col(Memory.stability)
+_due = (
+    select(
+        *STANDING,
+        col(Memory.card),
+        col(Memory.turns),
+        _mine.label("mine"),
+        _rank.label("rank"),
+        case((_rank == 1, -_fading), else_=cast(col(Memory.due_at), Float)).label(
+            "urgency"
+        ),
+    )
+    .where(_learner, col(Memory.due_day) <= bindparam("day"))
+    .where(col(Memory.suspended).is_(False))
+    .where(col(Memory.card).not_in(bindparam("gone", expanding=True)))
+    .where((col(Memory.state) != "review") | col(Memory.note).not_in(_answered_notes))
+    .subquery()
+)
+
+
+def _sum(condition: Any) -> Any:
+    return func.sum(case((condition, 1), else_=0)).over()
+
+
+_FIRST = (
+    select(
+        *_due.c,
+        _sum(_due.c.mine & (_due.c.rank == 0)).label("learning"),
+        _sum(_due.c.mine & (_due.c.rank == 1)).label("review"),
+        _sum(_due.c.mine & (_due.c.rank == 2)).label("waiting"),
+        func.count().over().label("all_due"),
+    )
+    .order_by(_due.c.mine.desc(), _due.c.rank, _due.c.urgency)
+    .limit(1)
+)
+
+
+def look(db: Session, learner_id: int, limits: Limits) -> Queue:
+    """The queue of a learner: two narrow reads, whatever the number of cards."""
+    if not learner_id:
+        return _NOTHING
+    values = {
+        "learner": learner_id,
+        "day": limits.day.isoformat(),
+        "now": limits.now,
+        "topic": limits.topic,
+    }
+    finished, answered, begun = db.execute(_TODAY, values).one()
+    row = db.execute(_FIRST, {**values, "gone": list(limits.strays.gone)}).first()
+    if row is None:
+        return dataclasses.replace(
+            _NOTHING, finished=finished, whole=Day(0, answered, begun)
+        )
+    return Queue(
+        first=_held(row) if row.mine else None,
+        kind=_KINDS[row.rank] if row.mine else "",
+        learning=row.learning,
+        review=row.review,
+        waiting=row.waiting,
+        finished=finished,
+        whole=Day(row.all_due, answered, begun),
+    )
+
+
+def _held(row: Row[Any]) -> Held:
+    return Held(row.card, standing_of(row), row.turns, known=True)
+
+
+_SEEN_COUNT = (
+    select(col(Memory.topic), func.count()).where(_learner).group_by(col(Memory.topic))
+)
+_SEEN = select(col(Memory.card)).where(
+    _learner, col(Memory.topic) == bindparam("topic")
+)
+_NOTES_TODAY = select(col(Memory.note)).where(
+    _learner, col(Memory.last_day) == bindparam("day")
+)
+
+
+def unseen_by_topic(
+    db: Session, learner_id: int, library: Library, limits: Limits
+) -> dict[str, int]:
+    """How many cards of each topic were never seen, topics in reading order."""
+    topics = [limits.topic] if limits.topic else _topics(library)
+    seen = collections.Counter[str]()
+    if learner_id:
+        rows = db.execute(_SEEN_COUNT, {"learner": learner_id}).all()
+        seen = collections.Counter({row[0]: row[1] for row in rows})
+    for old, new in limits.strays.moved.values():
+        seen[old] -= 1
+        if new:
+            seen[new] += 1
+    left = {
+        topic: len(library.topics[topic].cards) - seen[topic]
+        for topic in topics
+        if topic in library.topics
+    }
+    return {topic: count for topic, count in left.items() if count > 0}
+
+
+def next_new(
+    db: Session, learner_id: int, library: Library, limits: Limits
+) -> str | None:
+    """The first card in reading order that is new, and no reverse of today's."""
+    if not learner_id:
+        topics = [limits.topic] if limits.topic else _topics(library)
+        firsts = (library.topics[t].cards for t in topics if t in library.topics)
+        return next((cards[0] for cards in firsts if cards), None)
+    values = {"learner": learner_id, "day": limits.day.isoformat()}
+    notes = set(db.scalars(_NOTES_TODAY, values))
+    for topic in unseen_by_topic(db, learner_id, library, limits):
+        seen = set(db.scalars(_SEEN, {"learner": learner_id, "topic": topic}))
+        seen |= set(limits.strays.moved)
+        for card in library.topics[topic].cards:
+            if card not in seen and note_of(library, card) not in notes:
+                return card
+    return None
+
+
+def note_of(library: Library, card: str) -> str:
+    """The name that a card and its reverse share."""
+    sibling = library.cards[card].sibling
+    return min(card, sibling) if sibling else card
+
+
+def next_due(
+    db: Session, learner_id: int, limits: Limits
+) -> tuple[dt.date, int] | None:
+    """The next study day on which cards come back, and how many."""
+    later = (
+        col(Memory.learner_id) == learner_id,
+        col(Memory.due_day) > limits.day.isoformat(),
+        col(Memory.suspended).is_(False),
+        col(Memory.card).not_in(limits.strays.gone),
+    )
+    if limits.topic:
+        later = (*later, col(Memory.topic) == limits.topic)
+    day = db.scalar(select(func.min(col(Memory.due_day))).where(*later))
+    if day is None:
+        return None
+    count = db.scalar(select(func.count()).where(*later, col(Memory.due_day) == day))
+    return dt.date.fromisoformat(day), count or 0
+
+
+def standings(
+    db: Session, learner_id: int, topic: str
+) -> dict[str, tuple[Standing | None, bool]]:
+    """Every card of a topic that was seen: its standing, and whether put aside."""
+    rows = db.execute(
+        select(*STANDING, col(Memory.card), col(Memory.suspended)).where(
+            col(Memory.learner_id) == learner_id, col(Memory.topic) == topic
+        )
+    )
+    return {row.card: (standing_of(row), row.suspended) for row in rows}
+
+
+_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[str, Strays]]
+] = weakref.WeakKeyDictionary()
+
+
+def strays_of(db: Session, learner_id: int, library: Library) -> Strays:
+    """The strays of a learner, looked for once for each state of the course.
+
+    Within one state none appear: reviews are only of cards that it has.
+    """
+    engine = db.get_bind()
+    if not learner_id or not isinstance(engine, Engine):
+        return NO_STRAYS
+    kept = _kept.setdefault(engine, collections.OrderedDict())
+    known = kept.get(learner_id)
+    if known is not None and known[0] == library.version:
+        return known[1]
+    found = find_strays(db, learner_id, library)
+    kept[learner_id] = (library.version, found)
+    kept.move_to_end(learner_id)
+    while len(kept) > _LEARNERS:
+        kept.popitem(last=False)
+    return found
+
+
+def find_strays(db: Session, learner_id: int, library: Library) -> Strays:
+    """Compare every memory row of a learner with the course."""
+    rows = db.execute(
+        select(col(Memory.card), col(Memory.topic)).where(
+            col(Memory.learner_id) == learner_id
+        )
+    )
+    gone, moved = set(), {}
+    for card, topic in rows:
+        known = library.cards.get(card)
+        if known is None:
+            gone.add(card)
+            moved[card] = (topic, "")
+        elif known.topic != topic:
+            moved[card] = (topic, known.topic)
+    return Strays(frozenset(gone), moved)
+
+
+def _topics(library: Library) -> Iterable[str]:
+    first = [s for s in library.syllabus.topics if s in library.topics]
+    return [*first, *(s for s in library.topics if s not in first)]

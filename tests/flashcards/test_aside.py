@@ -1,0 +1,95 @@
+"""Cards put aside, leeches, and the deck."""
+
+from sqlmodel import select
+
+from app.db.tables import Memory, Suspension
+from tests.conftest import Clock
+from tests.flashcards.conftest import Hands, fields, shown
+
+
+def put_aside(client, card: str, aside: str = "yes"):
+    return client.post(f"/flashcards/{card}/suspension", data={"aside": aside})
+
+
+def test_a_card_put_aside_is_not_asked(hands, client) -> None:
+    put_aside(client, "weights-1")
+
+    assert hands.card() == "weights-2"
+
+
+def test_a_known_card_put_aside_keeps_what_was_learned(
+    hands, client, session, clock: Clock
+) -> None:
+    hands.grade(4)
+    before = session.exec(select(Memory.due_day)).one()
+    put_aside(client, "weights-1")
+    clock.tick(days=8)
+    assert hands.card() == "weights-2"
+
+    put_aside(client, "weights-1", "no")
+
+    assert hands.card() == "weights-1"
+    session.rollback()
+    assert session.exec(select(Memory.due_day)).one() == before
+    assert session.exec(select(Suspension)).all() == []
+
+
+def test_putting_aside_twice_is_putting_aside(client, session) -> None:
+    for _ in range(2):
+        put_aside(client, "weights-1")
+
+    assert len(session.exec(select(Suspension)).all()) == 1
+    put_aside(client, "weights-1", "no")
+    put_aside(client, "weights-1", "no")
+    session.rollback()
+    assert session.exec(select(Memory)).all() == []
+
+
+def test_the_deck_lists_every_card_with_its_state(hands, client) -> None:
+    hands.grade(4)
+    hands.grade(1)
+    put_aside(client, "weights-3")
+
+    html = client.get("/flashcards/deck?topic=weights").text.replace("\xa0", " ")
+
+    assert "due 17 June 2026" in html
+    assert "being learned" in html
+    assert "Take up again" in html
+
+
+def test_taking_up_from_the_deck_returns_to_the_deck(client) -> None:
+    put_aside(client, "cache-2")
+
+    answer = client.post(
+        "/flashcards/cache-2/suspension", data={"aside": "no", "deck": "yes"}
+    )
+
+    assert answer.headers["location"] == "/flashcards/deck?topic=cache"
+
+
+def test_a_card_forgotten_eight_times_sends_the_learner_to_its_page(
+    hands: Hands, client, clock: Clock
+) -> None:
+    at = "/flashcards?card=weights-1"
+    hands.grade(4, at)
+    for lapse in range(1, 9):
+        clock.tick(days=30)
+        page = client.get(f"{at}&show=1").text
+        body = {**fields(page, "/flashcards/weights-1/reviews"), "rating": 1}
+        answer = client.post("/flashcards/weights-1/reviews", data=body)
+        assert ("leech" in answer.headers["location"]) == (lapse == 8)
+        clock.tick(minutes=10)
+        if lapse < 8:
+            hands.grade(3, at)
+
+    html = client.get(answer.headers["location"]).text
+    assert "This card does not stick." in html
+    assert 'href="/concepts/weights"' in html
+    assert shown(html) == ""
+
+
+def test_everything_put_aside_is_said(client, course) -> None:
+    for card in course.current().cards:
+        put_aside(client, card)
+
+    assert "Every card of the course is put aside." in client.get("/flashcards").text

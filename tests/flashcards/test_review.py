@@ -1,0 +1,288 @@
+"""The desk: GET /flashcards, answers, POST /flashcards/{card}/reviews"""
+
+import re
+
+import pytest
+from sqlmodel import select
+
+from app.db.tables import Learner, Memory, Review
+from tests.conftest import Clock
+from tests.flashcards.conftest import fields, shown
+from tests.flashcards.course import HandLibrary
+
+FIRST = "weights-1"
+
+
+def reviews(session) -> list[Review]:
+    return list(session.exec(select(Review).order_by(Review.id)))
+
+
+def test_the_answer_is_not_on_the_page_before_it_is_asked_for(client) -> None:
+    html = client.get("/flashcards").text
+
+    assert "Front of weights-1" in html
+    assert "Back of" not in html
+
+    assert "Back of weights-1" in client.get("/flashcards?show=1").text
+
+
+def test_the_grades_say_when_the_card_would_come_back(client) -> None:
+    html = client.get("/flashcards?show=1").text.replace("\xa0", " ")
+
+    assert re.findall(r"<small>([^<]+)</small>", html) == [
+        "1 min",
+        "6 min",
+        "10 min",
+        "8 days",
+    ]
+
+
+def test_the_answer_names_its_page_and_its_source(client) -> None:
+    html = client.get("/flashcards?show=1").text
+
+    assert 'href="/concepts/weights"' in html
+    assert "The herd" in html
+
+
+def test_with_htmx_the_answer_is_a_fragment_that_keeps_the_look_time(htmx) -> None:
+    html = htmx.get(f"/flashcards/{FIRST}/answer?since=123").text
+
+    assert html.lstrip("\n").startswith('<div class="stack" id="turn">')
+    assert 'name="since" value="123"' in html
+    assert html.count('name="rating"') == 4
+
+
+def test_a_grade_is_logged_and_the_next_card_comes(hands, session) -> None:
+    assert hands.card() == FIRST
+
+    assert hands.grade(3) == FIRST
+
+    assert hands.card() == "weights-2"
+    (kept,) = reviews(session)
+    assert (kept.card, kept.rating, kept.study_day) == (FIRST, 3, "2026-06-09")
+    assert kept.retention == 0.9
+
+
+def test_with_htmx_the_next_card_takes_the_place_of_the_desk(htmx) -> None:
+    page = htmx.get(f"/flashcards/{FIRST}/answer").text
+    body = {**fields(page, f"/flashcards/{FIRST}/reviews"), "rating": "4"}
+
+    answer = htmx.post(f"/flashcards/{FIRST}/reviews", data=body)
+
+    assert answer.status_code == 200
+    assert shown(answer.text) == "weights-2"
+    assert "<html" not in answer.text
+
+
+def test_the_time_that_the_card_was_looked_at_is_kept(client, session, clock) -> None:
+    front = fields(client.get("/flashcards").text, "/flashcards")
+    clock.tick(seconds=7)
+    page = client.get("/flashcards", params=front).text
+    clock.tick(seconds=2)
+    body = {**fields(page, f"/flashcards/{FIRST}/reviews"), "rating": "3"}
+    client.post(f"/flashcards/{FIRST}/reviews", data=body)
+
+    assert [r.milliseconds for r in reviews(session)] == [9000]
+
+
+def test_a_double_click_counts_once(client, session) -> None:
+    page = client.get("/flashcards?show=1").text
+    body = fields(page, f"/flashcards/{FIRST}/reviews")
+
+    for rating in (3, 1):
+        client.post(f"/flashcards/{FIRST}/reviews", data={**body, "rating": rating})
+
+    assert [r.rating for r in reviews(session)] == [3]
+    assert [m.reviews for m in session.exec(select(Memory))] == [1]
+
+
+def test_two_tabs_with_the_same_card_count_once(client, session) -> None:
+    tabs = [client.get("/flashcards?show=1").text for _ in range(2)]
+
+    for page in tabs:
+        body = fields(page, f"/flashcards/{FIRST}/reviews")
+        client.post(f"/flashcards/{FIRST}/reviews", data={**body, "rating": 3})
+
+    assert len(reviews(session)) == 1
+
+
+def test_two_learners_do_not_share_their_cards(rosa, milo) -> None:
+    body = fields(rosa.get("/flashcards?show=1").text, f"/flashcards/{FIRST}/reviews")
+    rosa.post(f"/flashcards/{FIRST}/reviews", data={**body, "rating": 4})
+
+    assert shown(rosa.get("/flashcards").text) == "weights-2"
+    assert shown(milo.get("/flashcards").text) == FIRST
+
+
+@pytest.mark.parametrize("rating", ["0", "5", "good", ""])
+def test_any_other_grade_is_422(client, session, rating: str) -> None:
+    answer = client.post(
+        f"/flashcards/{FIRST}/reviews", data={"rating": rating, "token": "t"}
+    )
+
+    assert answer.status_code == 422
+    assert reviews(session) == []
+
+
+def test_an_unknown_card_or_topic_is_404(client) -> None:
+    assert client.get("/flashcards?card=nope").status_code == 404
+    assert client.get("/flashcards?topic=nope").status_code == 404
+    assert client.get("/flashcards/nope/answer").status_code == 404
+    body = {"rating": 3, "token": "t"}
+    assert client.post("/flashcards/nope/reviews", data=body).status_code == 404
+
+
+def test_learning_steps_come_back_after_their_minutes(hands, clock: Clock) -> None:
+    for card in ("weights-1", "weights-2"):
+        assert hands.grade(1) == card  # again: one minute
+
+    clock.tick(seconds=61)
+
+    assert hands.card() == "weights-1"
+
+
+def test_what_is_due_comes_before_what_is_new(hands, clock: Clock) -> None:
+    hands.grade(4)  # eight days
+
+    clock.tick(days=8)
+
+    assert hands.card() == "weights-1"
+
+
+def test_the_most_forgotten_card_comes_first(hands, clock: Clock) -> None:
+    hands.grade(4)  # weights-1, stability of eight days
+    hands.grade(3)
+    clock.tick(minutes=10)
+    assert hands.grade(3) == "weights-2"  # stability of two days
+
+    clock.tick(days=9)
+
+    assert hands.card() == "weights-2"
+
+
+def test_a_learning_step_is_not_waited_for_when_nothing_else_is_due(
+    hands, course: HandLibrary
+) -> None:
+    course.remove(*(c for c in course.current().cards if c != "weights-1"))
+    hands.grade(3)  # ten minutes
+
+    assert hands.card() == "weights-1"
+
+
+def test_the_reverse_of_todays_card_waits_until_tomorrow(hands, clock: Clock) -> None:
+    seen = []
+    while (card := hands.card()) and len(seen) < 14:
+        seen.append(card)
+        hands.grade(4)
+
+    assert "weights-pair" in seen
+    assert "weights-pair~r" not in seen
+
+    clock.tick(days=1)
+    assert hands.card() == "weights-pair~r"
+
+
+def test_the_reverse_of_todays_card_is_buried_when_it_is_due_too(
+    hands, clock: Clock
+) -> None:
+    for card in ("weights-pair", "weights-pair~r"):
+        hands.grade(4, f"/flashcards?card={card}")
+    clock.tick(days=8)
+    due = {hands.card()}
+    hands.grade(4)
+    while (card := hands.card()) and card.startswith("weights-pair"):
+        due.add(card)
+        hands.grade(4)
+
+    assert len(due) == 1
+
+
+def test_new_cards_of_a_day_are_limited_by_the_minutes(hands, session) -> None:
+    hands.grade(4)
+    session.exec(select(Learner)).one().minutes_a_day = 5  # two new cards
+    session.commit()
+    hands.grade(4)
+
+    assert hands.card() == ""
+    html = hands.client.get("/flashcards").text.replace("\xa0", " ")
+    assert "You could learn 5 new cards from Weights" in html
+
+    assert hands.card("/flashcards?more=5") == "weights-3"
+
+
+def test_the_cards_of_one_topic_can_be_reviewed_alone(hands) -> None:
+    assert hands.card("/flashcards?topic=cache") == "cache-1"
+    hands.grade(4, "/flashcards?topic=cache")
+    assert hands.card("/flashcards?topic=cache") == "cache-2"
+    assert hands.card() == "weights-1"
+
+
+def test_the_wish_is_carried_along(client) -> None:
+    page = client.get("/flashcards?topic=cache&more=3&show=1").text
+    body = {**fields(page, "/flashcards/cache-1/reviews"), "rating": 3}
+
+    answer = client.post("/flashcards/cache-1/reviews", data=body)
+
+    assert answer.headers["location"] == "/flashcards?topic=cache&more=3"
+
+
+def test_the_day_counts_down_and_a_failed_card_does_not_count(hands) -> None:
+    def place() -> str:
+        html = hands.client.get("/flashcards").text
+        found = re.search(r"Card <b>(\d+)</b> of (\d+)", html)
+        return f"{found[1]}/{found[2]}" if found else ""
+
+    assert place() == "1/12"
+    hands.grade(4)
+    assert place() == "2/12"
+    hands.grade(1)
+    assert place() == "2/12"
+
+
+def test_a_card_that_left_the_course_is_not_asked(
+    hands, course: HandLibrary, clock: Clock
+) -> None:
+    hands.grade(4)
+    hands.grade(4)
+    clock.tick(days=9)
+    course.remove("weights-1")
+
+    assert hands.card() == "weights-2"
+    hands.grade(4)
+    assert hands.card() == "weights-3"
+
+
+def test_a_card_that_moved_to_another_topic_is_not_new_again(
+    hands, course: HandLibrary
+) -> None:
+    hands.grade(4)
+    course.move("weights-1", "cache")
+
+    assert hands.card("/flashcards?topic=cache") == "cache-1"
+    html = hands.client.get("/flashcards?topic=cache").text
+    assert "Card <b>1</b> of 6" in html
+
+
+def test_when_nothing_is_left_the_desk_says_until_when(hands) -> None:
+    while hands.card():
+        hands.grade(4)
+
+    html = hands.client.get("/flashcards").text.replace("\xa0", " ")
+    assert "No cards are due until Wednesday 17 June" in html
+    assert "11 come back then" in html
+    assert "Back to today" in html
+
+
+def test_a_course_without_cards_says_so(client, course: HandLibrary) -> None:
+    course.remove(*course.current().cards)
+
+    assert "This course has no cards yet" in client.get("/flashcards").text
+
+
+def test_a_review_moves_the_learners_kept_pages(hands, session) -> None:
+    hands.grade(3)
+    before = session.exec(select(Learner.changes)).one()
+    session.rollback()
+    hands.grade(3)
+
+    assert session.exec(select(Learner.changes)).one() > before
