@@ -19,8 +19,8 @@ from app.content.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.pulse import pulse_of
 from app.exams import routes as exams
-from app.flashcards import routes as flashcards
 from app.exams.closing import closing
+from app.flashcards import routes as flashcards
 from app.learners import routes as learners
 from app.learners.codes import Patience
 from app.progress import routes as progress
@@ -41,7 +41,11 @@ def create_app(
 ) -> FastAPI:
     """The application; `clock` gives the present in UTC."""
     settings = settings or Settings()
-    app = FastAPI(title="Headroom", openapi_url=None)  # /api/v1 describes itself
+    app = FastAPI(
+        title="Headroom",
+        openapi_url=None,  # /api/v1 describes itself
+        lifespan=_living,
+    )
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
