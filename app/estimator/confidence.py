@@ -6,10 +6,10 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "collective": (0.82, 1.25),
     "training": (0.86, 1.16),
     "training-routed": (0.76, 1.32),
-    "gpu-hours": (0.72, 1.40),
+    "gpu-hours": (0.60, 1.60),
     "decode": (0.86, 1.18),
     "prefill": (0.70, 1.45),
-    "tpot": (0.70, 1.40),
+    "tpot": (0.66, 1.50),
     "ttft": (0.45, 2.20),
     "saturated": (0.80, 1.25),
 }
