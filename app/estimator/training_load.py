@@ -131,7 +131,11 @@ def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step) -> floa
         kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
         return kept / layout.tensor
     fused = kept_by(layer, model.hidden, flash=step.flash)
-    return fused.per_token(layout, step.sequence, step.recompute)
+    kept = fused.per_token(layout, step.sequence, step.recompute)
+    if layout.context > 1 and step.recompute != "full":
+        # Exchanged among context-parallel GPUs, the output is kept twice.
+        kept += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
+    return kept
 
 
 def _at_work(model: Architecture, layer: Layer, layout: Layout, step: Step) -> float:

@@ -4,15 +4,14 @@ import json
 import pathlib
 import sys
 
-from app.estimator.accuracy.report import as_json, as_text, report
+from app.estimator.accuracy.report import as_json, as_text, own_cases, report
 
 
 def main(words: list[str]) -> int:
-    """Print the report of the files named; the project's own without any."""
+    """Print the report of the files named; of the project's own without any."""
     flags = {word for word in words if word.startswith("--")}
     files = [pathlib.Path(word) for word in words if not word.startswith("--")]
-    own = pathlib.Path(__file__).parents[1] / "data" / "cases.json"
-    found = report(files or [own])
+    found = report(files or own_cases())
     if "--json" in flags:
         text = json.dumps(as_json(found), indent=1)
     else:

@@ -16,6 +16,7 @@ from app.estimator.accuracy.cases import (
     read_cases,
 )
 from app.estimator.accuracy.prediction import Prediction
+from app.estimator.catalogue import DATA
 
 # Bytes and tokens are compared as whole numbers of 15 digits.
 _ROUNDING = 1e-9
@@ -72,6 +73,11 @@ class Report:
 
     results: tuple[Result, ...]
     summaries: tuple[Summary, ...]
+
+
+def own_cases() -> list[pathlib.Path]:
+    """The project's own files of cases: data/cases*.json."""
+    return sorted(DATA.glob("cases*.json"))
 
 
 def report(paths: Iterable[pathlib.Path]) -> Report:
