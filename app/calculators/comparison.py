@@ -89,6 +89,13 @@ def answer_all(entry: Entry, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
     return {letter: _answered(entry, typed) for letter, typed in sides.items()}
 
 
+def words_of(scenario: Scenario) -> Typed:
+    """A scenario in the fewest words; what was typed where it was not understood."""
+    if scenario.inputs is None:
+        return scenario.typed
+    return given_inputs.write(scenario.inputs)
+
+
 def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
     """All problems, each at the field of its own scenario (`b.gpus`)."""
     return tuple(

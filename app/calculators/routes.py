@@ -191,7 +191,7 @@ def compare(
         letters=[letter.upper() for letter in sides],
         near=near,
         far=[r for r in rows if r not in near],
-        links=_side_links(entry, sides),
+        links=_side_links(entry, scenarios),
         compared=comparison.compare(entry, scenarios),
         problems=problems,
     )
@@ -210,12 +210,15 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
         request,
         "calculators/_sides.html",
         compared=comparison.compare(entry, scenarios),
-        links=_side_links(entry, sides),
+        links=_side_links(entry, scenarios),
     )
 
 
-def _side_links(entry: Entry, sides: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _side_links(
+    entry: Entry, scenarios: Mapping[str, comparison.Scenario]
+) -> dict[str, str]:
     """The addresses around a comparison: itself, swapped, with a third, one alone."""
+    sides = {letter: comparison.words_of(s) for letter, s in scenarios.items()}
     third = without_third(sides) if "c" in sides else with_third(sides)
     views = {"here": sides, "swap": swapped(sides), "third": third}
     part = "compare"

@@ -139,7 +139,7 @@ def test_a_comparison_shows_two_scenarios_and_marks_what_differs(client):
     assert "B has more room" in page.text
     assert "What differs: Weights." in page.text
     assert page.text.count('class="differs"') == 2
-    link = "/calculators/inference-memory/compare?context=16k&amp;b.weights=fp8"
+    link = "/calculators/inference-memory/compare?context=16000&amp;b.weights=fp8"
     assert f'value="{link}"' in page.text
 
 
