@@ -1,0 +1,127 @@
+"""The frame of every page in a real browser: theme, keys, a server that is gone."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+PAGE = "/concepts/training-versus-inference"
+
+
+def test_the_theme_is_switched_and_stays(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.get_by_role("button", name="Switch between light and dark").click()
+    page.goto(server.url + "/settings")
+
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.get_by_label("Colours")).to_have_value("dark")
+
+
+def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Course")
+
+    page.keyboard.press("?")
+
+    expect(page.get_by_role("dialog", name="Keyboard map")).to_be_visible()
+
+
+def test_keys_are_only_letters_while_one_types(page: Page, server: Server) -> None:
+    page.goto(server.url + "/settings")
+
+    page.get_by_label("Name", exact=True).press_sequentially("gc?")
+
+    expect(page.get_by_label("Name", exact=True)).to_have_value("gc?")
+    assert page.url.endswith("/settings")
+
+
+def test_keys_can_be_turned_off(page: Page, server: Server) -> None:
+    page.goto(server.url + "/settings")
+    page.get_by_label("Single keys").select_option("Off")
+    page.get_by_role("button", name="Keep for this browser").click()
+
+    page.keyboard.press("?")
+
+    expect(page.get_by_role("dialog", name="Keyboard map")).to_be_hidden()
+
+
+def test_j_and_k_go_from_section_to_section(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    heads = page.locator(".prose > h2")
+
+    page.keyboard.press("j")
+    expect(heads.nth(0)).to_be_focused()
+    page.keyboard.press("j")
+    expect(heads.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(heads.nth(0)).to_be_focused()
+
+
+def test_what_was_read_is_marked_while_reading(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+
+    page.locator(".prose > h2").nth(1).scroll_into_view_if_needed()
+
+    read = page.get_by_role("navigation", name="On this page", exact=True)
+    expect(read.get_by_text(", read").first).to_be_attached(timeout=10_000)
+
+
+def test_a_term_explains_itself(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    term = page.locator("a.term").first
+    if not page.evaluate("'interestForElement' in HTMLAnchorElement.prototype"):
+        pytest.skip("this browser knows no interest invokers; the term is a link")
+
+    term.hover()
+
+    expect(page.locator(".pop:popover-open")).to_be_visible()
+
+
+def test_without_an_answer_the_inputs_stay_and_the_question_is_asked_again(
+    page: Page, server: Server
+) -> None:
+    page.goto(server.url + PAGE)
+    block = page.get_by_role("region", name="Inference memory")
+    before = block.locator(".verdict").inner_text()
+    server.stop()
+
+    block.get_by_role("textbox", name="Context").fill("32768")
+
+    message = block.get_by_role("alert")
+    expect(message).to_contain_text("No answer from the server.")
+    expect(block.get_by_text("Trying again in")).to_be_visible()
+    expect(block.get_by_role("textbox", name="Context")).to_have_value("32768")
+    expect(block.locator(".verdict")).to_have_text(before)
+
+    server.start()
+    block.get_by_role("button", name="Try now").click()
+
+    expect(message).to_have_count(0)
+    expect(block.locator(".verdict")).not_to_have_text(before)
+
+
+def test_no_page_needs_more_than_130_kilobytes_at_first_and_20_after(
+    browser: Browser, server: Server
+) -> None:
+    for path in ("/", PAGE, "/course", "/glossary", "/progress"):
+        context = browser.new_context()
+        tab = context.new_page()
+        assert moved(tab, server.url + path) < 130_000, path
+        assert moved(tab, server.url + path) < 20_000, path
+        context.close()
+
+
+def moved(page: Page, address: str) -> float:
+    """Bytes over the wire for one visit, headers included."""
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    sizes: list[float] = []
+    network.on(
+        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
+    )
+    page.goto(address, wait_until="networkidle")
+    network.detach()
+    return sum(sizes)

@@ -1,0 +1,166 @@
+"""Every page that a link leads to, walked without JavaScript from Today on."""
+
+import collections
+import shutil
+from html.parser import HTMLParser
+from urllib.parse import urldefrag, urlsplit
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from app.config import Settings
+from app.main import create_app
+from tests.conftest import TINY, visit
+
+_VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"}
+_VOID |= {"source", "track", "wbr"}
+_DRAWN = {"path", "circle", "rect", "line", "use", "polyline", "polygon", "stop"}
+
+
+class Page(HTMLParser):
+    """What a page consists of, as far as rules ask."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.tags: collections.Counter[str] = collections.Counter()
+        self.wrong: list[str] = []
+        self.labels: set[str] = set()
+        self.needs_label: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        if self._open:
+            self.wrong.append(f"never closed: {self._open}")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags[tag] += 1
+        self._check(tag, given)
+        if "id" in given:
+            self.ids.append(given["id"])
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag == "label" and "for" in given:
+            self.labels.add(given["for"])
+        self.fetched += [given[n] for n in ("src", "hx-get") if n in given]
+        if tag not in _VOID and tag not in _DRAWN:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if self._open and self._open[-1] == tag:
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _VOID or tag in _DRAWN:
+            return
+        if tag == "p" and tag not in self._open:
+            self.wrong.append("a paragraph ended twice")
+        while self._open and self._open[-1] != tag:
+            if self._open[-1] not in {"li", "p", "dt", "dd", "option", "tr", "td"}:
+                self.wrong.append(f"</{tag}> inside of <{self._open[-1]}>")
+                return
+            self._open.pop()
+        if self._open:
+            self._open.pop()
+
+    def _check(self, tag: str, given: dict[str, str]) -> None:
+        self.wrong += [
+            f"inline {name}" for name in given if name == "style" or name[:2] == "on"
+        ]
+        if tag == "script" and "src" not in given:
+            self.wrong.append("inline script")
+        if tag == "style":
+            self.wrong.append("inline style sheet")
+        if tag == "img" and "alt" not in given:
+            self.wrong.append("picture without words")
+        if tag == "form" and "action" not in given:
+            self.wrong.append("form without an address")
+
+
+@pytest.fixture(scope="module")
+def pages(module_app: FastAPI) -> dict[str, Page]:
+    """Every page within reach of a learner who has done a little."""
+    found: dict[str, Page] = {}
+    with visit(module_app) as client:
+        client.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+        waiting = ["/"]
+        while waiting:
+            address = waiting.pop()
+            answer = client.get(address)
+            assert answer.status_code == 200, address
+            if not answer.headers["content-type"].startswith("text/html"):
+                continue
+            page = found[address] = Page(answer.text)
+            for link in page.links:
+                target = urldefrag(link).url
+                seen = target in found or target in waiting
+                if target.startswith("/") and not seen and not urlsplit(link).query:
+                    waiting.append(target)
+    return found
+
+
+@pytest.fixture(scope="module")
+def module_app(tmp_path_factory, empty_database, live_library):
+    data = tmp_path_factory.mktemp("walk")
+    shutil.copy(empty_database, data / "headroom.db")
+    app = create_app(
+        Settings(data=data, content=TINY, secret="of the tests"), library=live_library
+    )
+    yield app
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+
+def test_every_part_of_the_app_is_within_reach(pages: dict[str, Page]):
+    rooms = {"/", "/course", "/flashcards", "/quiz", "/calculators", "/progress"}
+
+    assert rooms | {"/settings", "/glossary", "/sources", "/continue"} <= set(pages)
+
+
+def test_no_page_has_anything_inline_or_unclosed(pages: dict[str, Page]):
+    assert {a: p.wrong for a, p in pages.items() if p.wrong} == {}
+
+
+def test_every_id_is_there_once(pages: dict[str, Page]):
+    twice = {
+        address: [i for i, n in collections.Counter(page.ids).items() if n > 1]
+        for address, page in pages.items()
+    }
+
+    assert {a: ids for a, ids in twice.items() if ids} == {}
+
+
+def test_every_page_has_one_title_one_heading_and_one_main(pages: dict[str, Page]):
+    for address, page in pages.items():
+        assert (page.tags["title"] >= 1, page.tags["h1"], page.tags["main"]) == (
+            True,
+            1,
+            1,
+        ), address
+
+
+def test_every_link_to_a_place_on_a_page_finds_it(pages: dict[str, Page]):
+    lost = [
+        (address, link)
+        for address, page in pages.items()
+        for link in page.links
+        if "#" in link and not urlsplit(link).scheme and not urlsplit(link).query
+        if (there := pages.get(urldefrag(link).url or address))
+        and urldefrag(link).fragment not in there.ids
+    ]
+
+    assert lost == []
+
+
+def test_nothing_is_fetched_from_elsewhere(pages: dict[str, Page]):
+    foreign = {s for p in pages.values() for s in p.fetched if not s.startswith("/")}
+
+    assert foreign == set()
+
+
+def test_every_page_says_how_to_come_from_another_device(client: TestClient):
+    assert 'href="/continue"' in client.get("/settings").text
