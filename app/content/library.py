@@ -19,7 +19,7 @@ from app.content.model import (
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.bank import Bank
-from app.content.shelf import Shelf, Watch
+from app.content.shelf import Shelf, Watch, without_collection
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Library:
 
 def load(folder: Path, cache: Path | None = None) -> Library:
     """Read the whole course under `folder`; `cache` is a folder for parsed files."""
-    return build(Shelf(folder, cache).read()[0], folder)
+    with without_collection():
+        return build(Shelf(folder, cache).read()[0], folder)
 
 
 def build(

@@ -48,7 +48,10 @@ class LockEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """One file of the course as read by itself; `digest` stands for all it says."""
+    """One file of the course as read by itself; `digest` stands for all it says.
+
+    `entries` are the lines of objectives and sources in their registers.
+    """
 
     path: str
     digest: str = ""
@@ -62,6 +65,7 @@ class ParsedFile:
     exam: ExamBlueprint | None = None
     lock: tuple[LockEntry, ...] = ()
     anchors: tuple[str, ...] = ()
+    entries: tuple[tuple[str, int], ...] = ()
     alerts: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
     edits: tuple[Edit, ...] = ()

@@ -1,13 +1,15 @@
 """The files under a content folder: which there are, and what each one says."""
 
+import contextlib
 import dataclasses
+import gc
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.content.cache import Cache
-from app.content.parse import parse
+from app.content.crew import read_all
 from app.content.parsed import ParsedFile
 from app.content.problems import problem
 from app.content.terms import Names, anchors_of, names_of
@@ -76,8 +78,10 @@ class Shelf:
         """What every file says now, and the stamps it was read at."""
         found = paths(self.folder)
         stamps = watch(self.folder, found)
-        names = self._names(found)
-        shown = {path: self._shown(path, names) for path in found}
+        with without_collection():
+            names = self._names(found)
+            readings = self._readings(found, names)
+            shown = {p: self._shown(p, reading) for p, reading in readings.items()}
         for path in set(self.good) - set(found):
             del self.good[path]
             self.readings.pop(path, None)
@@ -88,43 +92,88 @@ class Shelf:
     def _names(self, found: list[str]) -> Names:
         if "glossary.md" not in found:
             return NO_NAMES
-        return names_of(anchors_of(self._shown("glossary.md", NO_NAMES).terms))
+        reading = self._readings(["glossary.md"], NO_NAMES)["glossary.md"]
+        return names_of(anchors_of(self._shown("glossary.md", reading).terms))
 
-    def _shown(self, path: str, names: Names) -> ParsedFile:
+    def _shown(self, path: str, now: ParsedFile) -> ParsedFile:
         """The newest reading, or the last good one with the problems of the newest."""
-        now = self._reading(path, names)
         good = self.good.get(path)
         if good is None or _errors(now) <= _errors(good):
             self.good[path] = now
             return now
         return dataclasses.replace(good, problems=now.problems)
 
-    def _reading(self, path: str, names: Names) -> ParsedFile:
+    def _readings(self, found: list[str], names: Names) -> dict[str, ParsedFile]:
+        """What the files say now: known, cached, or read together."""
+        readings: dict[str, ParsedFile] = {}
+        cold: dict[str, tuple[bytes, Names]] = {}
+        for path in found:
+            content = self._content(path)
+            if isinstance(content, ParsedFile):
+                readings[path] = content
+                continue
+            fitting = names if path.endswith("concept.md") else NO_NAMES
+            known = self._known(path, content, fitting)
+            if known is None:
+                cold[path] = (content, fitting)
+            else:
+                readings[path] = known
+        for path, reading in zip(cold, self._read_cold(cold), strict=True):
+            readings[path] = self._remember(path, cold[path], reading)
+        return {path: readings[path] for path in found}
+
+    def _content(self, path: str) -> bytes | ParsedFile:
+        """The bytes of a file, or a reading that says why there are none."""
         try:
             with (self.folder / path).open("rb") as stream:
                 content = stream.read(_MOST_BYTES + 1)
-            text = content.decode("utf-8")
+            content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             return _unreadable(path, error)
         if len(content) > _MOST_BYTES:
             return _unreadable(path, ValueError("it is larger than 2 MB"))
-        context = names.fingerprint if path.endswith("concept.md") else ""
-        known = self.readings.get(path)
-        if known and known[0] == (content, context):
-            return known[1]
-        reading = self._cached(path, content, text, names if context else NO_NAMES)
-        self.readings[path] = ((content, context), reading)
+        return content
+
+    def _known(self, path: str, content: bytes, names: Names) -> ParsedFile | None:
+        kept = self.readings.get(path)
+        if kept and kept[0] == (content, names.fingerprint):
+            return kept[1]
+        if self.cache is None:
+            return None
+        reading = self.cache.get(self.cache.name(path, content, names.fingerprint))
+        if reading is not None:
+            self.readings[path] = ((content, names.fingerprint), reading)
         return reading
 
-    def _cached(self, path: str, content: bytes, text: str, names: Names) -> ParsedFile:
-        if self.cache is None:
-            return parse(text, path, names)
-        name = self.cache.name(path, content, names.fingerprint)
-        reading = self.cache.get(name)
-        if reading is None:
-            reading = parse(text, path, names)
+    def _read_cold(self, cold: dict[str, tuple[bytes, Names]]) -> list[ParsedFile]:
+        return read_all(
+            [(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()]
+        )
+
+    def _remember(
+        self, path: str, basis: tuple[bytes, Names], reading: ParsedFile
+    ) -> ParsedFile:
+        content, names = basis
+        self.readings[path] = ((content, names.fingerprint), reading)
+        if self.cache:
+            name = self.cache.name(path, content, names.fingerprint)
             self.cache.put(name, reading)
         return reading
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Pause the garbage collector while values are made that all stay.
+
+    It would look through them again and again, a fifth of the time of a cold start.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _unreadable(path: str, error: Exception) -> ParsedFile:

@@ -46,7 +46,7 @@ def draw(question: Question, seed: int) -> Variant:
     if question.computed:
         chosen = combination(question.computed, seed)
         values = resolve(question.computed, chosen)
-    answer = _filled(question.answer, values) if values else question.answer
+    answer = filled(question.answer, values) if values else question.answer
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
     return Variant(
         question,
@@ -136,23 +136,26 @@ def indices(question: Question, most: int = MOST_VARIANTS) -> Sequence[int]:
     return [i * count // most for i in range(most)]
 
 
-def _filled(answer: Answer, values: Mapping[str, Value]) -> Answer:
-    """The answer part with its templates filled and its ranges read."""
-    filled: Answer = templates.each_text(
+def filled(answer: Answer, values: Mapping[str, Value]) -> Answer:
+    """The answer part with its templates filled and its ranges read.
+
+    Raises BadExpression where a numeric answer is no range.
+    """
+    made: Answer = templates.each_text(
         answer, lambda text: templates.fill_text(text, values)
     )
-    if isinstance(filled, Numeric):
-        return _ranged(filled, values)
-    if isinstance(filled, Short):
+    if isinstance(made, Numeric):
+        return ranged(made, values)
+    if isinstance(made, Short):
         options = tuple(
             dataclasses.replace(o, answer=templates.fill(o.answer, values))
-            for o in filled.options
+            for o in made.options
         )
-        return dataclasses.replace(filled, options=options)
-    return filled
+        return dataclasses.replace(made, options=options)
+    return made
 
 
-def _ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
+def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
     """The options with numbers; raises BadExpression for one that is none (E47)."""
     otherwise: float | None = None
     made = []

@@ -76,8 +76,8 @@ def test_the_calculator_opens_with_the_numbers_drawn(library: Library) -> None:
 def test_options_are_shuffled_and_those_about_others_stay_last() -> None:
     options = "".join(f"- [ ] {w}\n  > No.\n" for w in ("A", "B", "C", "D"))
     question = item(
-        "### Which?\n<!-- q: which -->\n\n- [ ] All of the above\n  > No.\n- [x] Right\n"
-        + options
+        "### Which?\n<!-- q: which -->\n\n- [ ] All of the above\n  > No.\n"
+        "- [x] Right\n" + options
     )
 
     orders = {tuple(o.text.plain for o in shown(question, s)) for s in range(50)}

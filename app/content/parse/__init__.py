@@ -8,7 +8,12 @@ from pathlib import PurePosixPath
 from app.content.manuscript import Manuscript
 from app.content.parse.glossary import read_glossary
 from app.content.parse.lock import read_lock
-from app.content.parse.registers import read_exam, read_sources, read_syllabus
+from app.content.parse.registers import (
+    entries,
+    read_exam,
+    read_sources,
+    read_syllabus,
+)
 from app.content.parse.topics import read_topic_file
 from app.content.parsed import ParsedFile
 from app.content.terms import Names, names_of
@@ -33,8 +38,12 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
 
 
 _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
-    "syllabus.toml": lambda s: ParsedFile(s.path, syllabus=read_syllabus(s)),
-    "sources.toml": lambda s: ParsedFile(s.path, sources=read_sources(s)),
+    "syllabus.toml": lambda s: ParsedFile(
+        s.path, syllabus=read_syllabus(s), entries=entries(s)
+    ),
+    "sources.toml": lambda s: ParsedFile(
+        s.path, sources=read_sources(s), entries=entries(s)
+    ),
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
     "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
 }

@@ -37,6 +37,18 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
         return {}
 
 
+_ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
+
+
+def entries(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
+    """Where the numbers and keys of a register stand: (name, line)."""
+    return tuple(
+        (match[1] or match[2], line)
+        for line, text in enumerate(sheet.lines, 1)
+        if (match := _ENTRY.match(text))
+    )
+
+
 def _refuse_unknown(
     table: Mapping[str, Any], known: tuple[str, ...], sheet: Manuscript
 ) -> None:

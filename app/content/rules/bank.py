@@ -214,7 +214,8 @@ def check_dates(bank: Bank) -> list[Problem]:
             if source.read and bank.today - source.read > _STALE:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
-                found.append(problem((path, 1, 1), "W18", message, hint))
+                line = dict(reading.entries).get(source.key, 1)
+                found.append(problem((path, line, 1), "W18", message, hint))
     return found
 
 
@@ -267,13 +268,16 @@ def check_coverage(
     learned = {o for c in cards for o in c.objectives}
     read = {o for r in bank.readings.values() if r.topic for o in r.topic.objectives}
     found = _blueprints(bank, per_domain)
+    register = bank.readings.get("syllabus.toml")
+    lines = dict(register.entries) if register else {}
     for number in sorted(bank.objectives()):
         kinds = (("page", read), ("questions", asked), ("cards", learned))
         lacking = [name for name, have in kinds if number not in have]
         if lacking:
             message = f"Objective {number} has no {' and no '.join(lacking)}."
             hint = "Write a topic for it, or add its number to one that treats it."
-            found.append(problem(("syllabus.toml", 1, 1), "W73", message, hint))
+            place = ("syllabus.toml", lines.get(number, 1), 1)
+            found.append(problem(place, "W73", message, hint))
     return found
 
 

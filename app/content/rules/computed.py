@@ -1,9 +1,10 @@
 """Rules for numbers: accepted ranges, and every combination of a computed question."""
 
 import math
+from collections.abc import Mapping
 
 from app.content import templates, variants
-from app.content.expressions import BadExpression
+from app.content.expressions import BadExpression, Value
 from app.content.manuscript import Manuscript
 from app.content.model import (
     Choices,
@@ -11,7 +12,6 @@ from app.content.model import (
     Numeric,
     NumericOption,
     Question,
-    Variant,
 )
 from app.content.parse.metadata import Comment
 from app.content.quantities import Quantity, kind, read, show
@@ -68,7 +68,7 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
     told: set[str] = set()
     for index in variants.indices(question):
         chosen = variants.combination(computed, index)
-        for code, message, hint in _faults(question, index):
+        for code, message, hint in _faults(question, computed, chosen):
             if code in told:
                 continue
             told.add(code)
@@ -135,19 +135,21 @@ def _all_templates(question: Question) -> list[str]:
     return found
 
 
-def _faults(question: Question, index: int) -> list[tuple[str, str, str]]:
+def _faults(
+    question: Question, computed: Computed, chosen: Mapping[str, str | float]
+) -> list[tuple[str, str, str]]:
     """What is wrong with one combination, as (code, message, hint)."""
     try:
-        variant = variants.draw(question, index)
+        values = variants.resolve(computed, chosen)
+        answer = question.answer
+        if isinstance(answer, Numeric):
+            numeric = variants.ranged(answer, values)
+            return _numeric_faults(numeric) + _display_faults(question, values)
+        answer = variants.filled(answer, values)
     except BadExpression as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
         return [(code, error.message, error.hint)]
-    answer = variant.answer
-    if isinstance(answer, Numeric):
-        return _numeric_faults(answer) + _display_faults(variant)
-    if isinstance(answer, Choices):
-        return _choice_faults(answer)
-    return []
+    return _choice_faults(answer) if isinstance(answer, Choices) else []
 
 
 def _numeric_faults(answer: Numeric) -> list[tuple[str, str, str]]:
@@ -174,17 +176,15 @@ def _choice_faults(answer: Choices) -> list[tuple[str, str, str]]:
     return []
 
 
-def _display_faults(variant: Variant) -> list[tuple[str, str, str]]:
+def _display_faults(
+    question: Question, values: Mapping[str, Value]
+) -> list[tuple[str, str, str]]:
     """W48: a number of the stem that is rounded more than the answer allows."""
-    computed = variant.question.computed
-    if computed is None:
-        return []
-    values = variants.resolve(computed, variant.values)
-    for match in PLACEHOLDER.finditer(variant.question.stem.plain):
+    for match in PLACEHOLDER.finditer(question.stem.plain):
         value = values.get(match[1])
-        if not isinstance(value, Quantity) or not value.value:
+        if not match[2] or not isinstance(value, Quantity) or not value.value:
             continue
-        shown = read(show(value.value, match[2] or ""))
+        shown = read(show(value.value, match[2]))
         if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
             message = f"the stem shows {show(shown.value)} for {show(value.value)}."
             return [("W48", message, "Show more digits, or round the parameter.")]
