@@ -81,6 +81,11 @@ class Asked:
         return _FIELDS[type(self.variant.answer)]
 
     @property
+    def target(self) -> str:
+        """What an answer replaces: the question, in a run also what stands above."""
+        return "#desk" if self.run else f"#q-{self.question.id}"
+
+    @property
     def page(self) -> str:
         """The address of the page that shows this question alone."""
         if self.at:

@@ -121,7 +121,8 @@ class Rest:
     """What is said when no card is due.
 
     `on` and `count` are the next study day with cards; `wait` the time until a
-    learning step later today; `more` how many new cards could be begun now.
+    learning step later today; `more` how many new cards could be begun now, and
+    `reverses` says that those left wait because their reverse was asked today.
     """
 
     on: dt.date | None
@@ -130,6 +131,7 @@ class Rest:
     more: int
     topic: str
     tomorrow: bool
+    reverses: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
     left = queue.learning + queue.review + queue.waiting + fresh
     return Table(
         done=queue.finished,
-        total=queue.finished + max(left, held is not None),
+        total=queue.finished + (max(left, 1) if held else 0),
         turn=turn_of(desk, held, show=show, since=since) if held else None,
         rest=None if held else _rest(desk, queue, limits),
     )
@@ -228,13 +230,15 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
     standing = queue.first.standing if queue.first else None
     new = store.next_new(desk.db, desk.learner.id, desk.library, limits)
     topic = desk.library.topics.get(desk.library.cards[new].topic) if new else None
+    unseen = _unseen(desk, limits)
     return Rest(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=minutes_words(standing.due_at - desk.now) if standing else "",
-        more=min(_OFFER, _unseen(desk, limits)) if new else 0,
+        more=min(_OFFER, unseen) if new else 0,
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - desk.day).days == 1),
+        reverses=unseen > 0 and new is None,
     )
 
 

@@ -220,14 +220,14 @@ def next_due(
     db: Session, learner_id: int, limits: Limits
 ) -> tuple[dt.date, int] | None:
     """The next study day on which cards come back, and how many."""
-    later = (
+    later = [
         col(Memory.learner_id) == learner_id,
         col(Memory.due_day) > limits.day.isoformat(),
         col(Memory.suspended).is_(False),
         col(Memory.card).not_in(limits.strays.gone),
-    )
+    ]
     if limits.topic:
-        later = (*later, col(Memory.topic) == limits.topic)
+        later.append(col(Memory.topic) == limits.topic)
     day = db.scalar(select(func.min(col(Memory.due_day))).where(*later))
     if day is None:
         return None

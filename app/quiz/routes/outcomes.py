@@ -22,6 +22,7 @@ from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import Given
 from app.web.instruments import course_of, instrument
 from app.web.readings import Reading
+from app.web.words import count_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,21 +54,29 @@ class Outcome:
         return self.variant.question
 
     @property
-    def marks_kind(self) -> str:
-        """How the parts of the answer are shown: options, rows, or not at all."""
-        if isinstance(self.variant.answer, Choices):
-            return "options"
-        return "rows" if self.columns else ""
+    def summary(self) -> str:
+        """What was answered, how surely, and with how much help, in one sentence."""
+        sure = ("", " and guessed", " and thought so", " and were sure")
+        verb = "had" if isinstance(self.variant.answer, Order | Match) else "answered"
+        words = f"You {verb} {self.verdict.said or 'this'}"
+        words += sure[self.given.certainty or 0]
+        if self.given.hints:
+            words += f", with {count_of(self.given.hints, 'hint')}"
+        return f"{words}."
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def marks_kind(self) -> str:
+        """How the parts of the answer are shown: options, gaps, rows, or not at all."""
+        kinds = {Choices: "options", Cloze: "gaps", Order: "rows", Match: "rows"}
+        return kinds.get(type(self.variant.answer), "") if self.verdict.marks else ""
+
+    @property
+    def columns(self) -> tuple[str, str]:
         """The heads of the rows: what was asked, what belongs there."""
         answer = self.variant.answer
         if isinstance(answer, Match):
             return answer.left_title or "Item", answer.right_title or "Belongs to it"
-        if isinstance(answer, Order):
-            return "Step", "Its place"
-        return ("Gap", "Right") if isinstance(answer, Cloze) else ()
+        return "Step", "Its place"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

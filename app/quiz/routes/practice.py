@@ -98,22 +98,17 @@ def _by_topic(desk: Desk, past: Mapping[str, Past]) -> list[tuple[str, str, Tall
 def _by_objective(
     desk: Desk, past: Mapping[str, Past]
 ) -> list[tuple[str, list[tuple[str, str, Tally]]]]:
-    """Domains, each with its objectives: number, title, tally."""
+    """Domains, each with the objectives that have questions: number, title, tally."""
     questions = desk.library.questions.values()
-    return [
-        (
-            f"{domain.number} {domain.title}",
-            [
-                (
-                    o.number,
-                    o.title,
-                    _tally([q for q in questions if o.number in q.objectives], past),
-                )
-                for o in domain.objectives
-            ],
-        )
-        for domain in desk.library.syllabus.domains
-    ]
+    rows = []
+    for domain in desk.library.syllabus.domains:
+        goals = []
+        for goal in domain.objectives:
+            pool = [q for q in questions if goal.number in q.objectives]
+            if pool:
+                goals.append((goal.number, goal.title, _tally(pool, past)))
+        rows.append((f"{domain.number} {domain.title}", goals))
+    return rows
 
 
 def _weakest(desk: Desk, questions: list[Question], past: Mapping[str, Past]) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.model import Question
 from app.errors import NotFound
@@ -26,7 +26,7 @@ from app.quiz.routes.showing import (
 )
 from app.quiz.store import Answer, Given
 from app.web.asking import Asked
-from app.web.render import page, reply
+from app.web.render import is_htmx, page, reply
 from app.web.shelf import CurrentLibrary, find_question
 
 router = APIRouter()
@@ -140,17 +140,13 @@ def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
 def _answer_to(
     desk: Desk, given: Given, frame: RunFrame | None, sent: Sent
 ) -> Response:
+    if not is_htmx(desk.request):
+        return RedirectResponse(_verdict_page(given, frame, sent), 303)
     outcome = judged(desk, given, frame, sent)
     near = once_more(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
-    return reply(
-        desk.request,
-        "quiz/_question.html" if near else "quiz/_verdict.html",
-        otherwise=_verdict_page(given, frame, sent),
-        asked=near,
-        outcome=outcome,
-    )
+    return question_page(desk, near or outcome, frame)
 
 
 def _verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:

@@ -194,15 +194,17 @@ def question_page(
     status: int = 200,
     reported: bool = False,
 ) -> HTMLResponse:
-    """A page with one question; the fragment alone where htmx sent a form."""
+    """A page with one question; where htmx sent a form, the part that it replaces."""
     asked = shown if isinstance(shown, Asked) else None
     outcome = shown if isinstance(shown, Outcome) else None
-    if status != 200 and is_htmx(desk.request):
-        return page(desk.request, "quiz/_question.html", status=status, asked=asked)
+    template = "quiz/show.html"
+    if desk.request.method == "POST" and is_htmx(desk.request):
+        alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
+        template = "quiz/_desk.html" if frame else alone
     question = shown.question
     return page(
         desk.request,
-        "quiz/show.html",
+        template,
         status=status,
         learner=desk.learner,
         topic=desk.library.topics.get(question.topic),
