@@ -1,0 +1,55 @@
+"""Whether a training plan fits in memory, in the words of the step it times."""
+
+import functools
+
+from app.estimator.architecture import Architecture
+from app.estimator.frameworks import FRAMEWORKS
+from app.estimator.layout import Layout
+from app.estimator.states import Recipe, recipe
+from app.estimator.training_load import Step, stage_loads, worst
+from app.estimator.training_plan import Plan
+
+# CUDA context, communication buffers and fragmentation on each GPU.
+OVERHEAD = 4e9
+
+
+@functools.cache
+def _adam() -> Recipe:
+    return recipe("adamw", "bf16-mixed")
+
+
+def memory_per_gpu(
+    model: Architecture, plan: Plan, states: Recipe | None = None
+) -> float:
+    """Bytes on a GPU of the fullest pipeline stage [B].
+
+    Weights, gradients and optimizer as ZeRO divides them, activations in flight,
+    logits and overhead.
+
+    Where:
+        model: what is trained.
+        plan: the layout.
+        states: bytes per parameter; mixed precision with Adam where none is given.
+    """
+    layout = Layout(
+        gpus=plan.gpus,
+        tensor=plan.tensor,
+        pipeline=plan.pipeline,
+        context=plan.context,
+        expert=plan.expert,
+        virtual=plan.pieces,
+        zero=plan.zero,
+        sequence_parallel=plan.sequence_parallel,
+    )
+    fused = plan.software.fused
+    kept = "selective" if plan.recompute == "operators" else plan.recompute
+    step = Step(
+        sequence=plan.sequence,
+        micro_batch=plan.micro_batch,
+        micro_batches=plan.micro_batches,
+        recompute=kept,
+        framework=FRAMEWORKS["megatron" if fused else "torch"],
+        fused_loss=fused,
+    )
+    loads = stage_loads(model, layout, step, states or _adam(), OVERHEAD)
+    return worst(loads).total
