@@ -123,6 +123,7 @@ class System:
     nvlink: float | None = None
     nics: int | None = None
     nic: float | None = None
+    nic_cages: int | None = None
     scale_out_network: str = ""
     cpu: str = ""
     system_memory: float | None = None
@@ -163,6 +164,7 @@ class NetworkPart:
     kind: str
     vendor: str = ""
     ports: int | None = None
+    ports_per_cage: int = 1
     port_rate: float | None = None
     bandwidth: float | None = None
     switching_capacity: float | None = None

@@ -50,11 +50,21 @@ UNITS: dict[str, tuple[str, float]] = {
     "USD/kWh": ("USD/kWh", 1.0),
     "USD/month": ("USD/month", 1.0),
     "USD/Mtoken": ("USD/Mtoken", 1.0),
+    "USD/year": ("USD/year", 1.0),
+    "USD/GB": ("USD/GB", 1.0),
+    "USD/kW/month": ("USD/kW/month", 1.0),
     "kg": ("kg", 1.0),
     "t": ("kg", 1e3),
+    "kg/kWh": ("kg/kWh", 1.0),
+    "g/kWh": ("kg/kWh", 1e-3),
     "A": ("A", 1.0),
     "V": ("V", 1.0),
+    "VA": ("VA", 1.0),
+    "kVA": ("VA", 1e3),
+    "°C": ("°C", 1.0),
+    "BTU/h": ("BTU/h", 1.0),
     "m3/s": ("m3/s", 1.0),
+    "CFM": ("CFM", 1.0),
     "tokens": ("token", 1.0),
     "token": ("token", 1.0),
     "tokens/s": ("token/s", 1.0),
@@ -165,7 +175,7 @@ def _count_factor(written: str, unit: str, typed_unit: str) -> float:
 
 _SPELLED = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T"}
 _COUNTED = frozenset(
-    {"", "token", "sequence", "parameter", "GPU", "node", "layer", "request/s"}
+    {"", "token", "sequence", "parameter", "GPU", "GPU-h", "node", "layer", "request/s"}
 )
 
 
@@ -218,6 +228,7 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "FLOP": ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")),
     "FLOP/s": ((1e19, "EFLOP/s"), (1e16, "PFLOP/s"), (1e12, "TFLOP/s")),
     "W": ((1e7, "MW"), (1e4, "kW")),
+    "VA": ((1e4, "kVA"),),
     "Wh": ((1e9, "GWh"), (1e6, "MWh"), (1e3, "kWh")),
     "s": (
         (2 * 365.25 * 86400, "years"),
@@ -243,7 +254,7 @@ PLURALS = {
     "request/s": "requests/s",
 }
 _WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
-_MONEY = frozenset({"USD", "USD/h", "USD/kWh", "USD/month", "USD/Mtoken"})
+_MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
 
 
 def format_value(value: float | str | bool | None, unit: str = "") -> str:

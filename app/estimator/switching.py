@@ -1,0 +1,192 @@
+"""Fat trees of switches: how many leaves, spines and cores join so many ports."""
+
+import dataclasses
+import math
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tree:
+    """One plane of a fat tree; links are counted once each.
+
+    `down` ports of a leaf lead to nodes, `up` ports to spines. `pods` are the groups
+    of leaves and spines that cores join; 1 below three tiers.
+    """
+
+    tiers: int
+    ports: int
+    leaves: int
+    spines: int
+    cores: int
+    down: int
+    up: int
+    pods: int = 1
+
+    @property
+    def switches(self) -> int:
+        """Leaves, spines and cores together."""
+        return self.leaves + self.spines + self.cores
+
+    @property
+    def leaf_spine(self) -> int:
+        """Links between leaves and spines."""
+        return self.leaves * self.up if self.spines else 0
+
+    @property
+    def spine_core(self) -> int:
+        """Links between spines and cores: half of the ports of each spine."""
+        return self.spines * (self.ports // 2) if self.cores else 0
+
+    @property
+    def oversubscription(self) -> float:
+        """Ports towards nodes over ports towards spines; 1 is non-blocking."""
+        return self.down / self.up if self.spines else 1.0
+
+
+def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
+    """Ports of a leaf towards nodes and towards spines.
+
+    up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r.
+
+    Where:
+        ports: ports of the switch p [1], at least 2.
+        oversubscription: ratio r [1], at least 1.
+
+    Source: leiserson-1985.
+
+    >>> split_ports(64), split_ports(64, 3.0)
+    ((32, 32), (48, 16))
+    """
+    if ports < 2:
+        raise ValueError(f"a leaf needs two ports or more, not {ports}")
+    if oversubscription < 1:
+        raise ValueError(f"a ratio below 1 wastes ports: {oversubscription}")
+    up = max(1, math.ceil(ports / (1 + oversubscription) - 1e-9))
+    return ports - up, up
+
+
+def even_spines(leaves: int, up: int, ports: int) -> int | None:
+    """Fewest spines over which every leaf spreads its links evenly; None beyond.
+
+    The least s that divides `up` with leaves·up/s ≤ ports. Evenness is why three
+    scalable units take as many spines as four.
+
+    >>> even_spines(24, 32, 64), even_spines(32, 32, 64), even_spines(65, 32, 64)
+    (16, 16, None)
+    """
+    for spines in range(max(1, -(-leaves * up // ports)), up + 1):
+        if up % spines == 0 and leaves * (up // spines) <= ports:
+            return spines
+    return None
+
+
+def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | None:
+    """Leaves joined by spines, every leaf to every spine; None if too many.
+
+    Where:
+        leaves: leaf switches [1].
+        ports: ports of every switch [1].
+        oversubscription: ratio at the leaves [1].
+
+    Source: superpod-h100, table 4.
+
+    >>> two_tiers(32, 64).spines
+    16
+    """
+    down, up = split_ports(ports, oversubscription)
+    spines = even_spines(leaves, up, ports)
+    if spines is None:
+        return None
+    return Tree(2, ports, leaves, spines, 0, down, up)
+
+
+def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | None:
+    """Pods of leaves and spines joined by cores; None if too many.
+
+    A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and
+    half to cores. Pods are equally large, and the k-th spine of every pod shares its
+    cores.
+
+    Source: superpod-b200, table 3.
+
+    >>> tree = three_tiers(512, 64)
+    >>> tree.spines, tree.cores
+    (512, 256)
+    """
+    down, up = split_ports(ports, oversubscription)
+    half = ports // 2
+    pods = -(-leaves // half)
+    spines = even_spines(-(-leaves // pods), up, half)
+    cores = even_spines(pods, half, ports)
+    if spines is None or cores is None:
+        return None
+    # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
+    return Tree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
+
+
+def one_switch(endpoints: int, ports: int) -> Tree | None:
+    """A single switch when everything fits on it, else None.
+
+    >>> one_switch(64, 64).switches
+    1
+    """
+    return Tree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
+
+
+def fat_tree(
+    leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
+) -> Tree | None:
+    """The tree with the fewest tiers for `leaves`, or with `tiers` of them.
+
+    None when the leaves are too many for it.
+
+    >>> fat_tree(32, 64).tiers, fat_tree(128, 64).tiers, fat_tree(5000, 64)
+    (2, 3, None)
+    """
+    builders = {2: two_tiers, 3: three_tiers}
+    for wanted in (tiers,) if tiers else (2, 3):
+        tree = builders[wanted](leaves, ports, oversubscription)
+        if tree is not None:
+            return tree
+    return None
+
+
+def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int:
+    """The most leaves that a tree of 2 or 3 tiers can join [1].
+
+    p for two tiers, p²/2 for three, whatever the ratio: an oversubscribed leaf has
+    fewer links up, each to another spine.
+
+    >>> most_leaves(64), most_leaves(64, tiers=3)
+    (64, 2048)
+    """
+    split_ports(ports, oversubscription)
+    return ports if tiers == 2 else ports * (ports // 2)
+
+
+def rail_leaves(
+    units: int, nodes: int, rails: int, down: int, *, spare: int = 0
+) -> int:
+    """Leaves of a rail-optimised fabric: adapter i of every node on leaf i.
+
+    A scalable unit has a leaf per rail and as many nodes as a leaf has ports to
+    nodes. One that is less than half full lets several rails share a leaf.
+
+    Where:
+        units: scalable units [1].
+        nodes: nodes in all [1].
+        rails: adapters per node [1].
+        down: ports of a leaf towards nodes [1].
+        spare: links of other endpoints, such as fabric managers [1].
+
+    Source: superpod-h100.
+
+    >>> rail_leaves(4, 127, 8, 32), rail_leaves(1, 4, 8, 32)
+    (32, 1)
+    """
+    if units > 1:
+        return units * rails
+    shared = max(1, down // max(1, nodes))
+    leaves = -(-rails // shared)
+    while leaves * down < nodes * rails + spare:
+        leaves += 1
+    return leaves
