@@ -167,7 +167,7 @@ class Cloze:
 class Design:
     """A plan that the learner chooses and the estimator judges.
 
-    `accept` keeps the conditions as written; `expressions.judge` answers them.
+    `accept` keeps the conditions as written; `conditions.judge` answers them.
     """
 
     estimate: str
@@ -311,8 +311,7 @@ class Topic:
 
     A footnote in the text is `<a class="cite" href="#src-KEY">[2]</a>`, where 2 is the
     place of KEY in `sources`: the page ends with the list of its sources, each with
-    `id="src-KEY"` (`citations.sources_html` writes it). `notes` says for some keys
-    which part of the source is meant.
+    `id="src-KEY"`. `notes` says for some keys which part of the source is meant.
     """
 
     slug: str

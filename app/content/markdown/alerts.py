@@ -14,7 +14,7 @@ def opening(kind: str, inside: Sequence[Token]) -> str:
     """The tags that open an alert; a quote without a kind stays a quote."""
     if kind == "IMPORTANT":
         lead = _lead("What the exam tests.", inside)
-        return _message("exam", "i-flag", lead)
+        return _message("exam-box", "i-flag", lead)
     if kind in {"WARNING", "CAUTION"}:
         return _message("warn", "i-alert", _lead("Common error.", inside))
     if kind == "TIP":

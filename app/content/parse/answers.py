@@ -1,13 +1,10 @@
 """The answer part of a question, by type."""
 
 import re
-from collections.abc import Mapping
 
 from markdown_it.token import Token
 
-from app.content import strict_yaml
-from app.content.estimates import Unanswerable, known
-from app.content.identity import did_you_mean, key, normal
+from app.content.identity import key, normal
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
@@ -17,7 +14,6 @@ from app.content.model import (
     Choice,
     Choices,
     Cloze,
-    Design,
     Match,
     Numeric,
     NumericOption,
@@ -30,8 +26,6 @@ from app.content.model import (
 from app.content.parse.metadata import Comment
 from app.content.parse.options import Option, choices_of, code_of, make_key, text_of
 from app.content.ranges import BadRange, read_range
-from app.content.strict_yaml import Mapped
-from app.estimator.inputs import declared
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 
@@ -189,42 +183,3 @@ def _blank(
         at = sheet.find("[[", line, line + 20)
         sheet.report("E54", *at, "A blank has no answer.", "Write [[answer]].")
     return Blank(key(item, "blank", str(len(before))), answers, hint.strip())
-
-
-def design(comment: Comment, sheet: Manuscript) -> Design:
-    """A plan to be judged by an estimate; unknown names are reported."""
-    values = comment.fields.values
-    given = values.get("given")
-    fixed: Mapping[str, str] = (
-        {n: strict_yaml.word(v) for n, v in given.values.items()}
-        if isinstance(given, Mapped)
-        else {}
-    )
-    chosen = tuple(w.text for w in strict_yaml.words(values.get("choose")))
-    accept = tuple(w.text for w in strict_yaml.words(values.get("accept")))
-    made = Design(comment.word("estimate"), fixed, chosen, accept)
-    _check_design(made, comment, sheet)
-    return made
-
-
-def _check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
-    for name in ("estimate", "choose", "accept"):
-        if not comment.fields.values.get(name):
-            message = f"A design exercise needs “{name}”."
-            sheet.report("E13", comment.line, comment.column, message)
-            return
-    try:
-        fields = declared(known(made.estimate).inputs)
-    except Unanswerable as error:
-        place = comment.place("estimate")
-        sheet.report(error.code, *place, error.message, error.hint)
-        return
-    for name, where in [
-        *((n, "given") for n in made.given),
-        *((n, "choose") for n in made.choose),
-    ]:
-        if name not in fields:
-            message = f"“{name}” is not an input of {made.estimate}."
-            sheet.report(
-                "E81", *comment.place(where), message, did_you_mean(name, fields)
-            )

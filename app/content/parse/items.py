@@ -22,6 +22,7 @@ from app.content.model import (
     Text,
 )
 from app.content.parse import answers
+from app.content.parse.designs import design
 from app.content.parse.metadata import PARTIAL, TYPES, Front, Partial, mentioned
 from app.content.parse.options import Option, is_task_list, read_options
 from app.content.parse.parameters import read_computed
@@ -270,7 +271,7 @@ def _answer(  # noqa: PLR0911 - one way out per type
         case "cloze":
             return _cloze(draft, parts, scope)
         case "design":
-            return answers.design(comment, scope.sheet)
+            return design(comment, scope.sheet)
     return answers.choices(comment, type_, options, scope)
 
 
