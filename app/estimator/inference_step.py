@@ -72,6 +72,24 @@ class InferenceStep:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class LayerWork:
+    """One kind of layer on one GPU, reduced to what steps multiply.
+
+    `products`: seconds of computing per row, and seconds of reading, of each dense
+    matrix; `gaps` [s] between its kernels; `moved` bytes per row outside products;
+    `expert` and `expert_size`: weights and bytes of one routed expert.
+    """
+
+    layer: Layer
+    number: int
+    products: tuple[tuple[float, float], ...]
+    gaps: float
+    moved: float
+    expert: float
+    expert_size: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
     """A model on its GPUs with everything that does not change between steps."""
 
@@ -84,6 +102,7 @@ class Placed:
     engine: Software
     narrow: bool
     element: float
+    work: tuple[LayerWork, ...]
 
 
 def place(
@@ -91,16 +110,55 @@ def place(
 ) -> Placed:
     """Put a model on GPUs; ValueError when the card lacks what it needs."""
     form = FORMATS[serving.weights]
+    rates = rates_of(gpu, serving.weights)
+    engine, narrow = software(serving.software), unpacked(gpu, form)
+    bandwidth = rates.narrow if narrow else rates.bandwidth
+    work = tuple(
+        _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
+        for layer, number in model.runs
+    )
     return Placed(
         model=model,
         gpu=gpu,
         fabric=fabric,
         serving=serving,
         form=form,
-        rates=rates_of(gpu, serving.weights),
-        engine=software(serving.software),
-        narrow=unpacked(gpu, form),
+        rates=rates,
+        engine=engine,
+        narrow=narrow,
         element=cache_bytes(serving.cache),
+        work=work,
+    )
+
+
+def _reduced(
+    layer: Layer,
+    number: int,
+    model: Architecture,
+    on: tuple[Serving, Format, Rates, Software, float],
+) -> LayerWork:
+    serving, form, rates, engine, bandwidth = on
+    products, expert, expert_size = [], 0.0, 0.0
+    for matrix in layer.matrices:
+        size = matrix_bytes(matrix, form)
+        weights = matrix.inputs * matrix.outputs
+        if matrix.part == "experts":
+            expert += weights / serving.expert_tensor
+            expert_size += size / serving.expert_tensor
+            continue
+        split = 1 if matrix.split == "whole" else serving.tensor
+        if matrix.split == "heads":
+            split = min(serving.tensor, max(1, layer.mixer.kv_heads))
+        rate = rates.matmul if covers(form, matrix) else rates.matmul16
+        products.append((2 * weights / split / rate, size / split / bandwidth))
+    return LayerWork(
+        layer=layer,
+        number=number,
+        products=tuple(products),
+        gaps=(fused(layer) + _SMALL) * engine.kernel,
+        moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
+        expert=expert,
+        expert_size=expert_size,
     )
 
 
@@ -138,15 +196,17 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
     True
     """
     sums = _Sums()
-    for layer, number in placed.model.runs:
-        one = _Sums()
-        _add_products(one, placed, layer, batch)
-        if layer.mlp.is_routed:
-            _add_experts(one, placed, layer, batch)
-        one.attention = _attention_time(placed, layer, batch)
-        one.communication = _traffic_time(placed, layer, batch)
-        for name in _Sums.__slots__:
-            setattr(sums, name, getattr(sums, name) + number * getattr(one, name))
+    padded = math.ceil(batch.rows / _TILE) * _TILE
+    for work in placed.work:
+        number = work.number
+        for per_row, reading in work.products:
+            _add(sums, number, padded * per_row, reading)
+        sums.launch += number * work.gaps
+        sums.launch += number * batch.rows * work.moved / placed.rates.bandwidth
+        if work.expert:
+            _add_experts(sums, placed, work, batch)
+        sums.attention += number * _attention_time(placed, work.layer, batch)
+        sums.communication += number * _traffic_time(placed, work.layer, batch)
     _add_head(sums, placed, batch)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
     return InferenceStep(
@@ -159,55 +219,26 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
     )
 
 
-def _add_products(sums: _Sums, placed: Placed, layer: Layer, batch: Batch) -> None:
-    """Dense products of a layer."""
-    tensor, rates = placed.serving.tensor, placed.rates
-    for matrix in layer.matrices:
-        if matrix.part == "experts":
-            continue
-        split = 1 if matrix.split == "whole" else tensor
-        if matrix.split == "heads":
-            split = min(tensor, max(1, layer.mixer.kv_heads))
-        size = matrix_bytes(matrix, placed.form) / split
-        weights = matrix.inputs * matrix.outputs / split
-        wide = not covers(placed.form, matrix)
-        rate = rates.matmul16 if wide else rates.matmul
-        _add(sums, placed, (batch.rows, weights, size, rate))
-    sums.launch += (fused(layer) + _SMALL) * placed.engine.kernel
-    moved = batch.rows * (10 * placed.model.hidden + 4 * layer.mlp.width / tensor)
-    sums.launch += 2 * moved / rates.bandwidth
+def _add(sums: _Sums, number: float, computing: float, reading: float) -> None:
+    """One product in `number` layers: whichever takes longer, with a round corner."""
+    sums.computing += number * computing
+    sums.reading += number * reading
+    sums.both += number * (computing**3 + reading**3) ** (1 / 3)
 
 
-def _add(
-    sums: _Sums, placed: Placed, product: tuple[float, float, float, float]
-) -> None:
-    """One product: rows, weights, their bytes, and the rate."""
-    rows, weights, size, rate = product
-    bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
-    padded = math.ceil(rows / _TILE) * _TILE
-    computing = 2 * padded * weights / rate
-    reading = size / bandwidth
-    sums.computing += computing
-    sums.reading += reading
-    sums.both += (computing**3 + reading**3) ** (1 / 3)
-
-
-def _add_experts(sums: _Sums, placed: Placed, layer: Layer, batch: Batch) -> None:
+def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> None:
     """Routed experts: those that tokens are sent to are read once."""
-    serving, mlp = placed.serving, layer.mlp
-    matrices = [m for m in layer.matrices if m.part == "experts"]
+    serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
     hit = touched(mlp.experts, mlp.experts_per_token, tokens) / serving.expert
-    one = sum(m.inputs * m.outputs for m in matrices) / serving.expert_tensor
-    size = sum(matrix_bytes(m, placed.form) for m in matrices) / serving.expert_tensor
     pairs = tokens * mlp.experts_per_token / serving.expert + hit * _PADDING
-    computing = 2 * pairs * one / (placed.rates.matmul * _GROUPED)
+    computing = 2 * pairs * work.expert / (placed.rates.matmul * _GROUPED)
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
-    reading = hit * size / bandwidth
-    sums.computing += computing
-    sums.reading += reading
-    sums.both += (computing**2 + reading**2) ** 0.5
-    sums.launch += _ROUTED
+    reading = hit * work.expert_size / bandwidth
+    sums.computing += work.number * computing
+    sums.reading += work.number * reading
+    sums.both += work.number * (computing**2 + reading**2) ** 0.5
+    sums.launch += work.number * _ROUTED
 
 
 def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
@@ -262,14 +293,9 @@ def _traffic_time(placed: Placed, layer: Layer, batch: Batch) -> float:
 
 def _add_head(sums: _Sums, placed: Placed, batch: Batch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
-    size = weights * placed.form.rest / 8
-    rows = max(1.0, batch.answers)
-    saved, rate = placed.rates, placed.rates.matmul16
-    computing = 2 * math.ceil(rows / _TILE) * _TILE * weights / rate
-    reading = size / saved.bandwidth
-    sums.computing += computing
-    sums.reading += reading
-    sums.both += (computing**3 + reading**3) ** (1 / 3)
+    rows = math.ceil(max(1.0, batch.answers) / _TILE) * _TILE
+    computing = 2 * rows * weights / placed.rates.matmul16
+    _add(sums, 1, computing, weights * placed.form.rest / 8 / placed.rates.bandwidth)
 
 
 def decode_time(placed: Placed, sequences: float, context: float) -> InferenceStep:
