@@ -10,8 +10,14 @@ from app.estimator import catalogue
 from app.estimator.decoders import decoder_layers
 from app.estimator.families import Traits, traits_of
 from app.estimator.layers import Layer, Mixer, Mlp
-from app.estimator.model_config import UnreadableConfig, text_part, whole
+from app.estimator.model_config import (
+    UnreadableConfig,
+    check_family,
+    text_part,
+    whole,
+)
 from app.estimator.model_sizes import is_size, parse_size, shape_for, size_name
+from app.estimator.seq2seq import is_seq2seq, read_shape
 
 __all__ = ["Architecture", "UnreadableConfig", "find_model", "from_config", "model_id"]
 
@@ -37,6 +43,7 @@ class Architecture:
     encoder: tuple[Layer, ...] = ()
     positions: int = 0
     other: int = 0
+    side_tables: int = 0
     max_context: int | None = None
     family: str = ""
     norm_terms: int = 1
@@ -91,6 +98,8 @@ class Architecture:
                 counts[matrix.part] += matrix.parameters * number
             counts["norms and biases"] += layer.vectors * number
         counts["norms and biases"] += self.other
+        if self.side_tables:
+            counts["per-layer embeddings"] = self.side_tables
         return dict(counts)
 
     def sequence_elements(self, context: int) -> int:
@@ -109,12 +118,12 @@ class Architecture:
     @property
     def state_elements(self) -> int:
         """Elements of recurrent state per sequence, without convolutions."""
-        return sum(layer.mixer.state * number for layer, number in self.runs)
+        return sum(layer.state * number for layer, number in self.runs)
 
     @property
     def convolution_elements(self) -> int:
         """Elements of convolution state per sequence."""
-        return sum(layer.mixer.convolution * number for layer, number in self.runs)
+        return sum(layer.convolution * number for layer, number in self.runs)
 
 
 def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
@@ -128,6 +137,9 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     6738415616
     """
     text = text_part(config)
+    check_family(text)
+    if is_seq2seq(text):
+        return _from_seq2seq(text, name)
     traits = traits_of(text)
     hidden = whole(text, "hidden")
     vocabulary = whole(text, "vocabulary")
@@ -142,7 +154,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
             tied=traits.tied,
             stack=decoder_layers(text, traits),
             positions=positions,
-            other=_outside(traits, hidden, vocabulary),
+            other=_outside(text, traits, hidden, vocabulary),
+            side_tables=_side_tables(text, hidden),
             max_context=whole(text, "positions", 0) or None,
             family=str(text.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
@@ -150,10 +163,50 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     )
 
 
-def _outside(traits: Traits, hidden: int, vocabulary: int) -> int:
+def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
+    """An encoder-decoder model; `stack` holds its decoder."""
+    shape = read_shape(config)
+    return assemble(
+        Architecture(
+            name=name or "this model",
+            hidden=whole(config, "hidden"),
+            vocabulary=whole(config, "vocabulary"),
+            tied=bool(config.get("tie_word_embeddings", True)),
+            stack=shape.decoder,
+            encoder=shape.encoder,
+            other=shape.outside,
+            max_context=whole(config, "positions", 0) or None,
+            family=str(config["model_type"]),
+            norm_terms=shape.norm_terms,
+        )
+    )
+
+
+def _outside(
+    config: Mapping[str, Any], traits: Traits, hidden: int, vocabulary: int
+) -> int:
     """Parameters that belong to no layer and to no table."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
-    return norms * traits.norm_terms * hidden + (vocabulary if traits.head_bias else 0)
+    streams = config.get("hc_mult") or 0
+    mixing = streams * (streams * hidden + 1) + 1 if streams else 0
+    bias = vocabulary if traits.head_bias else 0
+    narrow = config.get("word_embed_proj_dim") or hidden
+    if narrow != hidden:
+        # A narrower table with a projection in and one out.
+        mixing += vocabulary * (narrow - hidden) + 2 * narrow * hidden
+    return norms * traits.norm_terms * hidden + bias + mixing
+
+
+def _side_tables(config: Mapping[str, Any], hidden: int) -> int:
+    """Tables of embeddings for each layer, with their projection and norm."""
+    side = config.get("hidden_size_per_layer_input") or 0
+    if not side:
+        return 0
+    width = side * whole(config, "layers")
+    rows = config.get("vocab_size_per_layer_input") or whole(config, "vocabulary")
+    streams = config.get("altup_num_inputs") or 1
+    joining = 2 * (streams - 1) * hidden * hidden
+    return rows * width + width * hidden + side + joining
 
 
 def assemble(model: Architecture) -> Architecture:
@@ -165,6 +218,7 @@ def assemble(model: Architecture) -> Architecture:
     routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
     tables = model.vocabulary * model.hidden * (1 if model.tied else 2)
     outside = tables + model.positions * model.hidden + model.other
+    outside += model.side_tables
     return dataclasses.replace(
         model,
         layers=len(model.stack),

@@ -1,20 +1,18 @@
 """Turning a configuration into the layers of a decoder."""
 
-import functools
 from collections.abc import Callable
 
 from app.estimator import layers as parts
-from app.estimator import recurrent
+from app.estimator import mixers
 from app.estimator.families import Traits
-from app.estimator.layers import Layer, Mixer, Mlp
+from app.estimator.layer_plan import layer_count, layer_words
+from app.estimator.layers import Layer, Matrix, Mixer, Mlp
 from app.estimator.model_config import (
     Config,
     Routing,
     UnreadableConfig,
-    layer_kinds,
     routing_of,
     whole,
-    window_of,
 )
 
 _NO_MLP = Mlp()
@@ -23,223 +21,137 @@ _NO_MIXER = Mixer(kind="none")
 
 def decoder_layers(config: Config, traits: Traits) -> tuple[Layer, ...]:
     """The layers of the decoder in order; equal layers are one shared object."""
-    count = whole(config, "layers")
-    if not 1 <= count <= 2000:
-        raise UnreadableConfig(f"{count} layers; 1 to 2,000 can be read.")
-    mixers = _mixers(config, traits, count)
-    mlps = _mlps(config, traits, count)
-    made: dict[tuple[Mixer, Mlp], Layer] = {}
-    for pair in zip(mixers, mlps, strict=True):
-        if pair not in made:
-            made[pair] = Layer(*pair, norms=norm_parameters(config, traits, pair))
-    return tuple(made[pair] for pair in zip(mixers, mlps, strict=True))
+    routing = routing_of(config, layer_count(config))
+    words = layer_words(config, traits, routing)
+    made: dict[tuple[Mixer, Mixer | None, Mlp], Layer] = {}
+    stack = []
+    for index, (mixer_word, mlp_word) in enumerate(words):
+        mixer, beside = _mixers(config, traits, index, mixer_word)
+        mlp = _mlp(config, traits, routing, index, mlp_word)
+        key = (mixer, beside, mlp)
+        if key not in made:
+            made[key] = Layer(mixer, mlp, _norms(config, traits, mixer, mlp), beside)
+        stack.append(made[key])
+    return tuple(stack)
 
 
-def norm_parameters(config: Config, traits: Traits, pair: tuple[Mixer, Mlp]) -> int:
+def _norms(config: Config, traits: Traits, mixer: Mixer, mlp: Mlp) -> int:
     """Weights of the norms around the two halves of a layer."""
-    halves = sum(half not in (_NO_MLP, _NO_MIXER) for half in pair)
+    halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
     norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
+    if config.get("enable_moe_block"):
+        norms += 3
+    if config.get("hidden_size_per_layer_input"):
+        norms += 1
     return norms * traits.norm_terms * whole(config, "hidden")
 
 
-def _mixers(config: Config, traits: Traits, count: int) -> list[Mixer]:
-    kinds = mixer_kinds(config, traits, count)
+def _mixers(
+    config: Config, traits: Traits, index: int, word: str
+) -> tuple[Mixer, Mixer | None]:
+    """The mixer of a layer, and a second one that runs beside it."""
+    if word == "both":
+        attention = mixers.softmax_mixer(config, traits, index, sliding=False)
+        return attention, mixers.recurrent_mixer(config)
     makers: dict[str, Callable[[], Mixer]] = {
-        "full": functools.cache(lambda: softmax_mixer(config, traits, None)),
-        "sliding": functools.cache(
-            lambda: softmax_mixer(config, traits, window_of(config))
-        ),
-        "linear": functools.cache(lambda: recurrent_mixer(config)),
+        "full": lambda: mixers.softmax_mixer(config, traits, index, sliding=False),
+        "sliding": lambda: mixers.softmax_mixer(config, traits, index, sliding=True),
+        "linear": lambda: mixers.recurrent_mixer(config),
+        "compressed": lambda: mixers.compressed_mixer(config, word),
+        "heavy": lambda: mixers.compressed_mixer(config, word),
         "none": lambda: _NO_MIXER,
     }
-    return [makers[kind]() for kind in kinds]
+    if word == "sliding" and config.get("model_type") == "deepseek_v4":
+        return mixers.compressed_mixer(config, word), None
+    return makers[word](), None
 
 
-def mixer_kinds(config: Config, traits: Traits, count: int) -> list[str]:
-    """What mixes tokens in each layer: full, sliding, linear or none."""
-    if config.get("model_type") in _ATTENTION_FREE:
-        return ["linear"] * count
-    pattern = config.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
-        words = {"M": "linear", "*": "full"}
-        return [words.get(letter, "none") for letter in pattern[:count]]
-    full = _full_layers(config, count)
-    if full is not None:
-        return ["full" if i in full else "linear" for i in range(count)]
-    return layer_kinds(config, count, traits.full_every)
+def _mlp(
+    config: Config, traits: Traits, routing: Routing | None, index: int, word: str
+) -> Mlp:
+    if word == "none":
+        return _NO_MLP
+    if word == "routed":
+        if routing is None:
+            raise UnreadableConfig("A layer has experts, but their number is missing.")
+        return _with_side_inputs(config, routed_mlp(config, traits, routing))
+    return _with_side_inputs(config, _dense(config, traits, routing, index))
 
 
-_ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
-
-
-def _full_layers(config: Config, count: int) -> set[int] | None:
-    """The layers with attention in a hybrid that says which; None otherwise."""
-    if "attn_layer_period" in config:
-        period, offset = config["attn_layer_period"], config["attn_layer_offset"]
-        return {i for i in range(count) if i % period == offset}
-    if isinstance(config.get("attn_layer_indices"), list):
-        return set(config["attn_layer_indices"])
-    interval = config.get("full_attention_interval")
-    if interval and not isinstance(config.get("layer_types"), list):
-        return {i for i in range(count) if (i + 1) % interval == 0}
-    return None
-
-
-def softmax_mixer(config: Config, traits: Traits, window: int | None) -> Mixer:
-    """Attention of one layer, latent where the configuration has latent ranks."""
-    if config.get("kv_lora_rank"):
-        return parts.latent_attention(_latent(config), window)
-    hidden, heads = whole(config, "hidden"), whole(config, "heads")
-    if not heads:
-        raise UnreadableConfig("The configuration has no attention heads.")
-    shape = parts.Heads(
-        hidden=hidden,
-        heads=heads,
-        kv_heads=_kv_heads(config, heads),
-        head_dim=_head_dim(config, hidden, heads),
-        value_dim=config.get("v_head_dim") or 0,
-        qkv_bias=traits.qkv_bias,
-        out_bias=traits.out_bias,
-        norm=traits.query_norm,
-        norm_terms=traits.query_norm_terms,
-        sinks=traits.sinks,
-        gate=traits.query_gate,
-    )
-    return parts.attention(shape, window)
-
-
-def _head_dim(config: Config, hidden: int, heads: int) -> int:
-    return whole(config, "head_dim", 0) or hidden // heads
-
-
-def _kv_heads(config: Config, heads: int) -> int:
-    family = config.get("model_type")
-    if family == "falcon" and not config.get("new_decoder_architecture"):
-        return 1 if config.get("multi_query", True) else heads
-    if config.get("multi_query") and "num_key_value_heads" not in config:
-        return whole(config, "kv_heads", 1) if family != "falcon" else 1
-    return whole(config, "kv_heads", heads) or heads
-
-
-def _latent(config: Config) -> parts.Latent:
-    return parts.Latent(
-        hidden=whole(config, "hidden"),
-        heads=whole(config, "heads"),
-        query_rank=config.get("q_lora_rank") or 0,
-        kv_rank=config["kv_lora_rank"],
-        nope_dim=config.get("qk_nope_head_dim", 128),
-        rope_dim=config.get("qk_rope_head_dim", 64),
-        value_dim=config.get("v_head_dim", 128),
-        index_heads=config.get("index_n_heads") or 0,
-        index_dim=config.get("index_head_dim") or 0,
-    )
-
-
-def recurrent_mixer(config: Config) -> Mixer:
-    """The mixer with a state of fixed size that the configuration describes."""
-    if "linear_num_value_heads" in config:
-        return _delta(config)
-    if "mamba_num_heads" in config or "mamba_n_heads" in config:
-        return _mamba2(config)
-    if config.get("model_type") == "mamba2":
-        return _mamba2({"mamba_num_heads": config.get("num_heads"), **config})
-    return _mamba(config)
-
-
-def _delta(config: Config) -> Mixer:
-    return recurrent.gated_delta(
-        recurrent.Delta(
-            hidden=whole(config, "hidden"),
-            key_heads=config["linear_num_key_heads"],
-            key_dim=config["linear_key_head_dim"],
-            value_heads=config["linear_num_value_heads"],
-            value_dim=config["linear_value_head_dim"],
-            convolution=config.get("linear_conv_kernel_dim", 4),
-        )
-    )
-
-
-def _mamba(config: Config) -> Mixer:
+def _dense(config: Config, traits: Traits, routing: Routing | None, index: int) -> Mlp:
     hidden = whole(config, "hidden")
-    expand = config.get("mamba_expand") or config.get("expand") or 2
-    jamba = config.get("model_type") == "jamba"
-    inner = expand * hidden if jamba else config.get("intermediate_size")
-    rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
-    return recurrent.mamba(
-        recurrent.Mamba(
-            hidden=hidden,
-            inner=inner or expand * hidden,
-            state=config.get("mamba_d_state") or config.get("state_size") or 16,
-            convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
-            rank=rank if isinstance(rank, int) else 0,
-            conv_bias=bool(config.get("mamba_conv_bias", True)),
-            projection_bias=bool(config.get("mamba_proj_bias", False)),
-            inner_norms=jamba,
-        )
-    )
-
-
-def _mamba2(config: Config) -> Mixer:
-    heads = config.get("mamba_num_heads") or config.get("mamba_n_heads")
-    dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
-    state = config.get("ssm_state_size") or config.get("mamba_d_state")
-    groups = config.get("n_groups") or config.get("mamba_n_groups") or 1
-    kernel = config.get("conv_kernel") or config.get("mamba_d_conv") or 4
-    hidden = whole(config, "hidden")
-    heads = heads or 2 * hidden // 64
-    if dim == "auto" or not dim:
-        expand = config.get("mamba_expand") or config.get("expand") or 2
-        dim = expand * hidden // heads
-    return recurrent.mamba2(
-        recurrent.Mamba2(
-            hidden=hidden,
-            heads=heads,
-            head_dim=dim,
-            state=state or config.get("state_size") or 128,
-            groups=groups,
-            convolution=kernel,
-            conv_bias=bool(config.get("use_conv_bias", True)),
-        )
-    )
-
-
-def _mlps(config: Config, traits: Traits, count: int) -> list[Mlp]:
-    if config.get("model_type") in _ATTENTION_FREE:
-        return [_NO_MLP] * count
-    routing = routing_of(config, count)
-    routed = routed_mlp(config, traits, routing) if routing else _NO_MLP
-    in_pattern = config.get("hybrid_override_pattern")
-    if isinstance(in_pattern, str):
-        dense = _dense(config, traits, None)
-        kinds = {"-": dense, "E": routed}
-        return [kinds.get(letter, _NO_MLP) for letter in in_pattern[:count]]
-    with_experts = routing.layers if routing else frozenset[int]()
-    dense = _dense(config, traits, routing)
-    return [routed if i in with_experts else dense for i in range(count)]
-
-
-def _dense(config: Config, traits: Traits, routing: Routing | None) -> Mlp:
-    hidden = whole(config, "hidden")
-    width = config.get("intermediate_size_mlp") if routing else None
+    listed = config.get("intermediate_size")
+    width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
+    if routing:
+        width = width or config.get("intermediate_size_mlp") or 0
     width = width or whole(config, "width", 0) or 4 * hidden
+    if config.get("block_auto_adjust_ff_dim"):
+        width = _adjusted(config, width)
+    if config.get("use_double_wide_mlp") and mixers.shares_cache(config, index):
+        width *= 2
     if not isinstance(width, int) or width > 10**9:
         raise UnreadableConfig(f"An MLP width of {width} cannot be read.")
     return parts.dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
 
 
+def _adjusted(config: Config, width: int) -> int:
+    """Two thirds of the width, scaled and rounded up, as LFM2 does."""
+    scaled = int(config.get("block_ffn_dim_multiplier", 1.0) * int(2 * width / 3))
+    step = config.get("block_multiple_of", 256)
+    return int(-(-scaled // step) * step)
+
+
+def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
+    """Add the projections of per-layer embeddings where the model has them."""
+    side = config.get("hidden_size_per_layer_input")
+    if not side:
+        return mlp
+    hidden = whole(config, "hidden")
+    rank, streams = config.get("laurel_rank"), config.get("altup_num_inputs")
+    extra: tuple[Matrix, ...] = (
+        Matrix("side_in", hidden, side, "mlp", "whole"),
+        Matrix("side_out", side, hidden, "mlp", "whole"),
+    )
+    vectors = 0
+    if rank:
+        extra += (
+            Matrix("laurel_in", hidden, rank, "mlp", "whole"),
+            Matrix("laurel_out", rank, hidden, "mlp", "whole"),
+        )
+        vectors += hidden
+    if streams:
+        vectors += streams**2 + streams**3 + streams * hidden + 2 * hidden
+    return Mlp(
+        matrices=mlp.matrices + extra,
+        vectors=mlp.vectors + vectors,
+        routed_vectors=mlp.routed_vectors,
+        width=mlp.width,
+        gated=mlp.gated,
+        experts=mlp.experts,
+        experts_per_token=mlp.experts_per_token,
+        shared_width=mlp.shared_width,
+    )
+
+
 def routed_mlp(config: Config, traits: Traits, routing: Routing) -> Mlp:
     """The experts of one layer."""
+    scales = 0
+    shared = routing.shared_width
+    if config.get("enable_moe_block"):
+        shared = whole(config, "width")
+        scales = whole(config, "hidden") + routing.experts
     return parts.routed_mlp(
         parts.Experts(
             hidden=whole(config, "hidden"),
             experts=routing.experts,
             per_token=routing.per_token,
             width=routing.width,
-            shared_width=routing.shared_width,
+            shared_width=shared,
             gated=traits.gated,
             shared_gate=traits.shared_gate,
             bias=traits.expert_bias,
             router_bias=traits.router_bias,
             latent=config.get("moe_latent_size") or 0,
+            scales=scales,
         )
     )

@@ -30,6 +30,7 @@ class Traits:
     embedding_norm: bool = False
     head_bias: bool = False
     sinks: bool = False
+    sliding_sinks: bool = False
     query_gate: bool = False
     router_bias: bool = False
     expert_bias: bool = False
@@ -56,11 +57,19 @@ FAMILIES: dict[str, Traits] = {
     "qwen2_moe": Traits(qkv_bias=True, shared_gate=True),
     "qwen3": _QWEN3,
     "qwen3_moe": _QWEN3,
-    "qwen3_next": Traits(query_norm="head", query_gate=True, shared_gate=True),
+    **dict.fromkeys(
+        ("qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"),
+        Traits(query_norm="head", query_gate=True, shared_gate=True),
+    ),
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
     "gemma3": _GEMMA3,
     "gemma3_text": _GEMMA3,
+    "gemma4": _GEMMA3,
+    "gemma4_text": _GEMMA3,
+    "gemma3n": dataclasses.replace(_GEMMA3, full_every=5),
+    "gemma3n_text": dataclasses.replace(_GEMMA3, full_every=5),
+    "mimo_v2_flash": Traits(sliding_sinks=True, full_every=6),
     "gpt2": dataclasses.replace(_GPT, learned_positions=True),
     "gpt_bigcode": dataclasses.replace(_GPT, learned_positions=True),
     "opt": dataclasses.replace(_GPT, learned_positions=True, extra_positions=2),
@@ -83,7 +92,9 @@ FAMILIES: dict[str, Traits] = {
         _GPT, norm_terms=1, qkv_bias=False, out_bias=False, mlp_bias=False
     ),
     "stablelm": Traits(norm_terms=2),
-    "persimmon": dataclasses.replace(_GPT, tied=False),
+    "persimmon": dataclasses.replace(
+        _GPT, tied=False, query_norm="head", query_norm_terms=2
+    ),
     "nemotron": Traits(gated=False, norm_terms=2),
     "arcee": Traits(gated=False),
     "apertus": Traits(gated=False, query_norm="head"),
@@ -110,6 +121,18 @@ FAMILIES: dict[str, Traits] = {
     "granite": Traits(),
     "smollm3": Traits(tied=True),
     "exaone4": Traits(query_norm="head", full_every=4),
+    "exaone_moe": Traits(query_norm="head", full_every=4),
+    "hy_v3": _QWEN3,
+    "hunyuan_v1_dense": _QWEN3,
+    "hunyuan_v1_moe": _QWEN3,
+    "dots1": _QWEN3,
+    "ernie4_5_moe": Traits(router_bias=True, tied=True),
+    "falcon_h1": Traits(),
+    "minimax": Traits(),
+    "lfm2": Traits(query_norm="head", tied=True),
+    "lfm2_moe": Traits(query_norm="head", tied=True),
+    "kimi_linear": Traits(),
+    "flex_olmo": _OLMO2,
     "seed_oss": Traits(qkv_bias=True),
     "jamba": Traits(),
     "mamba": Traits(tied=True, norms=1),
@@ -168,12 +191,15 @@ def _falcon(config: Config) -> dict[str, Any]:
 
 
 def _mpt(config: Config) -> dict[str, Any]:
+    inner = config.get("attn_config")
+    alibi = isinstance(inner, Mapping) and inner.get("alibi", True)
     bias = bool(config.get("bias")) or config.get("no_bias") is False
     return {
         "norm_terms": 2 if bias else 1,
         "qkv_bias": bias,
         "out_bias": bias,
         "mlp_bias": bias,
+        **({"learned_positions": False} if alibi else {}),
     }
 
 
@@ -191,7 +217,13 @@ def _glm_moe(config: Config) -> dict[str, Any]:
     return {"query_norm": "head" if config.get("use_qk_norm") else ""}
 
 
+def _phi(config: Config) -> dict[str, Any]:
+    norm = "head" if config.get("qk_layernorm") else ""
+    return {"query_norm": norm, "query_norm_terms": 2}
+
+
 _SPECIAL = {
+    "phi": _phi,
     "falcon": _falcon,
     "mpt": _mpt,
     "cohere": _cohere,

@@ -160,7 +160,8 @@ class WeightTable:
 def weight_table(model: Architecture, name: str) -> WeightTable:
     """The bytes of `model` in the format called `name`."""
     form = FORMATS[name]
-    tables = bytes_of(model.embedding_parameters + model.head_parameters, form.rest)
+    rows = model.embedding_parameters + model.head_parameters + model.side_tables
+    tables = bytes_of(rows, form.rest)
     divided, copied, experts, quantised = tables, 0.0, 0.0, 0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden

@@ -81,28 +81,40 @@ class Mlp:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """One layer: its mixer (and cross attention), its MLP, its norms.
+    """One layer: its mixer, its MLP, its norms.
 
-    Layers are told apart by identity: equal layers of a model are one object.
+    `beside` is a second mixer: a state space next to attention, or attention to an
+    encoder. Layers are told apart by identity: equal ones are one object.
     """
 
     mixer: Mixer
     mlp: Mlp
     norms: int
-    cross: Mixer | None = None
+    beside: Mixer | None = None
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
         """All matrices of the layer."""
-        cross = self.cross.matrices if self.cross else ()
-        return self.mixer.matrices + cross + self.mlp.matrices
+        beside = self.beside.matrices if self.beside else ()
+        return self.mixer.matrices + beside + self.mlp.matrices
 
     @property
     def vectors(self) -> int:
         """Parameters outside of matrices: norms, biases, convolutions."""
-        cross = self.cross.vectors if self.cross else 0
+        beside = self.beside.vectors if self.beside else 0
         own = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
-        return own + cross + self.norms
+        return own + beside + self.norms
+
+    @property
+    def state(self) -> int:
+        """Elements of recurrent state per sequence."""
+        return self.mixer.state + (self.beside.state if self.beside else 0)
+
+    @property
+    def convolution(self) -> int:
+        """Elements of convolution state per sequence."""
+        own = self.mixer.convolution
+        return own + (self.beside.convolution if self.beside else 0)
 
     @property
     def parameters(self) -> int:
@@ -267,6 +279,81 @@ def _indexer(shape: Latent) -> tuple[Matrix, ...]:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Compressed:
+    """The shape of attention over compressed keys (DeepSeek-V4).
+
+    `rate` tokens become one entry (0: only the window is seen); `streams` residual
+    streams are mixed before and after.
+    """
+
+    hidden: int
+    heads: int
+    head_dim: int
+    query_rank: int
+    out_groups: int
+    out_rank: int
+    window: int
+    streams: int
+    rate: int
+    index_heads: int
+    index_dim: int
+
+
+def compressed_attention(shape: Compressed) -> Mixer:
+    """One shared key-value head per token, its past compressed by `rate`.
+
+    The cache holds a window of whole entries and one entry of d per `rate` tokens,
+    beside a smaller one for the indexer.
+    """
+    wide = shape.heads * shape.head_dim
+    out = shape.out_groups * shape.out_rank
+    twice = 2 if shape.index_heads else 1
+    packed = twice * shape.head_dim if shape.rate else 0
+    matrices = [
+        Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        Matrix("q_b", shape.query_rank, wide, "attention"),
+        Matrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
+        Matrix("o_a", wide // shape.out_groups, out, "attention"),
+        Matrix("o_b", out, shape.hidden, "attention", "rows"),
+    ]
+    vectors = shape.heads + shape.query_rank + shape.head_dim
+    if packed:
+        matrices += [
+            Matrix(name, shape.hidden, packed, "attention", "whole")
+            for name in ("compress_kv", "compress_gate")
+        ]
+        vectors += shape.rate * packed + shape.head_dim
+    if shape.index_heads:
+        matrices += _compressed_indexer(shape)
+        vectors += shape.rate * 2 * shape.index_dim + shape.index_dim
+    mixes = shape.streams * (shape.streams + 2)
+    vectors += 2 * (mixes * shape.streams * shape.hidden + mixes + 3)
+    return Mixer(
+        kind="compressed",
+        matrices=tuple(matrices),
+        vectors=vectors,
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=shape.head_dim,
+        value_dim=shape.head_dim,
+        cache=shape.head_dim // shape.rate if shape.rate else 0,
+        state=shape.window * shape.head_dim,
+        index=shape.index_dim // shape.rate if shape.index_heads else 0,
+        query_rank=shape.query_rank,
+    )
+
+
+def _compressed_indexer(shape: Compressed) -> list[Matrix]:
+    width = shape.index_heads * shape.index_dim
+    return [
+        Matrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        Matrix("index_gate", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        Matrix("index_q", shape.query_rank, width, "attention", "whole"),
+        Matrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+    ]
+
+
 def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool = False) -> Mlp:
     """A dense feed-forward part: 2·h·f, or 3·h·f with a gate."""
     up = (Matrix("up", hidden, width, "mlp"),)
@@ -291,6 +378,7 @@ class Experts:
     router_bias: bool = False
     shared_bias: bool = False
     latent: int = 0
+    scales: int = 0
 
 
 _ROWS: Split = "rows"
@@ -324,7 +412,8 @@ def routed_mlp(shape: Experts) -> Mlp:
     shared_bias = len(ups) * shape.shared_width + shape.hidden
     return Mlp(
         matrices=tuple(matrices),
-        vectors=(shape.hidden if shape.shared_gate else 0)
+        vectors=shape.scales
+        + (shape.hidden if shape.shared_gate else 0)
         + (shape.experts if shape.router_bias else 0)
         + (shared_bias if shape.shared_bias and shape.shared_width else 0),
         routed_vectors=shape.experts * expert_bias,

@@ -27,6 +27,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
         "n_head",
         "n_heads",
         "num_heads",
+        "attention_heads",
         "decoder_attention_heads",
     ),
     "kv_heads": (
@@ -108,9 +109,44 @@ def text_part(config: Config) -> Config:
     return config
 
 
+# Families whose layers are built unlike any other here.
+_UNREAD = frozenset(
+    {
+        "afmoe",
+        "bailing_hybrid",
+        "biogpt",
+        "jetmoe",
+        "longcat_flash",
+        "nanochat",
+        "recurrent_gemma",
+        "rwkv",
+        "xlstm",
+        "zamba",
+        "zamba2",
+        "dbrx",
+    }
+)
+_ENCODERS = frozenset(
+    {"albert", "bert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert"}
+    | {"roberta", "xlm-roberta", "clip", "siglip", "vit"}
+)
+
+
+def check_family(config: Config) -> None:
+    """Refuse families that would be counted wrongly."""
+    family = str(config.get("model_type", "llama"))
+    if family in _UNREAD:
+        raise UnreadableConfig(f"Models of the family “{family}” cannot be read yet.")
+    if family in _ENCODERS:
+        message = f"“{family}” is an encoder without a decoder, which cannot be read."
+        raise UnreadableConfig(message)
+
+
 _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
 
-_LINEAR = frozenset({"linear_attention", "mamba", "mamba2", "linear", "recurrent"})
+_LINEAR = frozenset(
+    {"linear_attention", "mamba", "mamba2", "linear", "recurrent", "conv"}
+)
 
 
 def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
@@ -201,7 +237,7 @@ def routing_of(config: Config, layers: int) -> Routing | None:
 def _routed_layers(config: Config, layers: int) -> list[int]:
     listed = config.get("mlp_layer_types")
     if isinstance(listed, list):
-        return [i for i, word in enumerate(listed[:layers]) if "sparse" in str(word)]
+        return [i for i, word in enumerate(listed[:layers]) if word != "dense"]
     listed = config.get("moe_layers")
     if isinstance(listed, list):
         return [i for i in listed if i < layers]

@@ -121,3 +121,55 @@ def gated_delta(shape: Delta) -> Mixer:
         state=shape.value_heads * shape.key_dim * shape.value_dim,
         convolution=mixed * shape.convolution,
     )
+
+
+def kimi_delta(hidden: int, heads: int, dim: int, convolution: int) -> Mixer:
+    """Delta attention with a decay for each channel (Kimi Linear, 2025).
+
+    Queries, keys and values of a·d each, two low-rank gates of rank d, one
+    strength per head; the state is d × d per head.
+    """
+    inner = heads * dim
+    matrices = (
+        *(Matrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
+        Matrix("forget_a", hidden, dim, "attention", "whole"),
+        Matrix("forget_b", dim, inner, "attention"),
+        Matrix("strength", hidden, heads, "attention"),
+        Matrix("gate_a", hidden, dim, "attention", "whole"),
+        Matrix("gate_b", dim, inner, "attention"),
+        Matrix("out", inner, hidden, "attention", "rows"),
+    )
+    return Mixer(
+        kind="delta",
+        matrices=matrices,
+        vectors=3 * inner * convolution + inner + heads + dim,
+        state=heads * dim * dim,
+        convolution=3 * inner * convolution,
+    )
+
+
+def lightning(hidden: int, heads: int, dim: int) -> Mixer:
+    """Lightning attention (MiniMax-01, 2025): a d × d state per head, gated output."""
+    inner = heads * dim
+    matrices = (
+        Matrix("qkv", hidden, 3 * inner, "attention"),
+        Matrix("gate", hidden, inner, "attention"),
+        Matrix("out", inner, hidden, "attention", "rows"),
+    )
+    return Mixer(
+        kind="lightning", matrices=matrices, vectors=inner, state=heads * dim * dim
+    )
+
+
+def short_convolution(hidden: int, length: int) -> Mixer:
+    """A gated convolution over the last few tokens (LFM2, 2025)."""
+    matrices = (
+        Matrix("in", hidden, 3 * hidden, "attention"),
+        Matrix("out", hidden, hidden, "attention", "rows"),
+    )
+    return Mixer(
+        kind="convolution",
+        matrices=matrices,
+        vectors=hidden * length,
+        convolution=hidden * length,
+    )
