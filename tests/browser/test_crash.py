@@ -1,0 +1,89 @@
+"""What was confirmed is there after SIGKILL, whenever it comes."""
+
+import random
+import re
+import signal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_confirmed_answer_survives_a_kill(server: Server, plain_page: Page) -> None:
+    page = plain_page
+    page.goto(f"{server.url}/quiz/training-versus-inference")
+    page.locator("main ol a, main li a").first.click()
+    page.locator("input[name=answer]").first.check()
+    page.get_by_role("button", name=re.compile("^Check")).click()
+    expect(page.locator(".verdict").first).to_be_visible()
+    address, verdict = page.url, page.locator(".verdict").first.inner_text()
+
+    server.stop(signal.SIGKILL)
+    server.start()
+
+    page.goto(address)
+    assert page.locator(".verdict").first.inner_text() == verdict
+
+
+def test_a_mock_exam_survives_twenty_kills(server: Server, page: Page) -> None:
+    chance = random.Random(20)  # noqa: S311 - the moments are to be repeatable
+    page.goto(f"{server.url}/exams/nca-aiio")
+    page.get_by_role("button", name="Start the clock").click()
+    expect(page).to_have_url(re.compile("/questions/1$"))
+    sitting = page.url.rpartition("/questions/")[0]
+    count = page.locator("#palette nav a").count()
+    begun = left(page)
+    saved: dict[int, str] = {}
+
+    for number in chance.sample(range(1, count + 1), 20):
+        page.goto(f"{sitting}/questions/{number}")
+        given = answer(page, chance)
+        if chance.random() < 0.7:  # wait for the word that it is saved, or be killed
+            expect(page.locator(f"#palette a:text-is('{number}')")).to_have_class(
+                re.compile("did")
+            )
+            saved[number] = given
+        server.stop(signal.SIGKILL)
+        server.start()
+        page.reload()
+        assert left(page) <= begun
+        for known, value in list(saved.items())[-2:]:
+            page.goto(f"{sitting}/questions/{known}")
+            assert entered(page) == value
+
+    page.goto(f"{sitting}/review")
+    page.get_by_role("button", name=re.compile("^End the exam")).click()
+    expect(page).to_have_url(re.compile("/report"))
+    page.get_by_text("Every question as a table").click()
+    table = page.locator("details table")
+    for number in saved:
+        row = table.locator("tbody tr").nth(number - 1)
+        expect(row).not_to_contain_text("left open")
+
+
+def left(page: Page) -> int:
+    """Seconds that the server gave at the last load."""
+    return int(page.locator("[data-left]").get_attribute("data-left") or "0")
+
+
+def answer(page: Page, chance: random.Random) -> str:
+    """Choose an option, or type a number; returns what stands there then."""
+    options = page.locator("main input[type=radio], main .opt input[type=checkbox]")
+    if options.count():
+        options.nth(chance.randrange(options.count())).check()
+    else:
+        box = page.locator("main input[name=answer]")
+        box.fill(str(chance.randrange(1, 500)))
+        box.blur()
+    return entered(page)
+
+
+def entered(page: Page) -> str:
+    return page.evaluate(
+        "[...document.querySelectorAll('main input[name=answer]')]"
+        ".filter(i => i.type === 'text' || i.checked)"
+        ".map(i => i.value).join()"
+    )
