@@ -120,9 +120,12 @@ def word_of(field: Input, value: Any) -> str:
     if isinstance(value, str):
         return value
     if field.typed_unit:
-        short = _shortest(units.convert(float(value), field.unit, field.typed_unit))
-        if units.parse_quantity(short, field.unit, field.typed_unit) == value:
-            return short
+        typed = units.convert(float(value), field.unit, field.typed_unit)
+        for short in (f"{typed:.12g}", _shortest(typed)):
+            if units.parse_quantity(short, field.unit, field.typed_unit) == value:
+                return short
+        if not field.unit:  # a share has no other unit to be written in
+            return f"{typed:.12g}"
     number = _shortest(value)
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 

@@ -137,7 +137,17 @@ def convert(value: float, unit: str, to: str) -> float:
     (base, factor), (to_base, to_factor) = UNITS[unit], UNITS[to]
     if base != to_base:
         raise ValueError(f"{unit} cannot be turned into {to}")
-    return value * factor / to_factor
+    return _times(_times(value, factor), to_factor, inverse=True)
+
+
+def _times(value: float, factor: float, *, inverse: bool = False) -> float:
+    """`value` times (or over) a factor, so that 70 % is 0.7 and not 0.70…01.
+
+    Small factors are powers of ten that binary fractions miss, their inverses not.
+    """
+    if factor < 1 and (1 / factor) < 1e15:
+        factor, inverse = float(round(1 / factor)), not inverse
+    return value / factor if inverse else value * factor
 
 
 def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
@@ -158,7 +168,7 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
         return convert(number, typed_unit, unit) if typed_unit else number
     known = UNITS.get(written)
     if known is not None and known[0] == unit and written:
-        return number * known[1]
+        return _times(number, known[1])
     return number * _count_factor(written, unit, typed_unit)
 
 
