@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -15,6 +16,9 @@ from app.web.readings import Reading, address, read_estimate
 
 Widget = Literal["select", "size", "number", "step", "tick", "text"]
 
+_DIGITS = re.compile(r"[0-9]{4,15}")
+_WRITTEN_SHORT = frozenset({"token", "parameter"})
+_SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
 _STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
 _STEPPED_MOST = 1e6
 # Degrees that have to divide heads, layers or nodes are stepped by doubling.
@@ -177,22 +181,25 @@ def value_of(declared: Input, typed: str | None, meant: Any, *, sure: bool) -> s
 
     Names from a list are shown as the list has them once they are understood.
     """
-    counted = declared.kind == "count"
     if typed and not (sure and declared.kind in _NAMED):
-        return f"{int(typed):,}" if counted and _is_short(typed) else typed
+        return _as_people_write(declared, typed)
     if meant is None:
         return ""
     if declared.kind == "flag" and typed == "":
         return "no"
-    words = given_inputs.word_of(declared, meant)
-    if counted and _is_short(words):
-        return f"{int(words):,}"
-    return words
+    return _as_people_write(declared, given_inputs.word_of(declared, meant))
 
 
-def _is_short(words: str) -> bool:
-    """Whether words are the digits of a number that people would read."""
-    return words.isdecimal() and len(words) <= 15
+def _as_people_write(declared: Input, words: str) -> str:
+    """Plain digits with commas, and large counts as 15T or 70B."""
+    if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
+        return words
+    value = int(words)
+    if declared.unit in _WRITTEN_SHORT and not declared.typed_unit:
+        for size, letter in _SIZES_OF_COUNTS:
+            if value >= size and value % (size // 100) == 0:
+                return f"{value / size:g}{letter}"
+    return f"{value:,}"
 
 
 def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa: A002 - it is the id attribute

@@ -38,6 +38,7 @@ SIGNS: dict[Status, tuple[str, str]] = {
     "no": ("bad", "i-cross"),
     "info": ("", ""),
 }
+_PLAIN_NUMBER = re.compile(r"[−\d][\d,.]*")
 _NUMBER = re.compile(rf"[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
 
 
@@ -217,7 +218,8 @@ _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 
 def _cell(cell: str | tuple[float, str], keys: Mapping[str, str]) -> Cell:
     if isinstance(cell, str):
-        return Cell(cell, number=False, key=keys.get(cell, ""))
+        number = _PLAIN_NUMBER.fullmatch(cell) is not None
+        return Cell(cell, number=number, key=keys.get(cell, ""))
     return Cell(format_value(cell[0], cell[1]), number=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.calculators.commands import estimate_command
 from app.estimator import registry
-from app.estimator.inputs import declared
+from app.estimator.inputs import declared, read
 from app.web.instruments import instrument
 
 NAMES = [entry.name for entry in registry.entries()]
@@ -87,3 +87,11 @@ def test_every_input_says_what_it_means_and_what_it_takes(name):
         assert field.help or field.kind in {"choice", "flag"}, field.label
         bounded = field.minimum is not None and field.maximum is not None
         assert bounded or field.kind not in {"number", "count", "text"}, field.label
+
+
+def test_an_untouched_form_sends_the_inputs_that_the_estimate_starts_with(name):
+    entry = registry.find(name)
+    shown = instrument(entry, {})
+    groups = (*shown.groups, *shown.folded)
+    typed = {f.name: f.value for group in groups for f in group.fields}
+    assert read(entry.inputs, typed) == entry.inputs()

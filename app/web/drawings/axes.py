@@ -7,7 +7,7 @@ from app.estimator import units
 
 _STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
 _DECADE = (1.0, 2.0, 5.0)
-_LONG = 1e6
+_SHORT, _LONG = 1e-4, 1e6
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -38,7 +38,7 @@ class Axis:
     def words(self, value: float) -> str:
         """A value in the unit of the axis, without the unit."""
         shown = _clean(value / self.factor)
-        if abs(shown) < _LONG:
+        if _SHORT <= abs(shown) < _LONG or not shown:
             return units.format_number(shown)
         mantissa, _, power = f"{shown:.2e}".partition("e")
         raised = str(int(power)).translate(_RAISED)

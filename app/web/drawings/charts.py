@@ -185,19 +185,35 @@ class _Name:
 
 def _names(lines: list[Line], plane: _Plane) -> list[str]:
     """Each line's name at its end; names that would touch are moved apart."""
-    wanted = sorted(
-        (_name(one, plane) for one in lines if one.points and not _edge(one)),
-        key=lambda n: n.down,
-    )
-    marks, last = [], -_APART
-    for name in wanted:
-        down = max(name.down, last + _APART, 10.0)
-        last = down
-        classes = "halo e" if name.across > 50 else "halo"
-        shift = -4 if name.across > 50 else 8
-        words, bold = ("", name.words) if name.bold else (name.words, "")
-        marks.append(text(words, name.across, down, classes, bold=bold, dx=shift))
-    return marks
+    wanted = [_name(one, plane) for one in lines if _is_named(one)]
+    return [
+        text(
+            "" if name.bold else name.words,
+            name.across,
+            down,
+            "halo e" if name.across > 50 else "halo",
+            bold=name.words if name.bold else "",
+            dx=-4 if name.across > 50 else 8,
+        )
+        for name, down in _apart(wanted)
+    ]
+
+
+def _is_named(one: Line) -> bool:
+    return bool(one.points and one.label) and not _edge(one)
+
+
+def _apart(names: list[_Name]) -> list[tuple[_Name, float]]:
+    """Names with their heights: the lowest where it wants, others pushed up."""
+    placed: list[tuple[_Name, float]] = []
+    for name in sorted(names, key=lambda n: -n.down):
+        down = name.down
+        for other, taken in placed:
+            side = (name.across > 50) == (other.across > 50)
+            if side and abs(down - taken) < _APART:
+                down = taken - _APART
+        placed.append((name, max(down, 10.0 - _TOP)))
+    return placed
 
 
 def _name(one: Line, plane: _Plane) -> _Name:

@@ -18,11 +18,11 @@ def draw_timeline(timeline: Timeline) -> Drawing:
         top = row * _LANE
         marks.append(text("", 0, top + 13, bold=lane))
         for span in (s for s in timeline.spans if s.lane == lane):
-            marks += _span(span, axis, top + 19)
+            marks += _span(span, axis, top + 19, hidden=is_hidden(span, timeline))
     bottom = len(lanes) * _LANE + 2
     marks += _ticks(axis, bottom)
     says = reading(timeline)
-    hidden = any(not s.exposed for s in timeline.spans)
+    hidden = any(is_hidden(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return Drawing(
         label=timeline.label,
@@ -33,11 +33,19 @@ def draw_timeline(timeline: Timeline) -> Drawing:
     )
 
 
+def is_hidden(span: Span, timeline: Timeline) -> bool:
+    """Whether a span costs no time: work of another lane goes on meanwhile."""
+    return not span.exposed and any(
+        other.lane != span.lane and other.start < span.end and span.start < other.end
+        for other in timeline.spans
+    )
+
+
 def reading(timeline: Timeline) -> str:
     """The timeline as a sentence, lane by lane in the order of its spans."""
     told = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
-        + ("" if s.exposed else ", hidden")
+        + (", hidden" if is_hidden(s, timeline) else "")
         for s in timeline.spans
     )
     end = max((s.end for s in timeline.spans), default=0.0)
@@ -52,7 +60,7 @@ def table_of(timeline: Timeline) -> Table:
             s.label,
             (s.start, "s"),
             (s.end - s.start, "s"),
-            "yes" if s.exposed else "hidden",
+            "hidden" if is_hidden(s, timeline) else "yes",
         )
         for s in timeline.spans
     )
@@ -60,13 +68,13 @@ def table_of(timeline: Timeline) -> Table:
     return Table(timeline.label, columns, rows)
 
 
-def _span(span: Span, axis: Axis, top: float) -> list[str]:
+def _span(span: Span, axis: Axis, top: float, *, hidden: bool) -> list[str]:
     start = axis.place(span.start)
     wide = axis.place(span.end) - start
     if wide <= 0:
         return []
-    marks = [rect("soft gap" if span.exposed else "none", start, top, wide, _BAR)]
-    if span.exposed and fits(span.label, wide):
+    marks = [rect("none" if hidden else "soft gap", start, top, wide, _BAR)]
+    if not hidden and fits(span.label, wide):
         marks.append(text("", start + wide / 2, top + 17.5, "m", bold=span.label))
     return marks
 
