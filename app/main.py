@@ -1,5 +1,6 @@
 """Front door 1: builds the app from settings and mounts every room."""
 
+import asyncio
 import contextlib
 import datetime as dt
 import os
@@ -49,6 +50,7 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
+    app.state.writer = asyncio.Lock()
     app.state.library = library or LiveLibrary(
         settings.content, settings.data / "cache"
     )

@@ -1,12 +1,16 @@
 """The engine of a database address, and one session and transaction per request."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Annotated, Any, TypeVar
 
+import anyio
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import Engine, create_engine, event
 from sqlmodel import Session
 
+Result = TypeVar("Result")
 _PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
@@ -28,17 +32,52 @@ def make_engine(address: str) -> Engine:
     return engine
 
 
-def get_session(request: Request) -> Iterator[Session]:
-    """The session of this request: committed when the route returned, else undone.
+async def get_session(request: Request) -> AsyncIterator[Session]:
+    """The session of this request: committed when a POST returned, else undone.
 
     Stores never commit. The dependency has function scope, so a commit that fails
     is answered as a failure and not as a success that never was.
     """
-    with Session(request.app.state.engine, expire_on_commit=False) as session:
+    engine: Engine = request.app.state.engine
+    session = Session(engine, expire_on_commit=False)
+    try:
         if request.method == "POST":
-            session.connection(execution_options={"writes": True})
-        yield session
-        session.commit()
+            async with _turn(request):
+                yield await _begin(session)
+                await run_in_threadpool(session.commit)
+        else:
+            yield session
+    finally:
+        with anyio.CancelScope(shield=True):
+            await aside(session, session.close)
+
+
+async def aside(db: Session, work: Callable[[], Result]) -> Result:
+    """Run a short question where it is cheapest.
+
+    SQLite answers from memory in less time than a change of threads takes; a database
+    behind a network must not hold the event loop up.
+    """
+    if db.get_bind().dialect.name == "sqlite":
+        return work()
+    return await run_in_threadpool(work)
+
+
+def _turn(request: Request) -> AbstractAsyncContextManager[None]:
+    # SQLite has one writer at a time. Whoever waits for it inside of a thread keeps
+    # that thread from the one who has it, and forty of them bring all to a halt.
+    engine: Engine = request.app.state.engine
+    if engine.dialect.name != "sqlite":
+        return nullcontext()
+    lock: AbstractAsyncContextManager[None] = request.app.state.writer
+    return lock
+
+
+async def _begin(session: Session) -> Session:
+    # In a thread, for a writer of another process may have to be waited for.
+    options = {"writes": True}
+    await run_in_threadpool(session.connection, execution_options=options)
+    return session
 
 
 DbSession = Annotated[Session, Depends(get_session, scope="function")]

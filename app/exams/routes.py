@@ -51,7 +51,7 @@ class Desk:
     now: Now
 
 
-def _reading(
+async def _reading(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
@@ -61,7 +61,7 @@ def _reading(
     return Desk(request, library, learner, db, now)
 
 
-def _writing(
+async def _writing(
     request: Request,
     library: CurrentLibrary,
     learner: EnrolledLearner,

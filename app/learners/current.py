@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlmodel import Session
 
-from app.db.engine import DbSession
+from app.db.engine import DbSession, aside
 from app.learners.store import Enrolment, count_change, enrol, find_learner
 from app.web.clock import Now
 from app.web.visitor import Visitor
@@ -48,10 +48,10 @@ def zone_of(name: str) -> dt.tzinfo:
         return dt.UTC
 
 
-def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
+async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
     """The learner of the cookie; the front has read it and made one if need be."""
     visitor: Visitor = request.state.visitor
-    return load_learner(db, visitor.key, visitor.zone)
+    return await aside(db, lambda: load_learner(db, visitor.key, visitor.zone))
 
 
 def load_learner(db: Session, key: str, zone: str = "") -> CurrentLearnerValue:
@@ -71,7 +71,7 @@ def load_learner(db: Session, key: str, zone: str = "") -> CurrentLearnerValue:
     )
 
 
-def enrolled(
+async def enrolled(
     learner: Annotated[CurrentLearnerValue, Depends(read_learner)],
     db: DbSession,
     now: Now,
@@ -80,6 +80,12 @@ def enrolled(
 
     Counts the change, so whoever writes for a learner must ask for this.
     """
+    return await aside(db, lambda: _enrolled(db, learner, now))
+
+
+def _enrolled(
+    db: Session, learner: CurrentLearnerValue, now: dt.datetime
+) -> CurrentLearnerValue:
     if not learner.id:
         number = enrol(db, Enrolment(learner.key, learner.zone, now))
         learner = dataclasses.replace(learner, id=number)

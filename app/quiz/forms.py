@@ -134,7 +134,7 @@ async def posted(request: Request) -> Sent:
     return read_sent((await request.form()).multi_items())
 
 
-def asked_for(request: Request) -> Sent:
+async def asked_for(request: Request) -> Sent:
     """What an address says."""
     return read_sent(request.query_params.multi_items())
 

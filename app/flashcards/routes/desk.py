@@ -48,7 +48,7 @@ class Desk:
         return self.learner.study_day(self.now)
 
 
-def _reading(
+async def _reading(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
@@ -58,7 +58,7 @@ def _reading(
     return Desk(request, library, learner, db, now)
 
 
-def _writing(
+async def _writing(
     request: Request,
     library: CurrentLibrary,
     learner: EnrolledLearner,

@@ -32,7 +32,7 @@ from app.web.shelf import CurrentLibrary, find_question
 router = APIRouter()
 
 
-def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
+async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
     """The question of the address; raises NotFound."""
     found = find_question(library, question)
     if found.topic != topic:

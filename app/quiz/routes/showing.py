@@ -35,7 +35,7 @@ class Desk:
     now: Now
 
 
-def _reading(
+async def _reading(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
@@ -45,7 +45,7 @@ def _reading(
     return Desk(request, library, learner, db, now)
 
 
-def _writing(
+async def _writing(
     request: Request,
     library: CurrentLibrary,
     learner: EnrolledLearner,

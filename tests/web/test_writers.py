@@ -1,0 +1,42 @@
+"""Many who write at once: each waits for its turn, and nobody holds the others up."""
+
+import asyncio
+
+import httpx
+from fastapi import FastAPI
+from sqlmodel import Session, select
+
+from app.db.tables import Reading
+
+PEOPLE = 80  # twice as many as there are worker threads
+
+
+def test_twice_as_many_writers_as_threads_are_all_answered(
+    app: FastAPI, session: Session
+):
+    statuses = asyncio.run(asyncio.wait_for(write_together(app), timeout=20))
+
+    assert statuses == [303] * PEOPLE
+    assert len(session.exec(select(Reading.id)).all()) == PEOPLE
+
+
+def test_a_write_that_fails_gives_its_turn_back(app: FastAPI, client):
+    for _ in range(3):
+        answer = client.post("/concepts/weights/readings", data={"section": "none"})
+        assert answer.status_code == 422
+
+    assert client.post("/concepts/weights/readings").status_code == 303
+
+
+async def write_together(app: FastAPI) -> list[int]:
+    async def one() -> int:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://test"
+        ) as person:
+            answer = await person.post(
+                "/concepts/weights/readings", data={"section": "try-it"}
+            )
+            return answer.status_code
+
+    return await asyncio.gather(*(one() for _ in range(PEOPLE)))
