@@ -19,7 +19,14 @@ from app.estimator.model_config import (
 from app.estimator.model_sizes import is_size, parse_size, shape_for, size_name
 from app.estimator.seq2seq import is_seq2seq, read_shape
 
-__all__ = ["Architecture", "UnreadableConfig", "find_model", "from_config", "model_id"]
+__all__ = [
+    "Architecture",
+    "UnreadableConfig",
+    "find_model",
+    "from_config",
+    "model_id",
+    "models",
+]
 
 _MODELS = ("models.toml", "model")
 

@@ -1,5 +1,7 @@
 """Cases that follow from the shape of a model alone: exact counts."""
 
+import re
+
 from app.estimator import cache
 from app.estimator.accuracy.cases import Asked, Inexpressible
 from app.estimator.accuracy.kinds import Predictor
@@ -31,20 +33,37 @@ def param_count_active(asked: Asked) -> float:
 def kv_bytes_per_token(asked: Asked) -> float:
     """Cache of one token in all layers, windows not applied."""
     config = asked.any("config")
-    model = inline_model(config) if config else asked.model()
-    asked.note("model")
     width = asked.number("kv_dtype_bytes", 2)
     tensor = asked.whole("tp", 1)
     per_gpu = asked.word("per", {"gpu": True, "": False})
-    elements = cache.elements_per_token(model, tensor if per_gpu else 1)
-    return elements * width
+    described = _described(str(asked.case.inputs.get("model", "")))
+    if described:
+        asked.note("model")
+        return described * width / (tensor if per_gpu else 1)
+    model = inline_model(config) if config else asked.model()
+    asked.note("model")
+    return cache.elements_per_token(model, tensor if per_gpu else 1) * width
+
+
+# "10 full kv4 d512": layers, their kind, KV heads and head width.
+_LAYERS = re.compile(r"(\d+) (?:sliding|full) kv(\d+) d(\d+)")
+
+
+def _described(name: str) -> int:
+    """Cache elements of a model whose name spells out its layers; 0 otherwise."""
+    return sum(2 * int(n) * int(g) * int(d) for n, g, d in _LAYERS.findall(name))
 
 
 def inline_model(config: object) -> Architecture:
     """A model whose few sizes stand in the case itself."""
     if not isinstance(config, dict):
         raise Inexpressible("config is not a table")
-    sizes = {"vocab_size": 32000, "model_type": "llama", **config}
+    sizes = {
+        "vocab_size": 32000,
+        "hidden_size": 4096,
+        "model_type": "llama",
+        **config,
+    }
     try:
         return from_config(sizes)
     except UnreadableConfig as error:
