@@ -18,6 +18,7 @@ from app.content.model import (
     Text,
     Variant,
 )
+from app.content.templates import PLACEHOLDER
 from app.content.variants import draw, next_seed
 from app.estimator.units import UNITS
 
@@ -186,8 +187,11 @@ def new_token() -> str:
 
 
 def first_words(text: Text, most: int = 90) -> str:
-    """The beginning of a text, cut at a word, for lists and titles."""
-    words = " ".join(text.plain.split())
+    """The beginning of a text, cut at a word, for lists and titles.
+
+    Numbers that are drawn for each attempt are left open.
+    """
+    words = " ".join(PLACEHOLDER.sub("…", text.plain).split())
     if len(words) <= most:
         return words
     return words[: words.rfind(" ", 0, most)] + "…"
