@@ -66,7 +66,8 @@ def check_balance(inline: Token, report: Report) -> None:
         if not match[1]:
             opened.append(token)
         elif opened and _name(opened[-1]) == match[2].lower():
-            opened.pop()
+            if _opened(opened.pop().content) is None:
+                token.type = "text"  # its partner is refused, and reported there
         else:
             _unbalanced(token, report)
     for token in opened:

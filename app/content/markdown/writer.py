@@ -120,7 +120,7 @@ class _Writer(RendererHTML):
             scope.report(
                 "E62", href, f"The address “{href[:60]}” is not allowed.", hint
             )
-            return "<span>"
+            return _span(tokens, index)
         if not href.startswith(("http", "mailto:")):
             href = tags.local_address(href, scope.folder)
             if href.startswith(("/concepts/", "#")):
