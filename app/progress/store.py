@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlmodel import Session, col
 
 from app.db.tables import Attempt, Memory, Reading
@@ -74,19 +74,6 @@ def pages(db: Session, learner_id: int) -> list[PageRow]:
         found[topic] = (sections | {section}, max(last, at))
     read = [PageRow(topic, frozenset(s), at) for topic, (s, at) in found.items()]
     return sorted(read, key=lambda row: row.at, reverse=True)
-
-
-def answers_by_day(db: Session, learner_id: int, since: dt.date) -> dict[str, int]:
-    """How many answers each study day from `since` on has."""
-    rows = db.execute(
-        select(col(Attempt.study_day), func.count())
-        .where(
-            col(Attempt.learner_id) == learner_id,
-            col(Attempt.study_day) >= since.isoformat(),
-        )
-        .group_by(col(Attempt.study_day))
-    )
-    return {row[0]: row[1] for row in rows}
 
 
 def record_of(

@@ -37,10 +37,19 @@ def answer(
     """Problems as [{"field", "message"}] in the form the asker reads."""
     if request.url.path.startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
-    template = "shared/_problems.html" if is_htmx(request) else "shared/error.html"
-    return page(
-        request, template, status=status, problems=problems, hint=hint, code=status
+    fragment = is_htmx(request)
+    response = page(
+        request,
+        "shared/_problems.html" if fragment else "shared/error.html",
+        status=status,
+        problems=problems,
+        hint=hint,
+        code=status,
     )
+    if fragment and status != 422:
+        # Said above what is on show, which stays: nothing typed may be lost to it.
+        response.headers["HX-Reswap"] = "afterbegin show:top"
+    return response
 
 
 def _refused(request: Request, error: Exception) -> Response:

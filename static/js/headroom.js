@@ -171,7 +171,11 @@
     clearInterval(lost.get(event.detail.elt)?.timer);
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { target, requestConfig } = event.detail;
+    const { target, requestConfig, xhr } = event.detail;
+    if (xhr.status >= 400 && "quiet" in requestConfig.elt.dataset) {
+      event.detail.shouldSwap = false;
+      return;
+    }
     forget(requestConfig.elt);
     for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
     fresh.set(target, new Date());

@@ -66,6 +66,7 @@ def test_htmx_gets_the_problem_alone(htmx: TestClient):
     assert answer.status_code == 404
     assert "<html" not in answer.text
     assert 'role="alert"' in answer.text
+    assert answer.headers["hx-reswap"].startswith("afterbegin")  # nothing is replaced
 
 
 @pytest.mark.usefixtures("broken")

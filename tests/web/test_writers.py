@@ -20,7 +20,7 @@ def test_twice_as_many_writers_as_threads_are_all_answered(
     assert len(session.exec(select(Reading.id)).all()) == PEOPLE
 
 
-def test_a_write_that_fails_gives_its_turn_back(app: FastAPI, client):
+def test_a_write_that_fails_gives_its_turn_back(client):
     for _ in range(3):
         answer = client.post("/concepts/weights/readings", data={"section": "none"})
         assert answer.status_code == 422
