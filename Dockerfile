@@ -35,6 +35,5 @@ USER headroom
 VOLUME /data
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
-  CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['HEADROOM_PORT'] + '/healthz', timeout=2)"]
+HEALTHCHECK --interval=30s --timeout=3s --start-period=10s CMD ["headroom", "health"]
 CMD ["headroom", "serve"]

@@ -1,6 +1,7 @@
 """Front door 2: the `headroom` command."""
 
 import argparse
+import http.client
 import os
 import socket
 import sys
@@ -48,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(action=_check)
     commands.add_parser("estimate", help="size a model: estimate --list names all")
+    health = commands.add_parser("health", help="ask the running server how it is")
+    health.set_defaults(action=_health)
     listing = commands.add_parser("settings", help="list every setting")
     listing.set_defaults(action=_list_settings)
     database = commands.add_parser("db", help="look after the database")
@@ -72,6 +75,19 @@ def _list_settings(_given: argparse.Namespace) -> int:
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0
+
+
+def _health(_given: argparse.Namespace) -> int:
+    settings = _settings()
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
+    try:
+        connection = http.client.HTTPConnection(host, settings.port, timeout=2)
+        connection.request("GET", "/healthz")
+        status = connection.getresponse().status
+    except OSError as error:
+        raise Stop(f"no answer on {host}:{settings.port} ({error}).") from None
+    print("well" if status == http.HTTPStatus.OK else f"the server answered {status}")
+    return int(status != http.HTTPStatus.OK)
 
 
 def _upgrade(_given: argparse.Namespace) -> int:

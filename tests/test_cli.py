@@ -1,0 +1,130 @@
+"""The `headroom` command: what it prints, and one sentence where it cannot go on."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+
+TINY = Path(__file__).parent / "courses" / "tiny"
+
+
+def test_settings_lists_each_with_value_default_and_meaning(
+    capsys, monkeypatch
+) -> None:
+    monkeypatch.setenv("HEADROOM_PORT", "8123")
+
+    assert main(["settings"]) == 0
+    printed = capsys.readouterr().out
+
+    assert "HEADROOM_PORT\n    value    8123\n    default  8000\n" in printed
+    assert "Port to listen on." in printed
+
+
+def test_the_secret_is_not_printed(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HEADROOM_SECRET", "hush")
+
+    main(["settings"])
+
+    assert "hush" not in capsys.readouterr().out
+
+
+def test_a_setting_that_cannot_be_used_is_one_sentence(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HEADROOM_PORT", "many")
+
+    assert main(["settings"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("headroom: HEADROOM_PORT is “many”, which cannot be used")
+    assert said.count("\n") == 1
+
+
+def test_a_busy_port_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        monkeypatch.setenv("HEADROOM_PORT", str(port))
+        monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+
+        assert main(["serve"]) == 2
+
+    said = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1:{port}" in said
+    assert "HEADROOM_PORT=" in said
+
+
+def test_a_folder_that_cannot_be_written_says_what_to_do(
+    capsys, monkeypatch, tmp_path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path / "file" / "data"))
+
+    assert main(["db", "upgrade"]) == 2
+    assert "set HEADROOM_DATA to a folder that can" in capsys.readouterr().err
+
+
+def test_a_damaged_database_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
+    (tmp_path / "headroom.db").write_bytes(b"not a database at all" * 100)
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+
+    assert main(["db", "upgrade"]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be opened" in said
+    assert "Traceback" not in said
+
+
+def test_a_missing_content_folder_says_what_to_do(
+    capsys, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+    monkeypatch.setenv("HEADROOM_CONTENT", str(tmp_path / "none"))
+
+    assert main(["serve"]) == 2
+    assert "set HEADROOM_CONTENT" in capsys.readouterr().err
+
+
+def test_a_database_is_brought_up_to_date(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path / "new"))
+
+    assert main(["db", "upgrade"]) == 0
+    assert (tmp_path / "new" / "headroom.db").exists()
+
+
+def test_a_sound_course_passes_the_check() -> None:
+    assert main(["check", str(TINY)]) == 0
+
+
+def test_a_broken_course_is_named_place_by_place(capsys, tmp_path) -> None:
+    topic = tmp_path / "topics" / "t"
+    topic.mkdir(parents=True)
+    (topic / "quiz.md").write_text("---\ntitle: T\n---\n\n### Which?\n\n- [x] A\n")
+
+    assert main(["check", str(tmp_path), "--format", "json"]) == 1
+    problems = json.loads(capsys.readouterr().out)
+
+    keys = {"path", "line", "column", "code", "severity", "message", "hint"}
+    assert all(set(p) == keys for p in problems)
+    assert "topics/t/quiz.md" in {p["path"] for p in problems}
+
+
+def test_no_folder_at_all_is_one_sentence(capsys) -> None:
+    assert main(["check", "nowhere"]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+
+
+def test_nobody_listening_is_not_well(capsys, monkeypatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("HEADROOM_PORT", str(port))
+
+    assert main(["health"]) == 2
+    assert f"no answer on 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["inference-memory", "kv-cache", "training-memory"])
+def test_an_estimate_is_answered_as_json(capsys, name) -> None:
+    assert main(["estimate", name, "--model", "llama-3.1-70b", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["figures"]
