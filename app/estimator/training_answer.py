@@ -173,6 +173,7 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     rule = {
         "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
         "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
+        "operators": "tokens × (4h + every second product) × layers in flight",
         "full": "tokens × 2h × layers in flight + one open layer",
     }[asked.recompute]
     logit = 4 if asked.fused_loss else 10
