@@ -8,11 +8,11 @@ from app.estimator.formats import weight_table
 from app.estimator.inference_step import Batch, Placed, decode_time, step_time
 from app.estimator.kv_cache import state_bytes
 
-# Time to the first token: front + _OWN of the step that holds the prompt + _OTHERS
+# Time to the first token: front + OWN of the step that holds the prompt + OTHERS
 # of the work of each other sequence's prompt, because requests that start together
 # stay together. Fitted with the engines of data/engines.toml.
-_OWN = 0.69
-_OTHERS = 0.08
+OWN = 0.69
+OTHERS = 0.08
 # Memory that the engine may take, and what it keeps beside weights and cache.
 _USABLE = 0.9
 _KEPT = 3e9
@@ -78,7 +78,7 @@ def closed_loop(placed: Placed, requests: Requests, concurrent: float) -> Load:
     decode = decode_time(placed, own, mean).total
     added = prompt_cost(placed, requests, own)
     tpot = decode + (own - 1) * added / max(1.0, requests.answer)
-    ttft = placed.engine.front + _OWN * (decode + added) + _OTHERS * own * added
+    ttft = placed.engine.front + OWN * (decode + added) + OTHERS * own * added
     life = ttft + requests.answer * tpot
     rate = own / life
     return Load(
