@@ -158,7 +158,8 @@ def _expanded(fields: dict[str, Input], typed: Mapping[str, Any]) -> dict[str, A
         counted = _COUNTED.match(raw)
         if counted:
             given[name] = counted["what"]
-            if typed.get(field.count_field) in {None, ""}:
+            count = typed.get(field.count_field)
+            if count is None or count == "":
                 given[field.count_field] = counted["count"]
     return given
 
