@@ -1,6 +1,7 @@
 """Fat trees of switches: how many leaves, spines and cores join so many ports."""
 
 import dataclasses
+import functools
 import math
 
 
@@ -42,6 +43,7 @@ class Tree:
         return self.down / self.up if self.spines else 1.0
 
 
+@functools.lru_cache(maxsize=1024)
 def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
     """Ports of a leaf towards nodes and towards spines.
 
@@ -132,6 +134,7 @@ def one_switch(endpoints: int, ports: int) -> Tree | None:
     return Tree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
 
 
+@functools.lru_cache(maxsize=4096)
 def fat_tree(
     leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
 ) -> Tree | None:
@@ -163,16 +166,12 @@ def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> in
     return ports if tiers == 2 else ports * (ports // 2)
 
 
-def rail_leaves(
-    units: int, nodes: int, rails: int, down: int, *, spare: int = 0
-) -> int:
-    """Leaves of a rail-optimised fabric: adapter i of every node on leaf i.
+def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+    """Scalable units of a rail-optimised fabric.
 
-    A scalable unit has a leaf per rail and as many nodes as a leaf has ports to
-    nodes. One that is less than half full lets several rails share a leaf.
+    A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
     Where:
-        units: scalable units [1].
         nodes: nodes in all [1].
         rails: adapters per node [1].
         down: ports of a leaf towards nodes [1].
@@ -180,13 +179,23 @@ def rail_leaves(
 
     Source: superpod-h100.
 
-    >>> rail_leaves(4, 127, 8, 32), rail_leaves(1, 4, 8, 32)
+    >>> rail_units(127, 8, 32, spare=4), rail_units(128, 8, 32, spare=4)
+    (4, 5)
+    """
+    return max(-(-nodes // down), -(-(nodes * rails + spare) // (rails * down)))
+
+
+def rail_leaves(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+    """Leaves of a rail-optimised fabric: adapter i of every node on leaf i.
+
+    A single unit that is less than half full lets several rails share a leaf.
+    Arguments as for `rail_units`.
+
+    >>> rail_leaves(127, 8, 32, spare=4), rail_leaves(4, 8, 32)
     (32, 1)
     """
+    units = rail_units(nodes, rails, down, spare)
     if units > 1:
         return units * rails
-    shared = max(1, down // max(1, nodes))
-    leaves = -(-rails // shared)
-    while leaves * down < nodes * rails + spare:
-        leaves += 1
-    return leaves
+    shared = max(1, down // nodes)
+    return max(-(-rails // shared), -(-(nodes * rails + spare) // down))

@@ -1,0 +1,193 @@
+"""Fabrics against the tables of published reference architectures, and their laws."""
+
+import dataclasses
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import fabric, fabric_growth, switching
+from app.estimator.fabric import Fabric
+from app.estimator.inputs import BadInputs
+
+SMALL = st.integers(1, 300)
+PORTS = st.sampled_from([36, 40, 48, 64, 128, 144])
+RATIOS = st.sampled_from([1.0, 1.5, 2.0, 3.0])
+
+
+def found(**changed):
+    """The figures of a fabric by name."""
+    answer = fabric.compute(dataclasses.replace(Fabric(), **changed))
+    return {figure.name: figure.value for figure in answer.figures}
+
+
+def test_examples_in_the_docstrings_hold():
+    for module in (switching, fabric_growth):
+        assert doctest.testmod(module).failed == 0
+
+
+# DGX SuperPOD reference architecture for DGX H100 (RA-11333) and for DGX B200, each
+# table 4: nodes, GPUs, leaf, spine, cables to nodes and UFM, cables spine to leaf.
+@pytest.mark.parametrize("system", ["dgx-h100", "dgx-b200"])
+@pytest.mark.parametrize(
+    ("nodes", "leaves", "spines", "to_nodes", "between"),
+    [
+        (31, 8, 4, 252, 256),
+        (63, 16, 8, 508, 512),
+        (95, 24, 16, 764, 768),
+        (127, 32, 16, 1020, 1024),
+    ],
+)
+def test_a_superpod_has_the_switches_and_cables_of_its_table(
+    system, nodes, leaves, spines, to_nodes, between
+):
+    of = found(system=system, nodes=nodes)
+    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
+    assert of["node_links"] == to_nodes
+    assert of["leaf_spine_links"] == between
+
+
+# DGX SuperPOD with DGX B200, table 3: larger deployments, without a fabric manager.
+@pytest.mark.parametrize(
+    ("nodes", "leaves", "spines", "cores", "cables"),
+    [
+        (64, 16, 8, 0, 512),
+        (128, 32, 16, 0, 1024),
+        (256, 64, 32, 0, 2048),
+        (512, 128, 128, 64, 4096),
+        (1024, 256, 256, 128, 8192),
+        (2048, 512, 512, 256, 16384),
+    ],
+)
+def test_larger_deployments_have_the_cores_of_the_published_table(
+    nodes, leaves, spines, cores, cables
+):
+    of = found(system="dgx-b200", nodes=nodes, managers=0)
+    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, cores)
+    assert of["node_links"] == of["leaf_spine_links"] == cables
+    assert of["spine_core_links"] == (cables if cores else 0)
+
+
+# DGX SuperPOD with DGX B300 and Quantum-X800, table 3. The last row of the table
+# prints 9,216 GPUs for 1,296 nodes of eight; its cables say 10,368.
+@pytest.mark.parametrize(
+    ("nodes", "leaves", "spines", "cables"),
+    [
+        (72, 8, 4, 576),
+        (144, 16, 8, 1152),
+        (288, 32, 18, 2304),
+        (576, 64, 36, 4608),
+        (1296, 144, 72, 10368),
+    ],
+)
+def test_xdr_units_hold_72_nodes_and_spread_links_evenly(nodes, leaves, spines, cables):
+    of = found(system="dgx-b300", nodes=nodes, switch="q3400-ra", managers=0)
+    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
+    assert of["node_links"] == of["leaf_spine_links"] == cables
+    assert of["nodes_per_unit"] == 72
+
+
+# DGX SuperPOD with DGX B300 and Spectrum-4, table 3: two planes of 400 Gbit/s.
+@pytest.mark.parametrize(
+    ("nodes", "leaves", "spines"),
+    [(64, 16, 8), (128, 32, 16), (256, 64, 32), (512, 128, 64), (1024, 256, 128)],
+)
+def test_two_planes_split_every_port_of_the_ethernet_switch(nodes, leaves, spines):
+    of = found(system="dgx-b300", nodes=nodes, switch="sn5600", managers=0, planes=2)
+    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
+    assert of["nodes_per_unit"] == 64
+
+
+def test_the_verdict_says_the_switches_in_one_sentence():
+    verdict = fabric.compute(Fabric()).verdict
+    assert verdict.lead == "32 leaf and 16 spine switches."
+    assert verdict.text == (
+        "They join 127 DGX H100 with 1,016\u00a0GPUs in 4 scalable units, "
+        "non-blocking, over 2,044 cables."
+    )
+
+
+def test_a_128th_node_has_no_port_beside_the_fabric_manager():
+    change = next(c for c in fabric.compute(Fabric()).changes if c.field == "nodes")
+    assert change.flips_at == "128"
+    assert change.becomes == "40 leaf and 32 spine switches."
+    assert found(nodes=128)["leaves"] == 40
+
+
+def test_eight_nodes_fit_on_one_switch_when_nothing_else_is_on_it():
+    of = found(nodes=8, managers=0)
+    assert (of["switches"], of["tiers"]) == (1, 1)
+
+
+def test_few_nodes_share_leaves_between_rails():
+    assert found(nodes=16)["leaves"] == 5
+    assert found(nodes=16, managers=0)["leaves"] == 4
+
+
+def test_a_rack_of_72_counts_as_18_trays_of_four():
+    of = found(system="gb200-nvl72", nodes=8)
+    assert of["node_links"] == 8 * 72 + 4
+
+
+def test_twin_port_cages_need_a_module_for_two_links():
+    # 127 nodes with four cages, four links of managers, 3,068 switch ports in pairs.
+    assert found()["transceivers"] == 127 * 4 + 4 + 1534
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "says"),
+    [
+        ({"switch": "ib-ndr"}, "switch", "not a switch"),
+        ({"switch": "connectx-7"}, "switch", "not a switch"),
+        ({"system": "hgx-h100-8"}, "adapters", "write it"),
+        ({"system": "hgx-h100-8", "adapters": 8}, "rate", "write it"),
+        ({"nodes": 300, "tiers": "2"}, "nodes", "at most 255"),
+        ({"nodes": 9000}, "nodes", "at most 8,191"),
+        ({"adapters": 30}, "adapters", "trays of four"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_with_a_reason(changed, field, says):
+    with pytest.raises(BadInputs, match=says) as refused:
+        found(**changed)
+    assert refused.value.problems[0].field == field
+
+
+@given(SMALL, PORTS, RATIOS)
+def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
+    tree = switching.fat_tree(leaves, ports, ratio)
+    if tree is None:
+        assert leaves > switching.most_leaves(ports, ratio, 3)
+        return
+    assert tree.down + tree.up == ports
+    assert tree.down / tree.up <= ratio + 1e-9
+    assert tree.leaf_spine + tree.spine_core <= tree.spines * ports
+    assert tree.spine_core <= tree.cores * ports
+
+
+@given(SMALL, PORTS)
+def test_a_non_blocking_tree_has_the_same_links_at_every_tier(leaves, ports):
+    tree = switching.three_tiers(leaves, ports)
+    if tree is not None and tree.spines * (ports // 2) == tree.leaf_spine:
+        assert tree.spine_core == tree.leaf_spine == leaves * tree.down
+
+
+@given(st.integers(1, 2000), st.sampled_from(["rail", "tree"]))
+def test_more_nodes_never_need_fewer_leaves_or_cables(nodes, layout):
+    few, more = (found(nodes=n, layout=layout) for n in (nodes, nodes + 1))
+    assert more["leaves"] >= few["leaves"]
+    assert more["node_links"] > few["node_links"]
+
+
+@given(st.integers(1, 2000), st.sampled_from(["rail", "tree"]))
+def test_leaves_have_a_port_for_every_link(nodes, layout):
+    of = found(nodes=nodes, layout=layout)
+    down = 64 if of["tiers"] == 1 else 32
+    assert of["leaves"] * down >= of["node_links"] == nodes * 8 + 4
+
+
+@given(st.integers(9, 2000), st.floats(1.0, 8.0))
+def test_oversubscription_never_adds_switches_between_leaves(nodes, ratio):
+    even, crowded = found(nodes=nodes), found(nodes=nodes, oversubscription=ratio)
+    assert crowded["oversubscription"] <= ratio + 1e-9
+    assert crowded["bisection"] <= even["bisection"]
