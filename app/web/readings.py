@@ -38,7 +38,7 @@ SIGNS: dict[Status, tuple[str, str]] = {
     "no": ("bad", "i-cross"),
     "info": ("", ""),
 }
-_PLAIN_NUMBER = re.compile(r"[−\d][\d,.]*")
+_PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 _NUMBER = re.compile(rf"[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
 
 

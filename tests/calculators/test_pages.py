@@ -165,3 +165,50 @@ def test_a_comparison_is_itself_a_fragment(client):
     fragment = client.get(f"{PATH}/compare/result?b.weights=fp8")
     assert "B has more room" in fragment.text
     assert "<html" not in fragment.text
+
+
+CONFIG = json.dumps(
+    {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "intermediate_size": 11008,
+        "vocab_size": 32000,
+    }
+)
+
+
+def test_a_pasted_configuration_is_posted_and_short_ones_become_a_link(client):
+    answer = client.post("/calculators/model", data={"config": CONFIG})
+    assert answer.status_code == 303
+    page = client.get(answer.headers["location"])
+    assert "6,738,415,616" in page.text
+
+
+def test_a_long_configuration_is_answered_without_a_link(client):
+    long = CONFIG[:-1] + ', "note": "' + "x" * 3000 + '"}'
+    page = client.post("/calculators/model", data={"config": long})
+    assert page.status_code == 200
+    assert "6,738,415,616" in page.text
+    assert "too long for a link" in page.text
+    assert "hidden_size" in page.text
+
+
+def test_an_uploaded_configuration_wins_over_the_text_beside_it(client):
+    files = {"config": ("config.json", CONFIG, "application/json")}
+    answer = client.post("/calculators/model/result", files=files)
+    assert "6,738,415,616" in answer.text
+
+
+def test_an_uploaded_file_that_is_no_text_is_refused(client):
+    files = {"config": ("config.bin", b"\xff\xfe\x00\x81", "application/octet-stream")}
+    answer = client.post("/calculators/model", files=files)
+    assert answer.status_code == 422
+    assert "The file is not text." in answer.text
+
+
+def test_a_configuration_that_cannot_be_read_is_refused_at_its_field(client):
+    answer = client.post("/calculators/model/result", data={"config": "{"})
+    assert answer.status_code == 422
+    assert 'data-problem="config"' in answer.text
