@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
-    Change,
     Chart,
     Estimate,
     Figure,
@@ -19,12 +17,14 @@ from app.estimator.estimate import (
 )
 from app.estimator.money import usd_per_million_tokens
 from app.estimator.registry import Output
+from app.estimator.serving_changes import changes_of
 from app.estimator.serving_profile import best_batch, settle
 from app.estimator.simulation import quantile
 from app.estimator.units import format_number, format_value
 
 if TYPE_CHECKING:  # the estimate imports this module
     from app.estimator.serving_capacity import ServingCapacity
+    from app.estimator.serving_found import Capacity
     from app.estimator.serving_profile import Profile, Settled
     from app.estimator.simulation import Outcome
 
@@ -52,31 +52,6 @@ _HOURS = 730.5
 _SHARES = (("p50", 0.5, "half"), ("p95", 0.95, "95 of 100"), ("p99", 0.99, "99 of 100"))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Capacity:
-    """What was found: replicas, how one of them settles, and how far it could go.
-
-    `memory`: the weights and one request fit; `met`: the promise is kept; `alone`:
-    one request by itself; `enough`: GPUs per replica in which the weights fit.
-    """
-
-    replicas: int | None
-    settled: Settled | None
-    top: Settled | None
-    met: bool
-    memory: bool
-    simulated: Outcome | None
-    alone: Settled | None = None
-    enough: int | None = None
-
-    @property
-    def utilisation(self) -> float | None:
-        """Load over the highest that keeps the promise [1]."""
-        if self.settled is None or self.top is None:
-            return None
-        return self.settled.rate / self.top.rate
-
-
 def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
     """Put a service into words, figures, the curve with its knee and its working."""
     return Estimate(
@@ -87,7 +62,7 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
         pictures=_pictures(asked, profile, found),
         tables=_tables(asked, profile, found),
         notes=_notes(asked, profile, found),
-        changes=_changes(asked, found),
+        changes=changes_of(asked, found),
     )
 
 
@@ -374,58 +349,3 @@ def _notes(
         if not found.simulated.finished:
             notes.append("The simulation was cut short: the replica could not keep up.")
     return tuple(notes)
-
-
-def _changes(asked: ServingCapacity, found: Capacity) -> tuple[Change, ...]:
-    if not found.memory:
-        return _more_memory(asked, found)
-    if found.top is None or found.replicas is None:
-        return _looser(asked, found)
-    return _more_load(asked, found, found.top, found.replicas)
-
-
-def _more_memory(asked: ServingCapacity, found: Capacity) -> tuple[Change, ...]:
-    """The fewest GPUs per replica in which weights and a request fit."""
-    if found.enough is None:
-        return ()
-    now, then = str(asked.tensor_parallel), str(found.enough)
-    label = "GPUs that share the model"
-    return (Change("tensor_parallel", label, now, then, "The weights fit."),)
-
-
-def _looser(asked: ServingCapacity, found: Capacity) -> tuple[Change, ...]:
-    """The targets that one request alone just keeps."""
-    if found.alone is None:
-        return ()
-    changes, share = [], _share(asked)
-    for kind, label in (("ttft", "first token"), ("tpot", "per token")):
-        limit = getattr(asked, f"{kind}_target")
-        value = getattr(found.alone, kind)[share]
-        if limit is not None and value > limit:
-            now, then = format_value(limit, "s"), format_value(value, "s")
-            reason = "One request alone keeps it."
-            change = Change(f"{kind}_target", f"Target: {label}", now, then, reason)
-            changes.append(change)
-    return tuple(changes)
-
-
-def _more_load(
-    asked: ServingCapacity, found: Capacity, top: Settled, replicas: int
-) -> tuple[Change, ...]:
-    if asked.requests_per_second is not None:
-        most = top.rate * replicas / asked.peak
-        field, label = "requests_per_second", "Requests per second"
-        now, flips = asked.requests_per_second, format_number(most)
-    else:
-        most = math.floor(top.batch * replicas / asked.peak)
-        field, label, now = "concurrent", "Users at once", float(asked.concurrent)
-        flips = format_number(most + (1 if found.met else 0))
-    becomes = "Kept again."
-    if found.met:
-        becomes = "Too slow." if asked.replicas else "Takes one more replica."
-    changes = [Change(field, label, format_number(now), flips, becomes)]
-    if not found.met and asked.replicas:
-        needed = math.ceil(now / max(1e-9, most) * asked.replicas)
-        now_words, then = str(asked.replicas), str(needed)
-        changes.append(Change("replicas", "Replicas", now_words, then, "Kept."))
-    return tuple(changes)

@@ -25,8 +25,8 @@ from app.estimator.questions import (
     ask_weights,
 )
 from app.estimator.registry import Entry
-from app.estimator.serving_answer import Capacity
 from app.estimator.serving_engine import Serving
+from app.estimator.serving_found import Capacity
 from app.estimator.serving_load import Requests, most_sequences
 from app.estimator.serving_profile import (
     Profile,
