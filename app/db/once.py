@@ -1,9 +1,11 @@
 """Rows that may be sent twice and must be written once."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
 from sqlmodel import Session, SQLModel
 
 
@@ -15,14 +17,15 @@ def insert_once(
     A repeated request that arrives while the first is still being answered waits for
     it here and then finds its row.
     """
-    on_sqlite = db.get_bind().dialect.name == "sqlite"
-    insert = sqlite.insert if on_sqlite else postgresql.insert
-    columns = table.__table__  # type: ignore[attr-defined] # every table has one
-    statement = (
-        insert(columns)
-        .values(**values)
-        .on_conflict_do_nothing()
-        .returning(columns.c.id)
-    )
-    row = db.execute(statement).first()
+    connection = db.connection()
+    statement = _statement(table, connection.dialect.name)
+    row = connection.execute(statement, dict(values)).first()
     return int(row[0]) if row else None
+
+
+@functools.cache
+def _statement(table: type[SQLModel], dialect: str) -> ReturningInsert[Any]:
+    # Built once: making a statement costs more than running it.
+    columns = SQLModel.metadata.tables[str(table.__tablename__)]
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    return insert(columns).on_conflict_do_nothing().returning(columns.c.id)

@@ -146,15 +146,15 @@ async def _fields(request: Request) -> Mapping[str, Any]:
 Fields = Annotated[Mapping[str, Any], Depends(_fields)]
 
 
-def _report(fields: Fields) -> ReportForm:
+async def _report(fields: Fields) -> ReportForm:
     return checked(ReportForm, fields)
 
 
-def _run(fields: Fields) -> RunForm:
+async def _run(fields: Fields) -> RunForm:
     return checked(RunForm, fields)
 
 
-def _score(fields: Fields) -> ScoreForm:
+async def _score(fields: Fields) -> ScoreForm:
     return checked(ScoreForm, fields)
 
 

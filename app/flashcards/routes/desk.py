@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -48,6 +49,7 @@ class Desk:
         return self.learner.study_day(self.now)
 
 
+# `async` although they wait for nothing: a plain `def` would cost a thread each.
 async def _reading(
     request: Request,
     library: CurrentLibrary,
@@ -151,9 +153,9 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
     limits = limits_of(desk, wish.topic)
     queue = store.look(desk.db, desk.learner.id, limits)
     allowed = new_left(desk.learner.minutes_a_day, queue.whole, wish.more)
-    unseen = _unseen(desk, limits) if allowed else 0
-    fresh = min(allowed, unseen)
-    held = _chosen(desk, wish, queue, limits, fresh=fresh)
+    unseen = _unseen(desk, limits) if allowed else {}
+    fresh = min(allowed, sum(unseen.values()))
+    held = _chosen(desk, wish, queue, limits, unseen)
     left = queue.learning + queue.review + queue.waiting + fresh
     return Table(
         done=queue.finished,
@@ -206,39 +208,40 @@ def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
 
 
 def _chosen(
-    desk: Desk, wish: Wish, queue: Queue, limits: Limits, *, fresh: int
+    desk: Desk, wish: Wish, queue: Queue, limits: Limits, unseen: Mapping[str, int]
 ) -> Held | None:
+    db, learner = desk.db, desk.learner.id
     if wish.card:
-        return store.find(desk.db, desk.learner.id, wish.card)
+        return store.find(db, learner, wish.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
-    if fresh:
-        card = store.next_new(desk.db, desk.learner.id, desk.library, limits)
+    if unseen:
+        card = store.next_new(db, learner, desk.library, limits, unseen)
         if card is not None:
-            return store.find(desk.db, desk.learner.id, card)
+            return store.unseen(db, learner, card)
     soon = queue.first and queue.first.standing
     return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
 
 
-def _unseen(desk: Desk, limits: Limits) -> int:
-    left = store.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
-    return sum(left.values())
+def _unseen(desk: Desk, limits: Limits) -> dict[str, int]:
+    return store.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
 
 
 def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
-    later = store.next_due(desk.db, desk.learner.id, limits)
+    learner, library = desk.learner.id, desk.library
+    later = store.next_due(desk.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    new = store.next_new(desk.db, desk.learner.id, desk.library, limits)
-    topic = desk.library.topics.get(desk.library.cards[new].topic) if new else None
     unseen = _unseen(desk, limits)
+    new = store.next_new(desk.db, learner, library, limits, unseen)
+    topic = library.topics.get(library.cards[new].topic) if new else None
     return Rest(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=minutes_words(standing.due_at - desk.now) if standing else "",
-        more=min(_OFFER, unseen) if new else 0,
+        more=min(_OFFER, sum(unseen.values())) if new else 0,
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - desk.day).days == 1),
-        reverses=unseen > 0 and new is None,
+        reverses=bool(unseen) and new is None,
     )
 
 

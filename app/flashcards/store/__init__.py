@@ -11,6 +11,7 @@ from app.flashcards.store.log import (
     suspend,
     suspended,
     undo,
+    unseen,
 )
 from app.flashcards.store.queue import (
     NO_STRAYS,
@@ -47,5 +48,6 @@ __all__ = [
     "suspend",
     "suspended",
     "undo",
+    "unseen",
     "unseen_by_topic",
 ]

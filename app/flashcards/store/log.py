@@ -8,26 +8,39 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, func, insert, select, update
-from sqlmodel import Session, col
+from sqlmodel import Session, SQLModel
 
 from app.content.model import Card
 from app.db.once import insert_once
-from app.db.tables import Memory, Review, Suspension
+from app.db.tables import Review, Suspension
 from app.flashcards.scheduling import Grade, Standing, after, replay
 from app.web.clock import milliseconds, moment
 
-STANDING = (
-    col(Memory.state),
-    col(Memory.step),
-    col(Memory.stability),
-    col(Memory.difficulty),
-    col(Memory.due_day),
-    col(Memory.due_at),
-    col(Memory.first_day),
-    col(Memory.last_day),
-    col(Memory.last_at),
-    col(Memory.reviews),
-    col(Memory.lapses),
+# Statements are made once, and of tables instead of classes: making one costs more
+# than running it, and no row becomes an object with a history.
+MEMORY = SQLModel.metadata.tables["memory"]
+LOG = SQLModel.metadata.tables["review"]
+ASIDE = SQLModel.metadata.tables["suspension"]
+
+STANDING = tuple(
+    MEMORY.c[name]
+    for name in (
+        "state",
+        "step",
+        "stability",
+        "difficulty",
+        "due_day",
+        "due_at",
+        "first_day",
+        "last_day",
+        "last_at",
+        "reviews",
+        "lapses",
+    )
+)
+_MINE = (
+    MEMORY.c.learner_id == bindparam("of_learner"),
+    MEMORY.c.card == bindparam("of_card"),
 )
 
 
@@ -63,18 +76,26 @@ class Recorded:
     lapsed: bool
 
 
-_FIND = select(*STANDING, col(Memory.turns), col(Memory.suspended)).where(
-    col(Memory.learner_id) == bindparam("learner"),
-    col(Memory.card) == bindparam("card"),
+_FIND = select(*STANDING, MEMORY.c.turns, MEMORY.c.suspended).where(*_MINE)
+_TURNS = select(func.count()).where(
+    LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
 )
 
 
 def find(db: Session, learner_id: int, card: str) -> Held:
     """The card as this learner holds it."""
-    row = db.execute(_FIND, {"learner": learner_id, "card": card}).first()
+    row = db.connection().execute(_FIND, _of(learner_id, card)).first()
     if row is not None:
         return Held(card, standing_of(row), row.turns, True, row.suspended)
-    return Held(card, turns=_turns(db, learner_id, card) if learner_id else 0)
+    return unseen(db, learner_id, card)
+
+
+def unseen(db: Session, learner_id: int, card: str) -> Held:
+    """A card that has no memory; grades that were all undone may be in its log."""
+    if not learner_id:
+        return Held(card)
+    turns = db.connection().execute(_TURNS, _of(learner_id, card)).scalar()
+    return Held(card, turns=turns or 0)
 
 
 def record(
@@ -109,24 +130,24 @@ def record(
     return Recorded(number, standing, lapsed=standing.lapses > before)
 
 
+_other = LOG.alias()
+_NEWEST = (
+    select(LOG.c.id, LOG.c.card, LOG.c.study_day)
+    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.rating > 0)
+    .where(~select(_other.c.id).where(_other.c.voids == LOG.c.id).exists())
+    .order_by(LOG.c.id.desc())
+    .limit(1)
+)
+
+
 def newest(
     db: Session, learner_id: int, day: dt.date | None = None
 ) -> tuple[int, str] | None:
     """The last grade that still stands: (number, card); of `day` alone if given."""
-    undone = select(col(Review.voids)).where(
-        col(Review.learner_id) == learner_id, col(Review.voids).is_not(None)
-    )
-    wanted = (
-        select(col(Review.id), col(Review.card))
-        .where(col(Review.learner_id) == learner_id, col(Review.rating) > 0)
-        .where(col(Review.id).not_in(undone))
-        .order_by(col(Review.id).desc())
-        .limit(1)
-    )
-    if day is not None:
-        wanted = wanted.where(col(Review.study_day) == day.isoformat())
-    row = db.execute(wanted).first()
-    return (row[0], row[1]) if row else None
+    row = db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
+    if row is None or (day is not None and row.study_day != day.isoformat()):
+        return None
+    return row.id, row.card
 
 
 def undo(
@@ -158,16 +179,17 @@ def undo(
     return last[1]
 
 
+_TAKE_UP = delete(ASIDE).where(
+    ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
+)
+
+
 def suspend(
     db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool
 ) -> None:
     """Put a card aside, or take it up again where it stood."""
     held = find(db, learner_id, card.id)
-    db.execute(
-        delete(Suspension).where(
-            col(Suspension.learner_id) == learner_id, col(Suspension.card) == card.id
-        )
-    )
+    db.connection().execute(_TAKE_UP, _of(learner_id, card.id))
     if aside:
         row = {"learner_id": learner_id, "card": card.id, "at": milliseconds(now)}
         insert_once(db, Suspension, row)
@@ -181,22 +203,23 @@ def suspend(
 
 def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
     """The cards put aside, the newest first."""
-    rows = db.scalars(
-        select(col(Suspension.card))
-        .where(col(Suspension.learner_id) == learner_id)
-        .order_by(col(Suspension.id).desc())
+    rows = db.connection().execute(
+        select(ASIDE.c.card)
+        .where(ASIDE.c.learner_id == learner_id)
+        .order_by(ASIDE.c.id.desc())
     )
-    return tuple(rows)
+    return tuple(rows.scalars())
 
 
 def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     """Make the whole memory of a learner again from the log."""
-    db.execute(delete(Memory).where(col(Memory.learner_id) == learner_id))
+    connection = db.connection()
+    connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
     aside = set(suspended(db, learner_id))
-    rows = db.execute(
+    rows = connection.execute(
         select(*_LOGGED)
-        .where(col(Review.learner_id) == learner_id)
-        .order_by(col(Review.card), col(Review.id))
+        .where(LOG.c.learner_id == learner_id)
+        .order_by(LOG.c.card, LOG.c.id)
     )
     log = {
         card: list(group) for card, group in itertools.groupby(rows, lambda r: r.card)
@@ -232,23 +255,15 @@ def standing_of(row: Any) -> Standing | None:
     )
 
 
-_LOGGED = (
-    col(Review.id),
-    col(Review.card),
-    col(Review.rating),
-    col(Review.voids),
-    col(Review.at),
-    col(Review.study_day),
-    col(Review.retention),
+_LOGGED = tuple(
+    LOG.c[name]
+    for name in ("id", "card", "rating", "voids", "at", "study_day", "retention")
 )
 _NEW: Mapping[str, Any] = {"state": "new", "due_day": "9999-12-31", "due_at": 0}
 
 
-def _turns(db: Session, learner_id: int, card: str) -> int:
-    statement = select(func.count()).where(
-        col(Review.learner_id) == learner_id, col(Review.card) == card
-    )
-    return db.scalar(statement) or 0
+def _of(learner_id: int, card: str) -> dict[str, Any]:
+    return {"of_learner": learner_id, "of_card": card}
 
 
 def _columns(standing: Standing) -> dict[str, Any]:
@@ -267,35 +282,36 @@ def _columns(standing: Standing) -> dict[str, Any]:
     }
 
 
+_CHANGE = update(MEMORY).where(*_MINE)
+_ADD = insert(MEMORY)
+_FORGET = delete(MEMORY).where(*_MINE)
+
+
 def _change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
-    db.execute(
-        update(Memory)
-        .where(col(Memory.learner_id) == learner_id, col(Memory.card) == card)
-        .values(**values)
-    )
+    db.connection().execute(_CHANGE, {**_of(learner_id, card), **values})
 
 
 def _add(db: Session, learner_id: int, card: Card, values: Mapping[str, Any]) -> None:
     own = {"learner_id": learner_id, "card": card.id, "topic": card.topic}
     note = min(card.id, card.sibling) if card.sibling else card.id
-    db.execute(insert(Memory).values({**own, "note": note, **values}))
+    db.connection().execute(_ADD, {**own, "note": note, **values})
 
 
 def _forget(db: Session, learner_id: int, card: str) -> None:
-    db.execute(
-        delete(Memory).where(
-            col(Memory.learner_id) == learner_id, col(Memory.card) == card
-        )
-    )
+    db.connection().execute(_FORGET, _of(learner_id, card))
 
 
 def _replay(db: Session, learner_id: int, card: str) -> None:
     """Make the memory of one card again after its log has changed."""
-    rows = db.execute(
-        select(*_LOGGED)
-        .where(col(Review.learner_id) == learner_id, col(Review.card) == card)
-        .order_by(col(Review.id))
-    ).all()
+    rows = (
+        db.connection()
+        .execute(
+            select(*_LOGGED)
+            .where(LOG.c.learner_id == learner_id, LOG.c.card == card)
+            .order_by(LOG.c.id)
+        )
+        .all()
+    )
     standing = replay(_grades(rows), card)
     if standing is not None:
         values = {**_columns(standing), "turns": len(rows)}
@@ -329,7 +345,7 @@ def _refill(
         _add(db, learner_id, known, values)
     else:  # a card that left the course keeps what was learned of it
         own = {"learner_id": learner_id, "card": card, "note": card, "topic": ""}
-        db.execute(insert(Memory).values({**own, **values}))
+        db.connection().execute(_ADD, {**own, **values})
 
 
 def _grades(rows: Iterable[Row[Any]]) -> list[Grade]:

@@ -7,14 +7,12 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Engine, Float, Row, bindparam, case, cast, func, select
-from sqlalchemy.orm import aliased
-from sqlmodel import Session, col
+from sqlalchemy import Engine, Float, bindparam, case, cast, func, select
+from sqlmodel import Session
 
 from app.content.library import Library
-from app.db.tables import Memory
 from app.flashcards.scheduling import Day, Standing
-from app.flashcards.store.log import STANDING, Held, standing_of
+from app.flashcards.store.log import MEMORY, STANDING, Held, standing_of
 
 _LEARNERS = 2000
 
@@ -69,44 +67,44 @@ def _count(condition: Any) -> Any:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
-_mine = (bindparam("topic") == "") | (col(Memory.topic) == bindparam("topic"))
-_learner = col(Memory.learner_id) == bindparam("learner")
+_mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
+_learner = MEMORY.c.learner_id == bindparam("learner")
 
 _TODAY = select(
-    _count(_mine & (col(Memory.due_day) > bindparam("day"))).label("finished"),
+    _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
-    _count(col(Memory.first_day) == bindparam("day")).label("begun"),
-).where(_learner, col(Memory.last_day) == bindparam("day"))
+    _count(MEMORY.c.first_day == bindparam("day")).label("begun"),
+).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
 # A card whose reverse was answered today stays away until tomorrow.
-_sibling = aliased(Memory)
-_answered_notes = select(col(_sibling.note)).where(
-    col(_sibling.learner_id) == bindparam("learner"),
-    col(_sibling.last_day) == bindparam("day"),
+_sibling = MEMORY.alias()
+_answered_notes = select(_sibling.c.note).where(
+    _sibling.c.learner_id == bindparam("learner"),
+    _sibling.c.last_day == bindparam("day"),
 )
 _rank = case(
-    (col(Memory.state) == "review", 1),
-    (col(Memory.due_at) <= bindparam("now"), 0),
+    (MEMORY.c.state == "review", 1),
+    (MEMORY.c.due_at <= bindparam("now"), 0),
     else_=2,
 )
 # The chance of recall falls with days ÷ stability, so the largest ratio is the card
 # most likely to be forgotten; no power has to be taken in the database.
-_fading = cast(bindparam("now") - col(Memory.last_at), Float) / col(Memory.stability)
+_fading = cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability
 _due = (
     select(
         *STANDING,
-        col(Memory.card),
-        col(Memory.turns),
+        MEMORY.c.card,
+        MEMORY.c.turns,
         _mine.label("mine"),
         _rank.label("rank"),
-        case((_rank == 1, -_fading), else_=cast(col(Memory.due_at), Float)).label(
+        case((_rank == 1, -_fading), else_=cast(MEMORY.c.due_at, Float)).label(
             "urgency"
         ),
     )
-    .where(_learner, col(Memory.due_day) <= bindparam("day"))
-    .where(col(Memory.suspended).is_(False))
-    .where(col(Memory.card).not_in(bindparam("gone", expanding=True)))
-    .where((col(Memory.state) != "review") | col(Memory.note).not_in(_answered_notes))
+    .where(_learner, MEMORY.c.due_day <= bindparam("day"))
+    .where(MEMORY.c.suspended.is_(False))
+    .where(MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
+    .where((MEMORY.c.state != "review") | MEMORY.c.note.not_in(_answered_notes))
     .subquery()
 )
 
@@ -138,8 +136,12 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
         "now": limits.now,
         "topic": limits.topic,
     }
-    finished, answered, begun = db.execute(_TODAY, values).one()
-    row = db.execute(_FIRST, {**values, "gone": list(limits.strays.gone)}).first()
+    finished, answered, begun = db.connection().execute(_TODAY, values).one()
+    row = (
+        db.connection()
+        .execute(_FIRST, {**values, "gone": list(limits.strays.gone)})
+        .first()
+    )
     if row is None:
         return dataclasses.replace(
             _NOTHING, finished=finished, whole=Day(0, answered, begun)
@@ -155,18 +157,16 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     )
 
 
-def _held(row: Row[Any]) -> Held:
+def _held(row: Any) -> Held:
     return Held(row.card, standing_of(row), row.turns, known=True)
 
 
 _SEEN_COUNT = (
-    select(col(Memory.topic), func.count()).where(_learner).group_by(col(Memory.topic))
+    select(MEMORY.c.topic, func.count()).where(_learner).group_by(MEMORY.c.topic)
 )
-_SEEN = select(col(Memory.card)).where(
-    _learner, col(Memory.topic) == bindparam("topic")
-)
-_NOTES_TODAY = select(col(Memory.note)).where(
-    _learner, col(Memory.last_day) == bindparam("day")
+_SEEN = select(MEMORY.c.card).where(_learner, MEMORY.c.topic == bindparam("topic"))
+_NOTES_TODAY = select(MEMORY.c.note).where(
+    _learner, MEMORY.c.last_day == bindparam("day")
 )
 
 
@@ -177,7 +177,7 @@ def unseen_by_topic(
     topics = [limits.topic] if limits.topic else _topics(library)
     seen = collections.Counter[str]()
     if learner_id:
-        rows = db.execute(_SEEN_COUNT, {"learner": learner_id}).all()
+        rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
         seen = collections.Counter({row[0]: row[1] for row in rows})
     for old, new in limits.strays.moved.values():
         seen[old] -= 1
@@ -192,17 +192,19 @@ def unseen_by_topic(
 
 
 def next_new(
-    db: Session, learner_id: int, library: Library, limits: Limits
+    db: Session,
+    learner_id: int,
+    library: Library,
+    limits: Limits,
+    topics: Iterable[str],
 ) -> str | None:
-    """The first card in reading order that is new, and no reverse of today's."""
-    if not learner_id:
-        topics = [limits.topic] if limits.topic else _topics(library)
-        firsts = (library.topics[t].cards for t in topics if t in library.topics)
-        return next((cards[0] for cards in firsts if cards), None)
+    """The first new card of these topics that is no reverse of one seen today."""
+    connection = db.connection()
     values = {"learner": learner_id, "day": limits.day.isoformat()}
-    notes = set(db.scalars(_NOTES_TODAY, values))
-    for topic in unseen_by_topic(db, learner_id, library, limits):
-        seen = set(db.scalars(_SEEN, {"learner": learner_id, "topic": topic}))
+    notes = set(connection.execute(_NOTES_TODAY, values).scalars())
+    for topic in topics:
+        values = {"learner": learner_id, "topic": topic}
+        seen = set(connection.execute(_SEEN, values).scalars())
         seen |= set(limits.strays.moved)
         for card in library.topics[topic].cards:
             if card not in seen and note_of(library, card) not in notes:
@@ -221,27 +223,34 @@ def next_due(
 ) -> tuple[dt.date, int] | None:
     """The next study day on which cards come back, and how many."""
     later = [
-        col(Memory.learner_id) == learner_id,
-        col(Memory.due_day) > limits.day.isoformat(),
-        col(Memory.suspended).is_(False),
-        col(Memory.card).not_in(limits.strays.gone),
+        MEMORY.c.learner_id == learner_id,
+        MEMORY.c.due_day > limits.day.isoformat(),
+        MEMORY.c.suspended.is_(False),
+        MEMORY.c.card.not_in(limits.strays.gone),
     ]
     if limits.topic:
-        later.append(col(Memory.topic) == limits.topic)
-    day = db.scalar(select(func.min(col(Memory.due_day))).where(*later))
-    if day is None:
-        return None
-    count = db.scalar(select(func.count()).where(*later, col(Memory.due_day) == day))
-    return dt.date.fromisoformat(day), count or 0
+        later.append(MEMORY.c.topic == limits.topic)
+    row = (
+        db.connection()
+        .execute(
+            select(MEMORY.c.due_day, func.count())
+            .where(*later)
+            .group_by(MEMORY.c.due_day)
+            .order_by(MEMORY.c.due_day)
+            .limit(1)
+        )
+        .first()
+    )
+    return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
 def standings(
     db: Session, learner_id: int, topic: str
 ) -> dict[str, tuple[Standing | None, bool]]:
     """Every card of a topic that was seen: its standing, and whether put aside."""
-    rows = db.execute(
-        select(*STANDING, col(Memory.card), col(Memory.suspended)).where(
-            col(Memory.learner_id) == learner_id, col(Memory.topic) == topic
+    rows = db.connection().execute(
+        select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
+            MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic
         )
     )
     return {row.card: (standing_of(row), row.suspended) for row in rows}
@@ -274,10 +283,8 @@ def strays_of(db: Session, learner_id: int, library: Library) -> Strays:
 
 def find_strays(db: Session, learner_id: int, library: Library) -> Strays:
     """Compare every memory row of a learner with the course."""
-    rows = db.execute(
-        select(col(Memory.card), col(Memory.topic)).where(
-            col(Memory.learner_id) == learner_id
-        )
+    rows = db.connection().execute(
+        select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
     )
     gone, moved = set(), {}
     for card, topic in rows:
