@@ -24,6 +24,7 @@ from benchmarks.load import Result, measure
 
 ROOT = Path(__file__).resolve().parents[1]
 CONNECTIONS = 16
+LEARNERS = 200
 AIMS = {
     "Today": 0.05,
     "Concept page": 0.10,
@@ -84,7 +85,7 @@ def requests(port: int, cookie: str) -> dict[str, Callable[[], bytes]]:
             f"/concepts/{topic}", cookie, f"If-None-Match: {etag}\r\n"
         ),
         "Calculator result": get(f"{result}{next(counter) % 4096 + 1}", ""),
-        "Card review": reviews(port, cookie),
+        "Card review": reviews(port),
     }
 
 
@@ -94,18 +95,19 @@ def get(path: str, cookie: str, more: str = "") -> Callable[[], bytes]:
     return lambda: wire
 
 
-def reviews(port: int, cookie: str) -> Callable[[], bytes]:
-    """Each request grades the card anew, with a token of its own."""
-    html = fetch(port, "/flashcards?show=1", cookie)[0]
-    found = re.search(r'action="(/flashcards/[^"/]+/reviews)"', html)
-    if found is None:
-        raise SystemExit("no card to review was found on /flashcards")
-    path = found[1]
+def reviews(port: int) -> Callable[[], bytes]:
+    """Each request grades another card of another learner, as an evening does."""
+    deck = fetch(port, "/flashcards/deck", "")[0]
+    cards = re.findall(r'action="/flashcards/([^"/]+)/suspension"', deck)
+    cookies = [first_visit(port) for _ in range(LEARNERS)]
+    pairs = itertools.cycle((cookie, card) for card in cards for cookie in cookies)
 
     def request() -> bytes:
+        cookie, card = next(pairs)
         body = f"rating=3&token={secrets.token_urlsafe(16)}"
         return (
-            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n"
+            f"POST /flashcards/{card}/reviews HTTP/1.1\r\n"
+            f"Host: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n"
             f"Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n"
             "HX-Request: true\r\nContent-Type: application/x-www-form-urlencoded\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
