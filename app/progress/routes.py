@@ -16,6 +16,7 @@ from app.progress.blueprint import HEIGHT, plots
 from app.progress.mastery.forecast import Forecast, chance_words, forecast
 from app.progress.mastery.plan import Deck, plan
 from app.progress.mastery.standing import DomainStanding, Record, standings
+from app.progress.study_log import first_day, study_log
 from app.progress.week import week
 from app.web.clock import Now, moment
 from app.web.keeping import keep
@@ -76,10 +77,14 @@ CurrentPicture = Annotated[Picture, Depends(read_picture)]
 
 
 @router.get("/", name="today")
-def today(request: Request, picture: CurrentPicture) -> HTMLResponse:
+def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, _until(picture), strangers=True)
-    template = "progress/first.html" if picture.is_new else "progress/today.html"
-    return page(request, template, **_today(picture))
+    if picture.is_new:
+        return page(request, "progress/first.html", **_today(picture))
+    day = picture.day
+    work = store.work_by_day(db, picture.learner.id, first_day(day))
+    log = study_log(work, day)
+    return page(request, "progress/today.html", log=log, **_today(picture))
 
 
 @router.get("/progress")

@@ -171,8 +171,16 @@ def test_an_estimate_appears_with_its_range_after_fifteen_answers(
     assert "most likely" in page
 
 
+def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Library):
+    assert "0 of 86\u00a0days" in rosa.get("/").text
+
+    desk.answers(list(library.questions)[:3], 1.0, "weights")
+
+    assert "1 of 86\u00a0days" in rosa.get("/").text
+
+
 @pytest.mark.usefixtures("desk")
-def test_today_asks_the_database_four_things(app, rosa: TestClient):
+def test_today_asks_the_database_five_things(app, rosa: TestClient):
     asked: list[str] = []
     event.listen(
         app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
@@ -181,7 +189,7 @@ def test_today_asks_the_database_four_things(app, rosa: TestClient):
     rosa.get("/")
 
     reads = [a for a in asked if a.startswith("SELECT")]
-    assert len(reads) == 4
+    assert len(reads) == 5
 
 
 def test_a_stranger_costs_one_question(app, client: TestClient):
