@@ -8,7 +8,7 @@ from typing import Any
 
 from app.estimator import catalogue
 from app.estimator.decoders import decoder_layers
-from app.estimator.families import Traits, traits_of
+from app.estimator.families import Traits, is_known, traits_of
 from app.estimator.layers import Layer, Mixer, Mlp
 from app.estimator.model_config import (
     UnreadableConfig,
@@ -87,6 +87,11 @@ class Architecture:
     def is_routed(self) -> bool:
         """Whether it is a mixture of experts."""
         return self.experts > 0
+
+    @property
+    def is_known_family(self) -> bool:
+        """Whether the family of the configuration has rules of its own here."""
+        return is_known(self.family)
 
     def parts(self) -> dict[str, int]:
         """Parameters by part; they sum to `parameters`.

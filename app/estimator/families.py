@@ -143,6 +143,40 @@ FAMILIES: dict[str, Traits] = {
 }
 
 
+# Families that are Llama in everything that is counted.
+_LIKE_LLAMA = frozenset(
+    {"mistral", "mixtral", "ministral", "ministral3", "mistral3", "yi", "internlm2"}
+    | {"internlm3", "minicpm3", "solar_open", "cwm", "helium", "ernie4_5", "youtu"}
+    | {"deepseek_v2", "deepseek_v3", "deepseek_v32", "deepseek_v4", "kimi_k2"}
+    | {"glm_moe_dsa", "glm4_moe_lite", "granitemoe", "granitemoehybrid"}
+    | {"granitemoeshared", "vaultgemma"}
+)
+
+
+def is_known(family: str) -> bool:
+    """Whether the rules of a family are known rather than taken from Llama.
+
+    >>> is_known("mistral"), is_known("unheard_of")
+    (True, False)
+    """
+    return family in FAMILIES or family in _LIKE_LLAMA or is_encoder_decoder(family)
+
+
+def is_encoder_decoder(family: str) -> bool:
+    """Whether a family has an encoder beside its decoder."""
+    return family in {
+        "t5",
+        "mt5",
+        "umt5",
+        "bart",
+        "mbart",
+        "pegasus",
+        "marian",
+        "m2m_100",
+        "whisper",
+    }
+
+
 def traits_of(config: Config) -> Traits:
     """The habits of the family that `config` belongs to, with its own switches."""
     family = str(config.get("model_type", "llama"))

@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator import layers as parts
 from app.estimator.layers import Layer, Mixer
-from app.estimator.model_config import Config, whole
+from app.estimator.model_config import Config, UnreadableConfig, whole
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,6 +58,9 @@ def read_shape(config: Config) -> Shape:
     encoders = config.get("encoder_layers") or config.get("num_layers") or 0
     decoders = config.get("decoder_layers") or config.get("num_decoder_layers")
     decoders = decoders or encoders
+    if not 1 <= max(encoders, decoders) <= 2000:
+        message = f"{max(encoders, decoders)} layers; 1 to 2,000 can be read."
+        raise UnreadableConfig(message)
     encoder = _layer(config, habits, "encoder", cross=False)
     decoder = _layer(config, habits, "decoder", cross=True)
     return Shape(

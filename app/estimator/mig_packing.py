@@ -1,0 +1,113 @@
+"""Instances of Multi-Instance GPU: profiles of a card and whether they fit together."""
+
+import dataclasses
+import functools
+
+from app.estimator import catalogue
+
+_CARDS = ("mig.toml", "card")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Profile:
+    """One kind of instance: its slices, its memory [B] and where it can start."""
+
+    name: str
+    memory: float
+    compute_slices: int
+    memory_slices: int
+    starts: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Card:
+    """A card that can be partitioned."""
+
+    id: str
+    compute_slices: int
+    memory_slices: int
+    profiles: tuple[Profile, ...]
+    source: tuple[str, ...]
+
+    def find(self, name: str) -> Profile | None:
+        """The profile called `name`, as in `1g.10gb`."""
+        word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
+        return next((p for p in self.profiles if p.name == word), None)
+
+
+@functools.cache
+def find_card(accelerator: str) -> Card | None:
+    """The partitions of an accelerator by its id; None if it has none."""
+    row = catalogue.load(*_CARDS).get(accelerator)
+    if row is None:
+        return None
+    return Card(
+        id=accelerator,
+        compute_slices=row["compute_slices"],
+        memory_slices=row["memory_slices"],
+        profiles=tuple(
+            Profile(
+                name=p["name"],
+                memory=p["memory_gb"] * 1e9,
+                compute_slices=p["compute"],
+                memory_slices=p["memory"],
+                starts=tuple(p["starts"]),
+            )
+            for p in row["profiles"]
+        ),
+        source=tuple(row["source"]),
+    )
+
+
+def cards() -> tuple[str, ...]:
+    """The accelerators that can be partitioned."""
+    return tuple(catalogue.load(*_CARDS))
+
+
+def place(card: Card, wanted: tuple[Profile, ...]) -> tuple[int, ...] | None:
+    """Where each of `wanted` starts so that all fit; None when they cannot.
+
+    Largest first, every start is tried; instances never share a slice.
+
+    >>> card = find_card("h100-sxm5-80")
+    >>> place(card, (card.find("3g.40gb"), card.find("3g.40gb")))
+    (0, 4)
+    >>> place(card, (card.find("4g.40gb"), card.find("4g.40gb"))) is None
+    True
+    """
+    if sum(p.compute_slices for p in wanted) > card.compute_slices:
+        return None
+    order = sorted(range(len(wanted)), key=lambda i: -wanted[i].memory_slices)
+    starts = _place([wanted[i] for i in order], frozenset())
+    if starts is None:
+        return None
+    found = [0] * len(wanted)
+    for index, start in zip(order, starts, strict=True):
+        found[index] = start
+    return tuple(found)
+
+
+def _place(left: list[Profile], taken: frozenset[int]) -> list[int] | None:
+    if not left:
+        return []
+    profile, *rest = left
+    for start in profile.starts:
+        slices = frozenset(range(start, start + profile.memory_slices))
+        if not slices & taken:
+            others = _place(rest, taken | slices)
+            if others is not None:
+                return [start, *others]
+    return None
+
+
+def most(card: Card, profile: Profile, beside: tuple[Profile, ...] = ()) -> int:
+    """How many more instances of a profile fit beside others.
+
+    >>> card = find_card("a100-sxm4-80")
+    >>> most(card, card.find("1g.10gb"))
+    7
+    """
+    count = 0
+    while place(card, (*beside, *([profile] * (count + 1)))) is not None:
+        count += 1
+    return count
