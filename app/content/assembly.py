@@ -40,9 +40,11 @@ def assemble(bank: Bank) -> Assembled:
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages)
     found += rules.check_stems(bank, questions)
-    unsourced = [_unsourced(q) for q in questions.values() if not q.sources]
-    found += unsourced
+    found += [_unsourced(q) for q in questions.values() if not q.sources]
+    homeless = _homeless(bank, pages)
+    found += homeless
     out = _left_out(found)
+    out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {
         i: c
@@ -68,6 +70,18 @@ def _unsourced(question: Question) -> Problem:
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
     return problem(place, "E16", message, hint, question.id)
+
+
+def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
+    """Files of items whose topic has no page to lead to."""
+    found = []
+    for path, reading in bank.readings.items():
+        slug = path.split("/")[1] if path.startswith("topics/") else ""
+        if slug and slug not in pages and reading.facts:
+            message = f"The topic “{slug}” has no concept.md."
+            hint = "Write its page: a title, a source and a paragraph are a start."
+            found.append(problem((path, 1, 1), "E61", message, hint))
+    return found
 
 
 def _items(
@@ -169,5 +183,6 @@ def version_of(readings: Mapping[str, ParsedFile]) -> str:
     """A hash that changes when any content does."""
     digest = hashlib.sha256()
     for path, reading in sorted(readings.items()):
-        digest.update(f"{path}\0{reading.digest}\0".encode())
+        # A file that broke is shown as it was, but what is said of it is new.
+        digest.update(f"{path}\0{reading.digest}\0{reading.problems}".encode())
     return digest.hexdigest()[:16]

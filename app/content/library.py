@@ -19,7 +19,7 @@ from app.content.model import (
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.bank import Bank
-from app.content.shelf import Shelf, Watch, without_collection
+from app.content.shelf import Shelf, Watch, strays, without_collection
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def build(
     day = today or dt.datetime.now(dt.UTC).date()
     bank = Bank(readings, day, _pictures(readings, folder))
     made = assemble(bank)
-    missing = tuple(_missing(readings))
+    missing = (*_missing(readings), *map(_stray, strays(folder)))
     return Library(
         version_of(readings),
         bank.syllabus,
@@ -84,6 +84,11 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
         )
         if name not in readings
     ]
+
+
+def _stray(path: str) -> Problem:
+    hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
+    return problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
 
 
 class LiveLibrary:

@@ -34,6 +34,15 @@ def paths(folder: Path) -> list[str]:
     return found
 
 
+def strays(folder: Path) -> list[str]:
+    """Markdown files of topics that nothing reads, because of their names."""
+    return sorted(
+        f"topics/{file.parent.name}/{file.name}"
+        for file in folder.glob("topics/*/*.md")
+        if file.name not in _TOPIC and file.name.lower() != "readme.md"
+    )
+
+
 def _stamp(path: str) -> Stamp | None:
     try:
         state = os.stat(path)  # noqa: PTH116 - asked for every file at every request

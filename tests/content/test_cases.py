@@ -11,6 +11,7 @@ from app.content.check import check, write
 from app.content.problems import RULES
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
+PAGE = Path(__file__).parent / "page.md"
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
 PART = re.compile(r"^~~~ (\S+)\n(.*?)^~~~$", re.DOTALL | re.MULTILINE)
@@ -19,6 +20,8 @@ PART = re.compile(r"^~~~ (\S+)\n(.*?)^~~~$", re.DOTALL | re.MULTILINE)
 def lay_out(case: Path, folder: Path) -> str:
     """Put the files of a case over a copy of the tiny course; what is expected."""
     shutil.copytree(TINY, folder, dirs_exist_ok=True)
+    (folder / "topics" / "case").mkdir()
+    shutil.copy(PAGE, folder / "topics" / "case" / "concept.md")
     expected = ""
     for name, content in PART.findall(case.read_text(encoding="utf-8")):
         if name == "expected":
@@ -39,6 +42,13 @@ def test_the_case_is_reported_word_for_word(case: Path, tmp_path: Path) -> None:
     found = check(tmp_path, today=DAY)
 
     assert "".join(f"{line}\n" for line in write(found).split("\n")[:-1]) == expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.stem)
+def test_the_case_is_one_of_its_rule(case: Path) -> None:
+    expected = dict(PART.findall(case.read_text(encoding="utf-8")))["expected"]
+
+    assert f" {case.stem[:3]} " in expected
 
 
 def test_every_rule_has_a_case() -> None:

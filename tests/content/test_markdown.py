@@ -139,7 +139,7 @@ def test_alerts_have_fixed_meanings_on_a_page() -> None:
         "> [!WARNING]\n> **Wrong unit.** It is bytes.\n\n> [!NOTE]\n> By the way.\n"
     )
 
-    assert "<p><b>What the exam tests.</b></p>" in found
+    assert "<p><b>What the exam tests.</b> Multiply.</p>" in found
     assert '<div class="hook">' in found
     assert '<b class="k-w">W</b><b class="k-k">K</b>' in found
     assert '<div class="msg warn" role="note">' in found
@@ -265,7 +265,7 @@ def test_a_figure_says_in_words_what_it_draws() -> None:
         'aria-label="Two cards. To change it: 980 GB, of which weights 140 GB, '
         'optimizer 840 GB; To use it: 140 GB; the limit is 640 GB."'
     ) in found
-    assert ">980\u00a0GB, 340\u00a0GB over</text>" in found
+    assert ">To change it: 980\u00a0GB, 340\u00a0GB over</text>" in found
     assert '<rect class="over"' in found
     assert '<line class="cap"' in found
     assert "style=" not in found

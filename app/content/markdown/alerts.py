@@ -11,12 +11,16 @@ _LETTERS = re.compile(r"[WGOAKR](?: [WGOAKR])+")
 
 
 def opening(kind: str, inside: Sequence[Token]) -> str:
-    """The tags that open an alert; a quote without a kind stays a quote."""
+    """The tags that open an alert; a quote without a kind stays a quote.
+
+    Its first paragraph is given the name of the box, and a hook its colours.
+    """
     if kind == "IMPORTANT":
-        lead = _lead("What the exam tests.", inside)
-        return _message("exam-box", "i-flag", lead)
+        _lead("What the exam tests.", inside)
+        return _message("exam-box", "i-flag")
     if kind in {"WARNING", "CAUTION"}:
-        return _message("warn", "i-alert", _lead("Common error.", inside))
+        _lead("Common error.", inside)
+        return _message("warn", "i-alert")
     if kind == "TIP":
         _colour_letters(inside)
         return '<div class="hook">\n'
@@ -34,19 +38,19 @@ def closing(kind: str) -> str:
     return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
 
 
-def _message(look: str, icon: str, lead: str) -> str:
+def _message(look: str, icon: str) -> str:
     drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
-    return f'<div class="msg {look}" role="note">{drawing}<div>{lead}\n'
+    return f'<div class="msg {look}" role="note">{drawing}<div>\n'
 
 
-def _lead(words: str, inside: Sequence[Token]) -> str:
-    """The name of the box, unless its author begins with bold words."""
+def _lead(words: str, inside: Sequence[Token]) -> None:
+    """Name the box in its first paragraph, unless its author begins with bold words."""
     for token in inside:
         if token.type == "inline":
-            if token.content.startswith("**"):
-                return ""
-            break
-    return f"<p><b>{words}</b></p>"
+            if not token.content.startswith("**"):
+                lead = Token("lead", "", 0, content=f"{words} ")
+                token.children = [lead, *(token.children or [])]
+            return
 
 
 def _colour_letters(inside: Sequence[Token]) -> None:

@@ -64,11 +64,17 @@ class Drawing:
     limit_label: str
 
     @property
-    def most(self) -> float:
-        """The end of the axis: a round number above everything drawn."""
+    def step(self) -> float:
+        """The distance of two marks on the axis: 1, 2 or 5 times a power of ten."""
         high = max([b.total for b in self.bars] + [self.limit or 0.0]) or 1.0
-        step = 10.0 ** math.floor(math.log10(high)) / 2
-        return math.ceil(high * 1.04 / step) * step
+        power = 10.0 ** math.floor(math.log10(high / 4))
+        return next(power * n for n in (1, 2, 5, 10) if power * n * 5 >= high * 1.04)
+
+    @property
+    def most(self) -> float:
+        """The end of the axis: the first mark beyond everything drawn."""
+        high = max([b.total for b in self.bars] + [self.limit or 0.0]) or 1.0
+        return math.ceil(high * 1.04 / self.step) * self.step
 
 
 class _Unusable(ValueError):  # noqa: N818 - ends the drawing of one figure
@@ -172,19 +178,19 @@ def _bar(bar: Bar, figure: Drawing, index: int) -> str:
     over = bar.total - figure.limit if figure.limit is not None else 0.0
     if over > 0:
         reading += f", {_written(over, figure)} over"
-    out = [
-        f'<text class="b" x="0" y="{top + 18}">{escapeHtml(bar.label)}</text>',
-        f'<text class="e" x="100%" y="{top + 18}">{reading}</text>',
-    ]
+    label = f"{escapeHtml(bar.label)}: {reading}"
+    out = [f'<text class="b" x="0" y="{top + 18}">{label}</text>']
     start = 0.0
     for part in bar.parts:
         out.append(_segment(part, start, top, figure))
         start += part.value
-    if over > 0 and figure.limit is not None:
-        x, width = _percent(figure.limit, figure), _percent(over, figure)
-        out.append(
-            f'<rect class="over" x="{x}" y="{top + 26}" width="{width}" height="34"/>'
-        )
+    if figure.limit is not None:
+        x, width = _percent(figure.limit, figure), _percent(max(over, 0.0), figure)
+        if over > 0:
+            place = f'x="{x}" y="{top + 26}" width="{width}" height="34"'
+            out.append(f'<rect class="over" {place}/>')
+        ends = f'y1="{top + 22}" y2="{top + 66}"'
+        out.append(f'<line class="cap" x1="{x}" x2="{x}" {ends}/>')
     return "".join(out)
 
 
@@ -209,18 +215,18 @@ def _segment(part: Part, start: float, top: int, figure: Drawing) -> str:
 def _axis(figure: Drawing, height: int) -> list[str]:
     base = height - 34
     out = []
-    for quarter in range(5):
-        x = f"{quarter * 25}%"
-        look = ("", ' class="m"', ' class="m"', ' class="m"', ' class="e"')[quarter]
-        value = format_number(figure.most * quarter / 4)
-        text = f"{value}{NBSP}{figure.unit}".strip() if quarter == 4 else value
+    marks = round(figure.most / figure.step)
+    for mark in range(marks + 1):
+        x = f"{mark / marks * 100:.2f}%"
+        look = {0: "", marks: ' class="e"'}.get(mark, ' class="m"')
+        value = format_number(float(f"{mark * figure.step:.6g}"))
+        text = f"{value}{NBSP}{figure.unit}".strip() if mark == marks else value
         out.append(f'<line class="ax" x1="{x}" x2="{x}" y1="{base - 6}" y2="{base}"/>')
         out.append(f'<text{look} x="{x}" y="{base + 14}">{text}</text>')
     if figure.limit is not None:
         x = _percent(figure.limit, figure)
-        out.append(f'<line class="cap" x1="{x}" x2="{x}" y1="22" y2="{base}"/>')
         words = f"{_written(figure.limit, figure)}, {escapeHtml(figure.limit_label)}"
-        side = "e" if figure.limit > figure.most / 2 else ""
+        side = "e" if figure.limit > figure.most / 2 else "s"
         out.append(f'<text class="{side}" x="{x}" y="{base + 31}">{words}</text>')
     return out
 

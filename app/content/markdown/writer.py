@@ -38,6 +38,7 @@ class Scope:
     anchors: dict[str, int] = dataclasses.field(default_factory=dict)
     asides: list[str] = dataclasses.field(default_factory=list)
     worked: bool = False
+    top: bool = True
     section: str = ""
     first: int = 1
     last: int = 1
@@ -78,6 +79,7 @@ class _Writer(RendererHTML):
             if token.map:
                 scope.first, scope.last = first_line(token), last_line(token)
             if token.type == "inline":
+                scope.top = token.level == 1
                 tags.check_balance(token, scope.report)
                 result += self.inline_of(token, env)
             elif token.type in self.rules:
@@ -165,6 +167,10 @@ class _Writer(RendererHTML):
     def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
         return alerts.letters(tokens[index].content)
+
+    def lead(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return f"<b>{tokens[index].content.strip()}</b> "
 
     def nothing(self, *_: Any) -> str:
         return ""
@@ -305,7 +311,8 @@ def _figure_open(
     if inner.type == "text":
         inner.content = figures.unbroken(inner.content)
     asked = tokens[index].attrs.get("title") == "working"
-    if scope.page and answer.estimate is not None and (asked or not scope.worked):
+    fitting = asked or (scope.top and not scope.worked)
+    if scope.page and answer.estimate is not None and fitting:
         aside = working.aside(text, target.field, answer)
         if aside:
             scope.asides.append(aside)
