@@ -98,7 +98,7 @@ class Cache:
         self.used.add(name)
         try:
             found = decode(json.loads((self.folder / name).read_bytes()))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         return found if isinstance(found, ParsedFile) else None
 
