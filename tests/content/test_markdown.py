@@ -199,7 +199,8 @@ def test_math_becomes_mathml_without_a_namespace_or_style() -> None:
     found = html("So $70\\times10^9$ and\n\n$$\\frac{a}{b}$$\n")
 
     assert '<math display="inline"><mrow><mn>70</mn><mo>×</mo>' in found
-    assert '<div class="scroll math"><math display="block">' in found
+    assert '<div class="scroll math" role="region" tabindex="0"' in found
+    assert '<math display="block">' in found
     assert "xmlns" not in found
 
 

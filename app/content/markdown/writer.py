@@ -95,7 +95,8 @@ class _Writer(RendererHTML):
 
     def math_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         html = _math(tokens[index].content.strip(), True, rest[-1]["scope"])
-        return f'<div class="scroll math">{html}</div>\n'
+        label = 'role="region" tabindex="0" aria-label="Formula, scrolls sideways"'
+        return f'<div class="scroll math" {label}>{html}</div>\n'
 
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]
