@@ -1,0 +1,149 @@
+"""Every page type, in both themes: accessible, within its width, light on the wire."""
+
+import importlib.resources
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, CDPSession, Page
+
+from tests.browser.server import ROOT, Server
+
+pytestmark = pytest.mark.browser
+AXE = importlib.resources.files("axe_playwright_python") / "axe.min.js"
+FIRST_VISIT = 130_000
+NEXT_VISIT = 20_000
+
+PAGES = [
+    "/",
+    "/course",
+    "/concepts/training-memory",
+    "/glossary",
+    "/sources",
+    "/quiz",
+    "/quiz/training-memory",
+    "/flashcards",
+    "/flashcards?show=yes",
+    "/flashcards/deck",
+    "/calculators",
+    "/calculators/training-memory",
+    "/calculators/inference-memory",
+    "/progress",
+    "/exams",
+    "/exams/nca-aiio",
+    "/settings",
+    "/continue",
+    "/nothing-is-here",
+]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("access")
+    server = Server(folder / "data", ROOT / "content").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def reader(request, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(
+        color_scheme=request.param, viewport={"width": 1280, "height": 900}
+    )
+    yield context.new_page()
+    context.close()
+
+
+def serious(page: Page) -> list[str]:
+    """What axe calls serious or critical, as rule and place."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run().then(r => r.violations)")
+    return [
+        f"{v['id']}: {node['target']} {node['failureSummary']}"
+        for v in found
+        if v["impact"] in {"serious", "critical"}
+        for node in v["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing_serious(running: Server, reader: Page, path: str) -> None:
+    reader.goto(running.url + path)
+
+    assert serious(reader) == []
+
+
+def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
+    running: Server, reader: Page
+) -> None:
+    reader.goto(f"{running.url}/quiz/training-memory")
+    reader.locator("main li a").first.click()
+    reader.locator("main input[name=answer]").first.check()
+    reader.get_by_role("button", name=re.compile("^Check")).click()
+    reader.locator(".verdict").first.wait_for()
+    assert serious(reader) == []
+
+    reader.goto(f"{running.url}/exams/nca-aiio")
+    reader.get_by_role("button", name="Start the clock").click()
+    reader.locator(".clock").wait_for()
+    assert serious(reader) == []
+    reader.get_by_role("link", name="Finish").click()
+    assert serious(reader) == []
+    reader.get_by_role("button", name=re.compile("^End the exam")).click()
+    reader.wait_for_url(re.compile("/report"))
+    assert serious(reader) == []
+    reader.get_by_role("link", name="Start").first.click()
+    assert serious(reader) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_scrolls_sideways(
+    running: Server, browser: Browser, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    wide = {}
+    for path in PAGES:
+        page.goto(running.url + path)
+        needed = page.evaluate("document.documentElement.scrollWidth")
+        if needed > width:
+            wide[path] = needed
+    context.close()
+    assert wide == {}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_light_on_the_wire(
+    running: Server, browser: Browser, path: str
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    wire = Wire(context.new_cdp_session(page))
+
+    page.goto(running.url + path, wait_until="networkidle")
+    first = wire.take()
+    page.goto(f"{running.url}/healthz")
+    wire.take()
+    page.goto(running.url + path, wait_until="networkidle")
+    again = wire.take()
+    context.close()
+
+    assert first <= FIRST_VISIT
+    assert again <= NEXT_VISIT
+
+
+class Wire:
+    """Bytes received, headers included, as the browser's network layer counts them."""
+
+    def __init__(self, session: CDPSession) -> None:
+        self._bytes = 0.0
+        session.send("Network.enable")
+        session.on("Network.loadingFinished", self._count)
+
+    def _count(self, event: dict[str, float]) -> None:
+        self._bytes += event["encodedDataLength"]
+
+    def take(self) -> float:
+        """The bytes since the last time."""
+        count, self._bytes = self._bytes, 0.0
+        return count
