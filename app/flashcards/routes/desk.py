@@ -24,8 +24,8 @@ from app.flashcards.scheduling import (
 )
 from app.flashcards.store import Held, Limits, Queue
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
-from app.web.clock import Now, milliseconds
-from app.web.shelf import CurrentLibrary
+from app.web.clock import milliseconds, read_clock
+from app.web.shelf import read_library
 
 # A learning step of some minutes is not waited for when nothing else is due.
 _AHEAD = dt.timedelta(minutes=20)
@@ -41,7 +41,7 @@ class Desk:
     library: Library
     learner: CurrentLearnerValue
     db: Session
-    now: Now
+    now: dt.datetime
 
     @property
     def day(self) -> dt.date:
@@ -49,24 +49,17 @@ class Desk:
         return self.learner.study_day(self.now)
 
 
-# `async` although they wait for nothing: a plain `def` would cost a thread each.
-async def _reading(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    now: Now,
-) -> Desk:
-    return Desk(request, library, learner, db, now)
+async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> Desk:
+    return await _desk(request, learner, db)
 
 
-async def _writing(
-    request: Request,
-    library: CurrentLibrary,
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
-) -> Desk:
+async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> Desk:
+    return await _desk(request, learner, db)
+
+
+async def _desk(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
+    # Asked directly: each further dependency costs as much as a question to SQLite.
+    library, now = await read_library(request), await read_clock(request)
     return Desk(request, library, learner, db, now)
 
 

@@ -7,8 +7,16 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.model import Card
+from app.db.engine import aside
 from app.flashcards import store
-from app.flashcards.forms import Graded, Suspended, Undone, Wished
+from app.flashcards.forms import (
+    Graded,
+    GradeForm,
+    Suspended,
+    Undone,
+    Wished,
+    WishForm,
+)
 from app.flashcards.routes.desk import (
     Desk,
     Reader,
@@ -46,8 +54,12 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
 
 
 @router.get("/{card}/answer")
-def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
+async def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
     """The card with its answer and the four grades, as a fragment."""
+    return await aside(desk.db, lambda: _answer(desk, card, wished))
+
+
+def _answer(desk: Desk, card: str, wished: WishForm) -> HTMLResponse:
     held = store.find(desk.db, desk.learner.id, find_card(desk.library, card).id)
     return page(
         desk.request,
@@ -58,8 +70,12 @@ def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
 
 
 @router.post("/{card}/reviews")
-def review(desk: Writer, card: str, graded: Graded) -> Response:
+async def review(desk: Writer, card: str, graded: Graded) -> Response:
     """Grade a card, once, and lay out the next."""
+    return await aside(desk.db, lambda: _review(desk, card, graded))
+
+
+def _review(desk: Desk, card: str, graded: GradeForm) -> Response:
     found = find_card(desk.library, card)
     wish = _wish(desk, graded.topic, graded.more)
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)

@@ -7,7 +7,18 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Engine, Float, bindparam, case, cast, func, select
+from sqlalchemy import (
+    Engine,
+    Float,
+    Select,
+    bindparam,
+    case,
+    cast,
+    func,
+    or_,
+    select,
+    true,
+)
 from sqlmodel import Session
 
 from app.content.library import Library
@@ -103,57 +114,63 @@ _due = (
     )
     .where(_learner, MEMORY.c.due_day <= bindparam("day"))
     .where(MEMORY.c.suspended.is_(False))
-    .where(MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
     .where((MEMORY.c.state != "review") | MEMORY.c.note.not_in(_answered_notes))
-    .subquery()
 )
+_still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
 
 
 def _sum(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
-_FIRST = (
-    select(
-        *_due.c,
-        _sum(_due.c.mine & (_due.c.rank == 0)).label("learning"),
-        _sum(_due.c.mine & (_due.c.rank == 1)).label("review"),
-        _sum(_due.c.mine & (_due.c.rank == 2)).label("waiting"),
-        func.count().over().label("all_due"),
+def _looking(due: Select[Any]) -> Select[Any]:
+    """The day so far beside the most urgent card, if there is one: one question."""
+    cards = due.subquery()
+    first = (
+        select(
+            *cards.c,
+            _sum(cards.c.mine & (cards.c.rank == 0)).label("learning"),
+            _sum(cards.c.mine & (cards.c.rank == 1)).label("review"),
+            _sum(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
+            func.count().over().label("all_due"),
+        )
+        .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency)
+        .limit(1)
+        .subquery()
     )
-    .order_by(_due.c.mine.desc(), _due.c.rank, _due.c.urgency)
-    .limit(1)
-)
+    today = _TODAY.subquery()
+    return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
+
+
+_LOOK = _looking(_due)
+_LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
 
 
 def look(db: Session, learner_id: int, limits: Limits) -> Queue:
-    """The queue of a learner: two narrow reads, whatever the number of cards."""
+    """The queue of a learner: one narrow read, whatever the number of cards."""
     if not learner_id:
         return _NOTHING
-    values = {
+    values: dict[str, Any] = {
         "learner": learner_id,
         "day": limits.day.isoformat(),
         "now": limits.now,
         "topic": limits.topic,
     }
-    finished, answered, begun = db.connection().execute(_TODAY, values).one()
-    row = (
-        db.connection()
-        .execute(_FIRST, {**values, "gone": list(limits.strays.gone)})
-        .first()
-    )
-    if row is None:
-        return dataclasses.replace(
-            _NOTHING, finished=finished, whole=Day(0, answered, begun)
-        )
+    statement = _LOOK
+    if limits.strays.gone:
+        statement, values["gone"] = _LOOK_AMONG_STRAYS, list(limits.strays.gone)
+    row = db.connection().execute(statement, values).one()
+    day = Day(row.all_due or 0, row.answered, row.begun)
+    if row.card is None:
+        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day)
     return Queue(
         first=_held(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
         learning=row.learning,
         review=row.review,
         waiting=row.waiting,
-        finished=finished,
-        whole=Day(row.all_due, answered, begun),
+        finished=row.finished,
+        whole=day,
     )
 
 
@@ -164,9 +181,11 @@ def _held(row: Any) -> Held:
 _SEEN_COUNT = (
     select(MEMORY.c.topic, func.count()).where(_learner).group_by(MEMORY.c.topic)
 )
-_SEEN = select(MEMORY.c.card).where(_learner, MEMORY.c.topic == bindparam("topic"))
-_NOTES_TODAY = select(MEMORY.c.note).where(
-    _learner, MEMORY.c.last_day == bindparam("day")
+_SEEN = select(
+    MEMORY.c.card, MEMORY.c.note, (MEMORY.c.last_day == bindparam("day")).label("today")
+).where(
+    _learner,
+    or_(MEMORY.c.topic == bindparam("topic"), MEMORY.c.last_day == bindparam("day")),
 )
 
 
@@ -199,13 +218,11 @@ def next_new(
     topics: Iterable[str],
 ) -> str | None:
     """The first new card of these topics that is no reverse of one seen today."""
-    connection = db.connection()
     values = {"learner": learner_id, "day": limits.day.isoformat()}
-    notes = set(connection.execute(_NOTES_TODAY, values).scalars())
     for topic in topics:
-        values = {"learner": learner_id, "topic": topic}
-        seen = set(connection.execute(_SEEN, values).scalars())
-        seen |= set(limits.strays.moved)
+        rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
+        seen = {row.card for row in rows}.union(limits.strays.moved)
+        notes = {row.note for row in rows if row.today}
         for card in library.topics[topic].cards:
             if card not in seen and note_of(library, card) not in notes:
                 return card
