@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # the estimate imports this module
     from app.estimator.hardware import Accelerator
     from app.estimator.layout import Layout
     from app.estimator.states import Recipe
-    from app.estimator.training_memory import TrainingMemory
+    from app.estimator.training_questions import TrainingMemory
+    from app.estimator.tuning import Tuning
 
 OUTPUTS = (
     Output("weights", "Weights", "B"),
@@ -42,6 +43,8 @@ OUTPUTS = (
     Output("gradients_total", "Gradients of the whole model", "B"),
     Output("optimizer_total", "Optimizer of the whole model", "B"),
     Output("bytes_per_parameter", "Bytes per parameter", "B"),
+    Output("trained", "Trained parameters", "parameter"),
+    Output("host", "On the host, per GPU", "B"),
 )
 
 # How far measured activations lie from the formula (fused and unfused kernels) and
@@ -59,6 +62,7 @@ class Case:
     gpu: Accelerator
     layout: Layout
     recipe: Recipe
+    tuning: Tuning
     loads: tuple[Load, ...]
     fewest: int | None
 
@@ -80,7 +84,6 @@ def answer(case: Case) -> Estimate:
 
 
 def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
-    each, parameters = case.recipe, case.model.parameters
     spread = load.overhead + load.buffers
     moving = load.activations + load.logits
     fixed = load.total - moving - spread
@@ -110,26 +113,27 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
             "GPU",
             note="" if case.fewest else "More copies alone do not make it fit.",
         ),
-        Figure("states", "States of the whole model", each.total * parameters, "B"),
-        Figure(
-            "weights_total",
-            "Weights of the whole model",
-            each.weights * parameters,
-            "B",
-        ),
-        Figure(
-            "gradients_total",
-            "Gradients of the whole model",
-            each.gradients * parameters,
-            "B",
-        ),
-        Figure(
-            "optimizer_total",
-            "Optimizer of the whole model",
-            each.optimizer * parameters,
-            "B",
-        ),
-        Figure("bytes_per_parameter", "Bytes per parameter", each.total, "B"),
+        *_totals(case, load),
+    )
+
+
+def _totals(case: Case, load: Load) -> tuple[Figure, ...]:
+    """States of the whole model, before anything is divided."""
+    each, parameters = case.recipe, float(case.model.parameters)
+    trained, frozen = parameters, 0.0
+    if case.tuning.is_partial:
+        trained, frozen = case.tuning.adapters, parameters * case.tuning.base
+    weights = frozen + each.weights * trained
+    gradients, optimizer = each.gradients * trained, each.optimizer * trained
+    states = weights + gradients + optimizer
+    return (
+        Figure("states", "States of the whole model", states, "B"),
+        Figure("weights_total", "Weights of the whole model", weights, "B"),
+        Figure("gradients_total", "Gradients of the whole model", gradients, "B"),
+        Figure("optimizer_total", "Optimizer of the whole model", optimizer, "B"),
+        Figure("bytes_per_parameter", "Bytes per parameter", states / parameters, "B"),
+        Figure("trained", "Trained parameters", trained, "parameter"),
+        Figure("host", "On the host, per GPU", load.host, "B"),
     )
 
 
@@ -157,7 +161,12 @@ def _state_step(
     layout = case.layout
     ways = layout.tensor * layout.pipeline
     formula = f"P × {format_number(width)} B"
-    numbers = f"{format_number(case.model.parameters)} × {format_number(width)} B"
+    count = case.tuning.adapters or case.model.parameters
+    numbers = f"{format_number(count)} × {format_number(width)} B"
+    if case.tuning.is_partial and figure == "weights":
+        base = f"{format_number(case.tuning.base, 4)} B"
+        formula = f"P × {base} + {formula.replace('P', 'adapters')}"
+        numbers = f"{format_number(case.model.parameters)} × {base} + {numbers}"
     if ways > 1:
         formula += " ÷ (t × p)"
         numbers += f" ÷ {ways}"
@@ -268,6 +277,16 @@ def _notes(case: Case, load: Load) -> tuple[str, ...]:
         notes.append(
             "Activations are those of fused kernels; unfused ones keep up to a "
             "quarter more."
+        )
+    if case.tuning.is_partial:
+        notes.append(
+            "Frozen weights have neither gradients nor optimizer; gradients still pass "
+            "through them, so most activations stay."
+        )
+    if case.tuning.host != "none":
+        notes.append(
+            f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe "
+            "in every step."
         )
     if asked.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")

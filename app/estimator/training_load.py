@@ -15,7 +15,10 @@ from app.estimator.layout import (
     stages,
 )
 from app.estimator.module_activations import layer_bytes
-from app.estimator.states import Recipe, state_bytes
+from app.estimator.states import Recipe, state_bytes, zero_bytes
+from app.estimator.tuning import Tuning
+
+_ALL = Tuning()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +42,10 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """Bytes on one GPU of one pipeline stage at its fullest instant."""
+    """Bytes on one GPU of one pipeline stage at its fullest instant.
+
+    `host` is what its server keeps for it instead.
+    """
 
     stage: int
     weights: float
@@ -49,6 +55,7 @@ class Load:
     logits: float
     buffers: float = 0.0
     overhead: float = 0.0
+    host: float = 0.0
 
     @property
     def total(self) -> float:
@@ -59,11 +66,19 @@ class Load:
 
 
 def stage_loads(
-    model: Architecture, layout: Layout, step: Step, recipe: Recipe, overhead: float
+    model: Architecture,
+    layout: Layout,
+    step: Step,
+    recipe: Recipe,
+    overhead: float,
+    *,
+    tuning: Tuning = _ALL,
 ) -> tuple[Load, ...]:
     """The load of a GPU on each different stage of the pipeline."""
     return tuple(
-        _stage_load(model, stage, layout, step, recipe, overhead)
+        _offloaded(
+            _stage_load(model, stage, layout, step, recipe, tuning), overhead, tuning
+        )
         for stage in stages(model, layout.pipeline, layout.virtual)
     )
 
@@ -79,15 +94,14 @@ def _stage_load(
     layout: Layout,
     step: Step,
     recipe: Recipe,
-    overhead: float,
+    tuning: Tuning,
 ) -> Load:
-    share = stage_share(model, stage, layout)
-    weights, gradients, optimizer = state_bytes(share, recipe, layout)
-    activations, logits = _moving(model, stage, layout, step)
+    weights, gradients, optimizer = _states(model, stage, layout, recipe, tuning)
+    activations, logits = _moving(model, stage, layout, step, tuning)
     if step.framework.dummies:
         buffers = _stand_ins(model, stage, layout)
     else:
-        buffers = _gathered(model, stage, layout, recipe)
+        buffers = _gathered(model, stage, layout, recipe, tuning)
     return Load(
         stage=stage.index,
         weights=weights,
@@ -96,12 +110,37 @@ def _stage_load(
         activations=activations,
         logits=logits,
         buffers=buffers,
-        overhead=overhead,
     )
 
 
+def _offloaded(load: Load, overhead: float, tuning: Tuning) -> Load:
+    """Move to the host what waits there."""
+    if tuning.host == "none":
+        return dataclasses.replace(load, overhead=overhead)
+    host, weights = load.optimizer, load.weights
+    if tuning.host == "all":
+        host, weights = host + weights, 0.0
+    return dataclasses.replace(
+        load, overhead=overhead, optimizer=0.0, weights=weights, host=host
+    )
+
+
+def _states(
+    model: Architecture, stage: Stage, layout: Layout, recipe: Recipe, tuning: Tuning
+) -> tuple[float, float, float]:
+    """Weights, gradients and optimizer; with adapters the model itself is frozen."""
+    share = stage_share(model, stage, layout)
+    if not tuning.is_partial:
+        return state_bytes(share, recipe, layout)
+    shards = layout.shards if layout.zero >= 3 else 1
+    frozen = (share.dense + share.experts) * tuning.base / shards
+    part = tuning.adapters * stage.layers / model.layers / layout.tensor
+    weights, gradients, optimizer = zero_bytes(part, recipe, layout.shards, layout.zero)
+    return frozen + weights, gradients, optimizer
+
+
 def _moving(
-    model: Architecture, stage: Stage, layout: Layout, step: Step
+    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning
 ) -> tuple[float, float]:
     """Activations and logits at the fuller of two instants.
 
@@ -110,7 +149,7 @@ def _moving(
     the micro-batches in flight keep.
     """
     tokens = step.sequence * step.micro_batch / layout.context
-    kept = sum(n * _kept(model, a, layout, step) for a, n in stage.runs)
+    kept = sum(n * _kept(model, a, layout, step, tuning) for a, n in stage.runs)
     kept *= in_flight(stage.index, layout, step.micro_batches)
     working = max(
         (_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0
@@ -125,7 +164,9 @@ def _moving(
     return tokens * (always + working), 0.0
 
 
-def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step) -> float:
+def _kept(
+    model: Architecture, layer: Layer, layout: Layout, step: Step, tuning: Tuning
+) -> float:
     """Bytes per token that one layer keeps."""
     if step.framework.unfused and step.recompute == "none":
         kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
@@ -135,6 +176,10 @@ def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step) -> floa
     if layout.context > 1 and step.recompute != "full":
         # Exchanged among context-parallel GPUs, the output is kept twice.
         kept += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
+    if tuning.is_partial and step.recompute in {"none", "selective"}:
+        whole, divided = tuning.saved_inputs(model.hidden, layer.mlp.width)
+        kept -= whole / (layout.tensor if layout.sequence_parallel else 1)
+        kept -= divided / layout.tensor
     return kept
 
 
@@ -208,7 +253,7 @@ def _stand_ins(model: Architecture, stage: Stage, layout: Layout) -> float:
 
 
 def _gathered(
-    model: Architecture, stage: Stage, layout: Layout, recipe: Recipe
+    model: Architecture, stage: Stage, layout: Layout, recipe: Recipe, tuning: Tuning
 ) -> float:
     """Weights that ZeRO-3 gathers while they are used.
 
@@ -216,12 +261,14 @@ def _gathered(
     in a pipeline the whole stage stays gathered and its gradients add up in FP32.
     Source: Zhao (2023), section 3.
     """
-    if layout.zero < 3 or layout.shards == 1:
+    streamed = tuning.host == "all"
+    if (layout.zero < 3 or layout.shards == 1) and not streamed:
         return 0.0
-    width = min(recipe.weights, 2.0)
-    if layout.pipeline > 1:
+    width = tuning.base if tuning.is_partial else min(recipe.weights, 2.0)
+    if layout.pipeline > 1 and not streamed:
         share = stage_share(model, stage, layout)
-        return (width + 4.0) * (share.dense + share.experts)
+        each = width if tuning.is_partial else width + 4.0
+        return each * (share.dense + share.experts)
     largest = max((a.parameters for a, _ in stage.runs), default=0)
     tables = model.embedding_parameters + model.head_parameters
     return width * (2 * largest + tables) / layout.tensor
