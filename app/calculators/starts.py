@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from app.estimator import registry
 from app.estimator.inputs import declared
@@ -35,12 +36,63 @@ class Start:
     @property
     def address(self) -> str:
         """The calculator, filled in."""
-        return address(
-            self.estimate, "&".join(f"{k}={v}" for k, v in self.typed.items())
-        )
+        return address(self.estimate, urlencode(self.typed))
 
 
-STARTS: tuple[Start, ...] = ()
+STARTS: tuple[Start, ...] = (
+    Start(
+        "Does it fit on my card?",
+        "A 7B model on one card of 24 GB, one conversation of 8,192 tokens",
+        "inference-memory",
+        {
+            "model": "7B",
+            "gpu": "rtx-4090",
+            "tensor_parallel": "1",
+            "context": "8192",
+            "concurrent": "1",
+        },
+    ),
+    Start(
+        "How many GPUs serve my users?",
+        "A 70B chat for 500 people at once, on H100s",
+        "serving-capacity",
+        {
+            "model": "llama-3.1-70b",
+            "concurrent": "500",
+            "gpu": "h100-sxm5-80",
+            "tensor_parallel": "4",
+        },
+    ),
+    Start(
+        "How fast will it answer?",
+        "A 70B model in FP8 on four H100s, 16 conversations",
+        "latency",
+        {
+            "model": "llama-3.1-70b",
+            "weights": "fp8",
+            "tensor_parallel": "4",
+            "batch": "16",
+        },
+    ),
+    Start(
+        "What does training need?",
+        "A 70B model with AdamW, everything sharded over 24 H100s",
+        "training-memory",
+        {"model": "llama-3.1-70b", "gpus": "24", "zero": "3"},
+    ),
+    Start(
+        "What is in this model?",
+        "Mixtral 8x7B, or a config.json of your own",
+        "model",
+        {"model": "mixtral-8x7b"},
+    ),
+    Start(
+        "What joins a thousand GPUs?",
+        "127 DGX H100, rail-optimised",
+        "fabric",
+        {"nodes": "127"},
+    ),
+)
 
 
 def groups() -> dict[str, list[Listed]]:
