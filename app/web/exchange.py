@@ -1,7 +1,5 @@
 """One request and its answer on the way out: headers, encoding, cookie, 304."""
 
-from collections.abc import Iterable
-
 from starlette.types import Message, Scope, Send
 
 from app.web.headers import Headers
@@ -54,7 +52,8 @@ class Exchange:
             await self._send(message)
         elif message.get("more_body"):
             self.started = True
-            await self._start(self.status, self._recorded + self._carried())
+            words = self._recorded + self._carried() + self._words
+            await self._start(self.status, words)
             await self._send(message)
         else:
             self.body = message.get("body", b"")
@@ -69,7 +68,9 @@ class Exchange:
         if self.visitor.cookie:
             words.append((b"set-cookie", self.visitor.cookie))
         if kept.packed.tag in self.headers.get(b"if-none-match", b""):
-            await self._whole(304, words, b"")
+            # The browser goes on with the other headers of the page it has.
+            await self._start(304, words)
+            await self._send({"type": "http.response.body", "body": b""})
             return
         words.append((b"content-type", kept.kind))
         await self._packed(200, words, kept.packed)
@@ -110,15 +111,11 @@ class Exchange:
     async def _whole(self, status: int, words: Headers, body: bytes) -> None:
         if status != 304:
             words.append((b"content-length", str(len(body)).encode()))
-        await self._start(status, words)
+        await self._start(status, words + self._words)
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 
-    async def _start(self, status: int, words: Iterable[tuple[bytes, bytes]]) -> None:
+    async def _start(self, status: int, words: Headers) -> None:
         await self._send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [*words, *self._words],
-            }
+            {"type": "http.response.start", "status": status, "headers": words}
         )
