@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from app.estimator import registry
+from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry
+from app.estimator.units import format_value
 from app.web.instruments import Course, catalogued
-from app.web.readings import ShownFigure, address, show_figure
+from app.web.readings import address
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Listed:
     title: str
     summary: str
     example: str
-    figure: ShownFigure | None
+    label: str
+    value: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +84,33 @@ STARTS: tuple[Start, ...] = (
         {"model": "llama-3.1-70b", "gpus": "24", "zero": "3"},
     ),
     Start(
+        "How is the largest model laid out?",
+        "Llama 3 405B on 16,384 H100s, 16 million tokens a step",
+        "parallelism-plan",
+        {
+            "model": "llama-3.1-405b",
+            "gpu": "h100-sxm5-80",
+            "gpus": "16384",
+            "sequence": "8192",
+            "global_batch": "2048",
+            "tokens": "15.6T",
+        },
+    ),
+    Start(
+        "And a mixture of experts?",
+        "DeepSeek-V3 in FP8 on 2,048 H800s",
+        "parallelism-plan",
+        {
+            "model": "deepseek-v3",
+            "gpu": "h800-sxm-80",
+            "gpus": "2048",
+            "sequence": "4096",
+            "global_batch": "15360",
+            "number_format": "fp8",
+            "tokens": "14.8T",
+        },
+    ),
+    Start(
         "What is in this model?",
         "Mixtral 8x7B, or a config.json of your own",
         "model",
@@ -111,17 +141,29 @@ def explained(entry: Entry, course: Course) -> dict[str, str]:
 
 @functools.cache
 def _listed(entry: Entry, number: int) -> Listed:
-    inputs = entry.inputs()
-    figures = entry.compute(inputs).figures
-    first = next((f for f in figures if f.primary), figures[0] if figures else None)
+    figures = entry.compute(entry.inputs()).figures
+    measured = [f for f in figures if _is_number(f)]
+    first = next((f for f in measured if f.primary), measured[0] if measured else None)
     return Listed(
         number=number,
         name=entry.name,
         title=entry.title,
         summary=entry.summary,
         example=_example(entry),
-        figure=show_figure(first) if first else None,
+        label=first.label if first else "",
+        value=_short(first) if first else "",
     )
+
+
+def _is_number(figure: Figure) -> bool:
+    return isinstance(figure.value, int | float) and not isinstance(figure.value, bool)
+
+
+def _short(figure: Figure) -> str:
+    """A figure as the list has room for: `70.6 B` parameters, not all their digits."""
+    if figure.unit == "parameter" and isinstance(figure.value, int | float):
+        return f"{figure.value / 1e9:,.1f}\u00a0B"
+    return format_value(figure.value, figure.unit)
 
 
 def _example(entry: Entry) -> str:

@@ -234,7 +234,7 @@ def _marked(sentence: str, figures: tuple[Figure, ...]) -> Markup:
     marked = Markup()
     end = 0
     for match in _NUMBER.finditer(sentence):
-        if match[0] in known:
+        if match[0] in known and len(match[0]) > 2:  # a small number is any number
             marked += sentence[end : match.start()]
             marked += Markup('<span class="num">{}</span>').format(match[0])
             end = match.end()
