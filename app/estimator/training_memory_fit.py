@@ -6,7 +6,7 @@ from app.estimator.architecture import Architecture
 from app.estimator.frameworks import FRAMEWORKS
 from app.estimator.layout import Layout
 from app.estimator.states import Recipe, recipe
-from app.estimator.training_load import Step, stage_loads, worst
+from app.estimator.training_load import Load, Step, stage_loads, worst
 from app.estimator.training_plan import Plan
 
 # CUDA context, communication buffers and fragmentation on each GPU.
@@ -21,7 +21,12 @@ def _adam() -> Recipe:
 def memory_per_gpu(
     model: Architecture, plan: Plan, states: Recipe | None = None
 ) -> float:
-    """Bytes on a GPU of the fullest pipeline stage [B].
+    """Bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
+    return load_of(model, plan, states).total
+
+
+def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Load:
+    """What fills a GPU of the fullest pipeline stage.
 
     Weights, gradients and optimizer as ZeRO divides them, activations in flight,
     logits and overhead.
@@ -52,4 +57,4 @@ def memory_per_gpu(
         fused_loss=fused,
     )
     loads = stage_loads(model, layout, step, states or _adam(), OVERHEAD)
-    return worst(loads).total
+    return worst(loads)

@@ -95,16 +95,22 @@ def local_parameters(model: Architecture, plan: Plan) -> float:
 
 
 def balanced(model: Architecture, plan: Plan) -> bool:
-    """Whether stages are uneven in layers so that the head fits in one of them.
+    """Whether room for embedding and head is left among the stages.
 
-    A number of layers that does not divide by the stages says so: 126 layers on
-    16 stages leave room for the embedding and the head.
+    126 layers on 16 stages leave two places of 128 free: then the stage with the
+    head holds fewer layers, and none waits for it.
     """
-    return model.layers % (plan.pipeline * plan.pieces) != 0
+    chunks = plan.pipeline * plan.pieces
+    return 1 <= -model.layers % chunks <= FREE_PLACES
+
+
+# Embedding, head and a layer that predicts a further token.
+FREE_PLACES = 3
 
 
 def layers_per_stage(model: Architecture, plan: Plan) -> float:
-    """Layers of the fullest pipeline stage."""
+    """Layers of the fullest pipeline stage, whose chunks are of equal length."""
     if balanced(model, plan):
         return model.layers / plan.pipeline
-    return float(math.ceil(model.layers / plan.pipeline))
+    chunks = plan.pipeline * plan.pieces
+    return float(math.ceil(model.layers / chunks) * plan.pieces)
