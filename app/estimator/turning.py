@@ -1,0 +1,38 @@
+"""Where a verdict turns: the input that crosses a limit, rounded past it."""
+
+import math
+from collections.abc import Callable
+
+from app.estimator.units import format_number
+
+
+def root(excess: Callable[[float], float], first: float, second: float) -> float | None:
+    """Where a smooth function of one number is zero, by secants; None if not found.
+
+    >>> round(root(lambda x: x * x - 2, 1.0, 2.0), 6)
+    1.414214
+    """
+    low, high = excess(first), excess(second)
+    for _ in range(12):
+        if high == low:
+            break
+        first, second = second, second - high * (second - first) / (high - low)
+        if not math.isfinite(second) or abs(second) > 600:
+            return None
+        low, high = high, excess(second)
+        if abs(high) < 1e-9:
+            return second
+    return second if abs(high) < 1e-6 else None
+
+
+def rounded(value: float, *, up: bool) -> str:
+    """Three digits, rounded to the side on which the verdict has turned.
+
+    >>> rounded(4.9862, up=True), rounded(4.9862, up=False)
+    ('4.99', '4.98')
+    """
+    if value <= 0:
+        return "0"
+    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
+    whole = math.ceil(value / scale) if up else math.floor(value / scale)
+    return format_number(float(f"{whole * scale:.6g}"))

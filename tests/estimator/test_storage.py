@@ -1,0 +1,145 @@
+"""Storage of training: published sizes, Young and Daly, and what must always hold."""
+
+import dataclasses
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import storage, turning
+from app.estimator.inputs import BadInputs, read
+from app.estimator.reliability import goodput, young_interval
+from app.estimator.storage import Storage
+
+HOUR = 3600.0
+
+
+def estimate(**changed):
+    return storage.compute(dataclasses.replace(Storage(), **changed))
+
+
+def found(**changed):
+    """The figures of an estimate by name."""
+    return {f.name: f.value for f in estimate(**changed).figures}
+
+
+def test_examples_in_the_docstrings_hold():
+    assert doctest.testmod(turning).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "gibibytes", "within"),
+    # MLPerf Storage v2.0, submission guidelines, table 2, whose units are binary.
+    [
+        ("llama-3.1-8b", 105, 0.02),
+        ("llama-3.1-70b", 912, 0.03),
+        ("llama-3.1-405b", 5417, 0.03),
+    ],
+)
+def test_a_checkpoint_is_as_large_as_mlperf_storage_says(model, gibibytes, within):
+    assert found(model=model)["checkpoint"] == pytest.approx(
+        gibibytes * 2**30, rel=within
+    )
+
+
+def test_bloom_weights_are_329_gibibytes():
+    # BigScience, chronicles of the training: 329 GB for weights, 2.3 TB in all.
+    weights = found(model="bloom-176b", content="weights")["checkpoint"]
+    assert weights == pytest.approx(329 * 2**30, rel=0.01)
+    assert found(model="bloom-176b")["checkpoint"] == pytest.approx(
+        2.3 * 2**40, rel=0.1
+    )
+
+
+def test_the_data_of_llama_3_are_62_terabytes():
+    # 15.6 T tokens of a vocabulary of 128,256, so 4 bytes each.
+    assert found(tokens=15.6e12)["dataset"] == 62.4e12
+
+
+def test_reading_text_for_16_384_gpus_is_nothing():
+    # Llama 3 405B: steps of 16 M tokens in about 7 s.
+    need = found(gpus=16384, gpu_rate=16e6 / 7 / 16384)["needed_read"]
+    assert need == pytest.approx(9.14e6, rel=0.01)
+
+
+def test_a_job_of_16_384_gpus_fails_every_three_hours():
+    # Llama 3: 419 unexpected stops in 54 days are one in 50,677 hours of a GPU.
+    of = found(gpus=16384, mtbf=50_677 * HOUR)
+    assert of["mtbf"] == pytest.approx(54 * 86400 / 419, rel=0.001)
+
+
+def test_llama_3_keeps_more_than_nine_tenths_of_its_time():
+    # Its report says over 90 % of effective training time.
+    of = found(model="llama-3.1-405b", gpus=16384, saving="beside", restart=600.0)
+    assert 0.9 < of["goodput"] < 0.97
+
+
+def test_short_saves_follow_young_and_the_first_order():
+    of = found(stall=1.0, mtbf=1e7 * HOUR, restart=0.0, read_bandwidth=1e15)
+    mtbf = 1e7 * HOUR / 1024
+    assert of["young"] == pytest.approx(young_interval(1.0, mtbf))
+    assert of["interval"] == pytest.approx(of["young"], rel=0.01)
+    assert of["goodput"] == pytest.approx(
+        goodput(of["interval"], 1.0, 0.0, mtbf), rel=1e-3
+    )
+
+
+def test_images_can_starve_gpus():
+    answer = estimate(bytes_per_token=1e6)
+    assert answer.verdict.status == "no"
+    assert answer.verdict.lead == "The GPUs starve."
+    assert answer["fits"].value is False
+
+
+def test_the_verdict_says_how_often_to_save():
+    verdict = estimate().verdict
+    assert verdict.lead.startswith("Save every 30.9")
+    assert "of the time" in verdict.text
+
+
+def test_failures_that_are_given_leave_no_interval():
+    assert estimate(mtbf=50_000 * HOUR)["interval"].exact
+    modelled = estimate()["interval"]
+    assert modelled.low < modelled.value < modelled.high
+
+
+def test_a_job_that_cannot_progress_is_refused():
+    with pytest.raises(BadInputs, match="makes no progress"):
+        estimate(gpus=1_000_000, mtbf=HOUR, restart=86400.0)
+
+
+@given(st.integers(1, 100_000), st.sampled_from(["wait", "beside"]))
+def test_more_gpus_never_lose_less_of_the_time(gpus, saving):
+    few, more = (found(gpus=n, saving=saving)["lost"] for n in (gpus, gpus * 2))
+    assert more >= few
+
+
+@given(st.floats(1e9, 1e13), st.sampled_from(["wait", "beside"]))
+def test_more_bandwidth_never_loses_more_of_the_time(write, saving):
+    slow, fast = (
+        found(write_bandwidth=w, saving=saving)["lost"] for w in (write, write * 2)
+    )
+    assert fast <= slow + 1e-12
+
+
+@given(st.integers(64, 50_000))
+def test_no_other_interval_loses_less(gpus):
+    answer = estimate(gpus=gpus)
+    line = next(x for x in answer.pictures[0].lines if x.label == "Lost")
+    assert all(lost >= answer["lost"].value - 1e-4 for _, lost in line.points)
+
+
+@given(st.integers(16, 50_000), st.sampled_from(["wait", "beside"]))
+def test_the_changes_turn_the_verdict(gpus, saving):
+    answer = estimate(gpus=gpus, saving=saving)
+    for change in answer.changes:
+        words = {"gpus": str(gpus), "saving": saving, change.field: change.flips_at}
+        turned = storage.compute(read(Storage, words))
+        assert turned["fits"].value is not answer["fits"].value, change
+
+
+def test_capacity_holds_what_is_kept():
+    of = found(fill=1.0, kept=3, copies=4)
+    assert of["fast"] == of["dataset"] + 3 * of["checkpoint"]
+    assert of["bulk"] == 3 * of["dataset"] + of["checkpoint"]
