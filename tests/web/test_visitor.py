@@ -63,3 +63,20 @@ def test_the_theme_of_the_browser_is_in_the_first_byte(client: TestClient):
     client.cookies.set("theme", "dark")
 
     assert '<html lang="en" data-theme="dark">' in client.get("/settings").text
+
+
+def test_the_secret_is_made_once_and_only_the_owner_can_read_it(
+    settings: Settings, live_library
+):
+    unset = settings.model_copy(update={"secret": ""})
+    apps = [create_app(unset, library=live_library) for _ in range(2)]
+    secret = settings.data / "secret"
+
+    assert secret.stat().st_mode & 0o777 == 0o600
+    with TestClient(apps[0]) as first, TestClient(apps[1]) as second:
+        first.get("/settings")
+        second.cookies.update(first.cookies)
+        assert "set-cookie" not in second.get("/settings").headers
+    for app in apps:
+        app.state.engine.dispose()
+        app.state.pages.close()
