@@ -49,9 +49,15 @@ def test_a_function_fits_on_a_screen(path: Path) -> None:
     long = [
         f"{node.name}: {body_lines(node)} lines"
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, kinds) and body_lines(node) > 30
+        if isinstance(node, kinds) and body_lines(node) > ceiling(node)
     ]
     assert long == []
+
+
+def ceiling(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """A function without a turn in it is a table, and a table may be longer."""
+    turns = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+    return 30 if any(isinstance(n, turns) for n in ast.walk(node)) else 60
 
 
 def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
