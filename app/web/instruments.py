@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from app.estimator.inputs import BadInputs, Input, InputProblem
 from app.estimator.registry import Entry
 from app.web.readings import Reading, address, read_estimate
 
-Widget = Literal["select", "size", "number", "step", "tick", "text"]
+Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
 _DIGITS = re.compile(r"[0-9]{4,15}")
 _WRITTEN_SHORT = frozenset({"token", "parameter"})
@@ -24,7 +25,7 @@ _STEPPED_MOST = 1e6
 # Degrees that have to divide heads, layers or nodes are stepped by doubling.
 _DOUBLED = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
-_OWN_WIDGET: dict[str, Widget] = {"flag": "tick", "text": "text"}
+_LINE = 1000  # characters up to which a text is one line of a form
 _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 
 
@@ -265,16 +266,15 @@ def _has_text(*groups: tuple[Group, ...]) -> bool:
 
 
 def _widget(declared: Input) -> Widget:
+    most = math.inf if declared.maximum is None else declared.maximum
+    if declared.kind == "text":
+        return "line" if most <= _LINE else "text"
+    if declared.kind in {"count", "number"}:
+        counted = declared.kind == "count" and declared.unit in _STEPPED_UNITS
+        return "step" if counted and most <= _STEPPED_MOST else "number"
     if declared.kind == "model" and not declared.optional:
         return "size"
-    if declared.kind in _NAMED:
-        return "select"
-    if declared.kind in _OWN_WIDGET:
-        return _OWN_WIDGET[declared.kind]
-    few = declared.maximum is not None and declared.maximum <= _STEPPED_MOST
-    if declared.kind == "count" and few and declared.unit in _STEPPED_UNITS:
-        return "step"
-    return "number"
+    return "tick" if declared.kind == "flag" else "select"
 
 
 def _accepts(declared: Input) -> str:

@@ -73,15 +73,16 @@ def logarithmic(low: float, high: float, unit: str) -> Axis:
     [1, 10, 100, 1000]
     """
     low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    last = max(last, first + 1)
     word, factor = shown_unit(high, unit)
+    first = math.floor(math.log10(low / factor) + 1e-9)
+    last = max(math.ceil(math.log10(high / factor) - 1e-9), first + 1)
     decades = range(first, last + 1, max(1, (last - first + 5) // 6))
     ticks = tuple(10.0**e for e in decades)
     if len(ticks) <= 3:
         ticks = tuple(m * 10.0**e for e in range(first, last) for m in _DECADE)
         ticks = (*ticks, 10.0**last)
-    return Axis(ticks[0], 10.0**last, ticks, word, factor, log=True)
+    shown = tuple(tick * factor for tick in ticks)
+    return Axis(shown[0], 10.0**last * factor, shown, word, factor, log=True)
 
 
 def shown_unit(size: float, unit: str) -> tuple[str, float]:

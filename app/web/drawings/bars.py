@@ -14,7 +14,7 @@ _LOOKS: dict[Component, tuple[str, str, str, str]] = {
     "activations": ("a", "on-a", "A", "k-a"),
     "kv": ("k", "", "K", "k-k"),
     "overhead": ("r", "", "R", "k-r"),
-    "other": ("fill", "", "", "k-s"),
+    "other": ("soft", "on-soft", "", "k-x"),
 }
 _TOP = 24
 _NARROW_OVER = 30.0
@@ -151,8 +151,11 @@ def _inside(
 ) -> list[str]:
     """The name and number of a part where they fit, else its letter, else nothing."""
     _, words_class, letter, _ = _LOOKS[segment.component]
+    if letter and not axis.unit.endswith("B"):
+        # The letters are those of the parts of memory; other sums have other parts.
+        letter = segment.label[:1]
     long = f"{segment.label} {axis.one_decimal(segment.value)}"
-    words = long if letter and fits(long, wide) else letter
+    words = long if fits(long, wide) else letter or segment.label
     if not words or not fits(words, wide):
         return []
     classes = " ".join(c for c in ("in-bar", words_class, "m") if c)

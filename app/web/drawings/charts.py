@@ -126,7 +126,7 @@ def _grid(plane: _Plane, chart: Chart) -> list[str]:
 
 
 def _titled(label: str, unit: str) -> str:
-    return f"{label}, {unit}" if unit and unit not in label else label
+    return f"{label}, {unit}" if unit and unit not in label.split() else label
 
 
 def _bands(lines: list[Line], plane: _Plane) -> list[str]:
