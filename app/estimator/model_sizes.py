@@ -64,7 +64,7 @@ def size_name(parameters: int) -> str:
     """Write a size as people do.
 
     >>> size_name(70 * 10**9), size_name(494032768)
-    ('70B', '494032768')
+    ('70B', '494.032768M')
     """
     for unit in ("T", "B", "M"):
         text = f"{parameters / _FACTOR[unit]:.6f}".rstrip("0").rstrip(".")

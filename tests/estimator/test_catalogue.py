@@ -1,0 +1,123 @@
+"""The catalogue: every value has a source and a date, and means what it says."""
+
+import pytest
+
+from app.estimator import catalogue
+from app.estimator.architecture import find_model, models
+from app.estimator.catalogue import IncompleteEntry
+from app.estimator.hardware import (
+    accelerator_id,
+    accelerators,
+    find_accelerator,
+    find_network,
+    find_reference_design,
+    find_system,
+    networks,
+    reference_designs,
+    systems,
+)
+
+TABLES = [
+    ("accelerators.toml", "accelerator"),
+    ("systems.toml", "system"),
+    ("systems.toml", "reference_architecture"),
+    ("networks.toml", "network"),
+    ("models.toml", "model"),
+    ("mig.toml", "card"),
+]
+
+
+@pytest.mark.parametrize(("file", "table"), TABLES)
+def test_every_entry_says_where_it_comes_from_and_when(file: str, table: str) -> None:
+    rows = catalogue.load(file, table)
+    assert rows
+    for row in rows.values():
+        assert all(address.startswith("https://") for address in row["source"])
+        assert row["read_on"].year >= 2025
+
+
+@pytest.mark.parametrize(
+    "missing", [{"source": []}, {"source": [""]}, {"read_on": None}, {"read_on": "now"}]
+)
+def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
+    row = dict(catalogue.load("models.toml", "model")["llama-2-7b"]) | missing
+    with pytest.raises(IncompleteEntry):
+        catalogue.checked(row, "models.toml")
+
+
+@pytest.mark.parametrize(("file", "table"), TABLES)
+def test_ids_are_unique(file: str, table: str) -> None:
+    text = (catalogue.DATA / file).read_text()
+    block = text.count(f"[[{table}]]")
+    assert len(catalogue.load(file, table)) == block
+
+
+def test_there_are_as_many_entries_as_promised() -> None:
+    assert len(accelerators()) >= 40
+    assert len(systems()) >= 10
+    assert len(networks()) >= 24
+    assert len(models()) >= 80
+
+
+@pytest.mark.parametrize("card", accelerators(), ids=lambda card: card.id)
+def test_rates_of_a_card_are_dense_and_ordered(card) -> None:
+    if card.bf16 and card.fp8:
+        assert 0.99 <= card.fp8 / card.bf16 <= 2.05
+    if card.fp8 and card.fp4:
+        assert 1.5 <= card.fp4 / card.fp8 <= 3.5
+    assert card.memory is None or 1e8 < card.memory < 1e12
+    assert card.nvlink_both_ways is None or card.nvlink_both_ways == 2 * card.nvlink
+
+
+@pytest.mark.parametrize("card", accelerators(), ids=lambda card: card.id)
+def test_unverified_fields_are_fields(card) -> None:
+    known = set(catalogue.load("accelerators.toml", "accelerator")[card.id])
+    listed = set(card.unverified)
+    assert listed <= known | {"fp4_tflops_dense", "int8_tops_dense", "launch_year"}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("H100", "h100-sxm5-80"),
+        ("NVIDIA H100 SXM5 80GB", "h100-sxm5-80"),
+        ("h100_sxm", "h100-sxm5-80"),
+        ("A100-SXM-80GB", "a100-sxm4-80"),
+        ("RTX 4090", "rtx-4090"),
+        ("B200-SXM-180GB", "b200-sxm"),
+        ("TPU v5e", "tpu-v5e"),
+    ],
+)
+def test_names_in_use_find_their_card(name: str, found: str) -> None:
+    assert accelerator_id(name) == found
+
+
+def test_an_unknown_card_names_its_nearest() -> None:
+    with pytest.raises(LookupError, match="h100-sxm5-80"):
+        accelerator_id("h100-sxm5-90")
+
+
+def test_values_are_in_base_units() -> None:
+    h100 = find_accelerator("H100")
+    assert (h100.memory, h100.memory_bandwidth, h100.bf16) == (80e9, 3.35e12, 989.4e12)
+    assert (h100.nvlink, h100.tdp, h100.pcie) == (450e9, 700, 63e9)
+    dgx = find_system("DGX H100")
+    assert (dgx.gpus, dgx.nic, dgx.power) == (8, 50e9, 10_200)
+    assert find_network("qm9700").port_rate == 50e9
+    assert find_reference_design("dgx-superpod-h100").gpus_per_unit == 256
+
+
+def test_a_b200_counts_as_180_gb() -> None:
+    assert find_accelerator("B200").memory == 180e9
+
+
+def test_every_system_and_design_can_be_read() -> None:
+    assert all(find_accelerator(s.accelerator) for s in systems())
+    assert {d.id for d in reference_designs()} >= {"dgx-basepod", "dgx-superpod-h100"}
+
+
+@pytest.mark.parametrize("key", [key for key, _ in models()])
+def test_parts_of_a_model_sum_to_the_whole(key: str) -> None:
+    model = find_model(key)
+    assert sum(model.parts().values()) == model.parameters
+    assert 0 < model.active_parameters <= model.parameters

@@ -1,0 +1,20 @@
+"""Every example in a docstring of the estimator is true."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import app.estimator
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(app.estimator.__path__, "app.estimator.")
+    if not module.name.endswith("__main__")
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_the_module_are_true(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

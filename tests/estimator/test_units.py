@@ -1,0 +1,98 @@
+"""Numbers to text and text to numbers."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import units
+from app.estimator.units import MINUS, NBSP, format_value, parse_quantity
+
+
+def shown(value: float, unit: str) -> str:
+    return format_value(value, unit).replace(NBSP, " ")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1.12e12, "B", "1,120 GB"),
+        (149.4e9, "B", "149.4 GB"),
+        (80e9, "B", "80 GB"),
+        (999.96e9, "B", "1,000 GB"),
+        (5.29e12, "B", "5,290 GB"),
+        (60e12, "B", "60 TB"),
+        (131072, "B", "131.1 kB"),
+        (0, "B", "0 B"),
+        (-9.1e9, "B", f"{MINUS}9.1 GB"),
+        (3.35e12, "B/s", "3,350 GB/s"),
+        (989.4e12, "FLOP/s", "989.4 TFLOP/s"),
+        (3.8e25, "FLOP", "3.8×10²⁵ FLOP"),
+        (0.0427, "s", "42.7 ms"),
+        (54 * 86400.0, "s", "54 days"),
+        (131072, "token", "131,072 tokens"),
+        (1, "GPU", "1 GPU"),
+        (0.413, "%", "41.3 %"),
+    ],
+)
+def test_values_are_written_as_on_the_pages(value: float, unit: str, text: str) -> None:
+    assert shown(value, unit) == text
+
+
+def test_words_and_answers_pass_through() -> None:
+    assert format_value("BF16") == "BF16"
+    assert format_value(value=True) == "yes"
+    assert format_value(None, "B") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "typed", "value"),
+    [
+        ("80", "B", "GB", 80e9),
+        ("80 GB", "B", "GB", 80e9),
+        ("80GiB", "B", "GB", 80 * 2**30),
+        ("400 Gb/s", "B/s", "GB/s", 50e9),
+        ("70B", "parameter", "", 70e9),
+        ("1.5 trillion", "token", "", 1.5e12),
+        ("128k", "token", "", 128_000),
+        ("128Ki tokens", "token", "", 131_072),
+        ("90", "", "%", 0.9),
+        ("90 %", "", "%", 0.9),
+        ("1,120 GB", "B", "GB", 1.12e12),
+        ("2 h", "s", "s", 7200),
+    ],
+)
+def test_quantities_are_read_as_people_write_them(
+    text: str, unit: str, typed: str, value: float
+) -> None:
+    assert parse_quantity(text, unit, typed) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "GB", "eighty", "80 s", "8 parsecs", "4 kGB"])
+def test_unreadable_quantities_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_quantity(text, "B", "GB")
+
+
+def test_gb_is_not_gib() -> None:
+    assert units.convert(1, "GiB", "B") - units.convert(1, "GB", "B") == 73_741_824
+
+
+def test_two_kinds_of_unit_cannot_be_mixed() -> None:
+    with pytest.raises(ValueError, match="cannot be turned into"):
+        units.convert(1, "GB", "W")
+
+
+@given(st.floats(min_value=0, max_value=1e18, allow_nan=False))
+def test_any_amount_of_bytes_has_a_short_text(value: float) -> None:
+    text = shown(value, "B")
+    assert text[0].isdigit()
+    assert len(text) < 24
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_any_number_can_be_written(value: float) -> None:
+    assert units.format_number(value)
+    if not math.isfinite(value):
+        assert units.format_number(value) == "unknown"
