@@ -141,12 +141,15 @@ def convert(value: float, unit: str, to: str) -> float:
 
 
 def _times(value: float, factor: float, *, inverse: bool = False) -> float:
-    """`value` times (or over) a factor, so that 70 % is 0.7 and not 0.70…01.
+    """`value` times (or over) a factor, so that 18.1 % is 0.181 and not 0.181…02.
 
-    Small factors are powers of ten that binary fractions miss, their inverses not.
+    Small factors are powers of ten that binary fractions miss, their inverses not;
+    what is typed has fewer than 15 digits.
     """
     if factor < 1 and (1 / factor) < 1e15:
         factor, inverse = float(round(1 / factor)), not inverse
+        if inverse:
+            return float(f"{value / factor:.15g}")
     return value / factor if inverse else value * factor
 
 
