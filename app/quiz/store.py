@@ -19,7 +19,7 @@ from app.quiz.grading import Raw, Verdict
 from app.quiz.practice import Past
 from app.web.clock import milliseconds
 
-_QUESTION = TypeAdapter(Question)
+QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
 _LONGEST_WAIT = 60 * 60 * 1000
 _GIVEN = (
@@ -172,7 +172,7 @@ def wording(db: Session, item: str, revision: str) -> Question | None:
             col(ItemRevision.item) == item, col(ItemRevision.revision) == revision
         )
     )
-    return _QUESTION.validate_json(body) if body else None
+    return QUESTION.validate_json(body) if body else None
 
 
 def history(db: Session, learner_id: int) -> dict[str, Past]:
@@ -279,7 +279,7 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
         values = {
             "item": question.id,
             "revision": question.revision,
-            "body": _QUESTION.dump_json(question).decode(),
+            "body": QUESTION.dump_json(question).decode(),
             "first_seen": milliseconds(now),
         }
         insert_once(db, ItemRevision, values)

@@ -18,9 +18,12 @@ from app.content.model import (
     Text,
     Variant,
 )
+from app.content.plans import described
 from app.content.templates import PLACEHOLDER
 from app.content.variants import draw, next_seed
+from app.estimator import registry
 from app.estimator.units import UNITS
+from app.web.instruments import Field, fields_of
 
 _LAST = 10**9
 _UNITS = {
@@ -137,6 +140,29 @@ class Asked:
             return ()
         cells = {p.answer: p for p in answer.pairs}
         return tuple(cells[a] for a in answer.shown_right or sorted(cells))
+
+    @property
+    def plan(self) -> tuple[Field, ...]:
+        """The inputs of a design exercise that are left to the learner."""
+        design = self.variant.answer
+        entry = registry.find(design.estimate) if isinstance(design, Design) else None
+        if entry is None or not isinstance(design, Design):
+            return ()
+        typed = {n: self.given(f"choose.{n}") for n in design.choose}
+        typed = {**design.given, **{n: words for n, words in typed.items() if words}}
+        fields = fields_of(entry, typed, None, (), id=f"q-{self.question.id}")
+        open_ = {f.name: f for f in fields if f.name in design.choose}
+        return tuple(
+            dataclasses.replace(open_[n], name=f"choose.{n}")
+            for n in design.choose
+            if n in open_
+        )
+
+    @property
+    def conditions(self) -> tuple[tuple[str, str], ...]:
+        """What a plan has to meet: (what, how much)."""
+        design = self.variant.answer
+        return described(design) if isinstance(design, Design) else ()
 
     @property
     def arranged(self) -> tuple[tuple[Choice, str], ...]:

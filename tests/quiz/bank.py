@@ -9,6 +9,7 @@ from app.content.model import (
     Choice,
     Choices,
     Cloze,
+    Design,
     Match,
     Numeric,
     NumericOption,
@@ -174,7 +175,18 @@ CLOZE = question(
     "cloze",
 )
 
+DESIGN = question(
+    Design(
+        estimate="inference-memory",
+        given={"model": "70B", "weights": "fp16", "context": "8192"},
+        choose=("gpu", "tensor_parallel"),
+        accept=("fits", "free >= 10 GB", "free <= 3 * best(free)"),
+    ),
+    "design",
+)
+
 EVERY_TYPE = {
+    "design": DESIGN,
     "single": SINGLE,
     "multiple": MULTIPLE,
     "true-false": TRUE_FALSE,

@@ -248,6 +248,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         "match": {"pair.lbcd": "rfgh"},
         "cloze": {"blank.bcdf": "RoCE", "blank.ghjk": "lossy"},
         "computed": {"answer": "30 GB"},
+        "design": {"choose.gpu": "h100-sxm5-80", "choose.tensor_parallel": "4"},
     }
     for item, fields in sent.items():
         answer(client, form, f"/quiz/kv-cache/{item}", **fields)

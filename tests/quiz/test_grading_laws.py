@@ -14,6 +14,7 @@ NAMES = [
     "unit",
     *(f"place.{key}" for key in ("zzzz", "yyyy", "xxxx", "wwww", "vvvv")),
     *("pair.lbcd", "pair.lfgh", "blank.bcdf", "blank.ghjk", "other"),
+    *("choose.gpu", "choose.tensor_parallel", "choose.model"),
 ]
 VALUES = st.one_of(
     st.text(max_size=30),

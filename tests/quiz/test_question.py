@@ -7,7 +7,8 @@ import pytest
 from tests.quiz.course import HandLibrary
 
 KINDS = ["single", "multiple", "true-false", "numeric", "short", "order", "match"]
-KINDS += ["cloze", "computed"]
+FIELDS = ("answer", "place.", "pair.", "blank.", "choose.")
+KINDS += ["cloze", "computed", "design"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -16,7 +17,7 @@ def test_every_type_can_be_answered_by_a_plain_form(client, form, kind: str) -> 
 
     assert fields.action == f"/quiz/kv-cache/{kind}/attempts"
     names = {*fields.values, *fields.options}
-    assert any(n.startswith(("answer", "place.", "pair.", "blank.")) for n in names)
+    assert any(n.startswith(FIELDS) for n in names)
 
 
 @pytest.mark.parametrize("kind", KINDS)

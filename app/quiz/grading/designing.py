@@ -1,11 +1,103 @@
 """Grading of design exercises: the learner plans, the estimator judges."""
 
+from app.content import estimates
+from app.content.conditions import Judgement
+from app.content.estimates import Unanswerable
+from app.content.expressions import BadExpression, Value
 from app.content.model import Design
-from app.quiz.grading.verdict import Raw, Unreadable, Verdict
+from app.content.plans import described
+from app.content.quantities import Quantity
+from app.estimator.inputs import BadInputs, declared, read
+from app.estimator.units import format_value
+from app.quiz.grading.planning import judgements, problem_of
+from app.quiz.grading.verdict import (
+    LONGEST,
+    Mark,
+    Raw,
+    Unreadable,
+    Verdict,
+    only,
+    share,
+    written,
+)
 
 
-def grade_design(_answer: Design, _raw: Raw, _partial: str) -> Verdict | Unreadable:
-    """Judge a plan; `choose.INPUT` in the response holds each chosen input."""
-    return Unreadable(
-        "This exercise cannot be judged yet.", "Try the plan in the calculator."
+def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable:
+    """Judge a plan; `choose.INPUT` in the response holds each chosen input.
+
+    Each condition counts the same, unless the item wants all or nothing. An input
+    that the estimate cannot take is refused with its range.
+    """
+    plan = {name: only(raw, f"choose.{name}") for name in answer.choose}
+    plan = {name: words for name, words in plan.items() if words}
+    if not plan:
+        return Unreadable("Nothing is chosen.", "Choose a value for each input.")
+    if any(len(words) > LONGEST for words in plan.values()):
+        return Unreadable(f"A value is longer than {LONGEST} characters.")
+    refused = _refused(answer, plan)
+    if refused is not None:
+        return refused
+    try:
+        found = judgements(problem_of(answer), plan)
+    except (Unanswerable, BadExpression) as error:
+        return Unreadable(f"The plan cannot be judged: {error}", error.hint)
+    words = described(answer)
+    marks = tuple(
+        _mark(f"c{number}", judgement, what)
+        for number, (judgement, what) in enumerate(zip(found, words, strict=True))
     )
+    met = sum(mark.good for mark in marks)
+    score = float(met == len(marks)) if partial == "off" else share(met, len(marks))
+    return Verdict(
+        score=score,
+        parsed={"plan": plan, "met": [mark.good for mark in marks]},
+        marks=marks,
+        said=f"{met} of {len(marks)} conditions met",
+    )
+
+
+def _refused(answer: Design, plan: dict[str, str]) -> Unreadable | None:
+    try:
+        entry = estimates.known(answer.estimate)
+        read(entry.inputs, {**answer.given, **plan})
+    except Unanswerable as error:
+        return Unreadable(error.message, error.hint)
+    except BadInputs as error:
+        first = error.problems[0]
+        field = declared(entry.inputs).get(first.field)
+        label = f"{field.label}: " if field else ""
+        return Unreadable(f"{label}{first.message}", "Change it and check again.")
+    return None
+
+
+def _mark(key: str, judgement: Judgement, words: tuple[str, str]) -> Mark:
+    subject, wanted = words
+    if judgement.limit is not None and judgement.condition.bests:
+        wanted = f"{wanted}: {_words(judgement.limit)}"
+    return Mark(
+        key=key,
+        label=subject,
+        text=written(subject),
+        chosen=True,
+        wanted_chosen=True,
+        good=judgement.met,
+        given=written(_words(judgement.value)),
+        wanted=written(wanted),
+        feedback=written(_gap(judgement)),
+    )
+
+
+def _gap(judgement: Judgement) -> str:
+    """By how much a condition was missed, e.g. “4.2 GB too little”."""
+    value, limit = judgement.value, judgement.limit
+    if judgement.met or limit is None or not isinstance(value, Quantity):
+        return ""
+    gap = format_value(abs(value.value - limit.value), value.unit or "")
+    way = "much" if judgement.condition.operator.startswith("<") else "little"
+    return f"{gap} too {way}."
+
+
+def _words(value: Value) -> str:
+    if isinstance(value, Quantity):
+        return format_value(value.value, value.unit or "")
+    return format_value(value)

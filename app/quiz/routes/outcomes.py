@@ -5,10 +5,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from sqlmodel import Session
 
+from app.content import estimates
 from app.content.library import Library
 from app.content.model import (
     Choices,
     Cloze,
+    Design,
     Match,
     Order,
     Question,
@@ -23,6 +25,14 @@ from app.quiz.store import Given
 from app.web.instruments import course_of, instrument
 from app.web.readings import Reading
 from app.web.words import count_of
+
+_KINDS = {
+    Choices: "options",
+    Cloze: "gaps",
+    Order: "rows",
+    Match: "rows",
+    Design: "rows",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +67,11 @@ class Outcome:
     def summary(self) -> str:
         """What was answered, how surely, and with how much help, in one sentence."""
         sure = ("", " and guessed", " and thought so", " and were sure")
-        verb = "had" if isinstance(self.variant.answer, Order | Match) else "answered"
+        verb = (
+            "had"
+            if isinstance(self.variant.answer, Order | Match | Design)
+            else "answered"
+        )
         words = f"You {verb} {self.verdict.said or 'this'}"
         words += sure[self.given.certainty or 0]
         if self.given.hints:
@@ -67,8 +81,7 @@ class Outcome:
     @property
     def marks_kind(self) -> str:
         """How the parts of the answer are shown: options, gaps, rows, or not at all."""
-        kinds = {Choices: "options", Cloze: "gaps", Order: "rows", Match: "rows"}
-        return kinds.get(type(self.variant.answer), "") if self.verdict.marks else ""
+        return _KINDS.get(type(self.variant.answer), "") if self.verdict.marks else ""
 
     @property
     def columns(self) -> tuple[str, str]:
@@ -76,7 +89,14 @@ class Outcome:
         answer = self.variant.answer
         if isinstance(answer, Match):
             return answer.left_title or "Item", answer.right_title or "Belongs to it"
+        if isinstance(answer, Design):
+            return "Condition", "Limit"
         return "Step", "Its place"
+
+    @property
+    def calculator(self) -> str:
+        """The calculator with the numbers of this attempt, or with the plan chosen."""
+        return _address(self.variant, self.verdict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,7 +126,7 @@ def outcome_of(db: Session, library: Library, given: Given, way: Way) -> Outcome
         sources=_sources(library, question),
         page=f"/concepts/{question.topic}{anchor}" if topic else "",
         page_title=topic.title if topic else "",
-        reading=_reading(variant, library),
+        reading=_reading(_address(variant, verdict), library),
         back=way.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
         onward=way.onward,
@@ -129,9 +149,17 @@ def _sources(library: Library, question: Question) -> tuple[Source, ...]:
     return tuple(library.sources[k] for k in question.sources if k in library.sources)
 
 
-def _reading(variant: Variant, library: Library) -> Reading | None:
-    """The estimate behind a computed question, with the numbers drawn."""
-    address = urlsplit(variant.calculator)
+def _address(variant: Variant, verdict: Verdict) -> str:
+    design = variant.answer
+    if isinstance(design, Design) and verdict.parsed.get("plan"):
+        inputs = {**design.given, **verdict.parsed["plan"]}
+        return estimates.address(design.estimate, inputs)
+    return variant.calculator
+
+
+def _reading(calculator: str, library: Library) -> Reading | None:
+    """The estimate behind a question, with the numbers of the attempt."""
+    address = urlsplit(calculator)
     entry = registry.find(address.path.rpartition("/")[2]) if address.path else None
     if entry is None:
         return None

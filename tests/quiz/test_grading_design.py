@@ -1,0 +1,83 @@
+"""Design exercises: the learner plans, the estimator judges."""
+
+import dataclasses
+
+from app.estimator import hardware
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.grading.planning import best_value, problem_of
+from tests.quiz.bank import DESIGN, drawn, question, with_rule
+
+
+def planned(gpu: str, sharing: str, asked=DESIGN) -> Verdict | Unreadable:
+    raw = {"choose.gpu": [gpu], "choose.tensor_parallel": [sharing]}
+    return grade(drawn(asked), raw)
+
+
+def test_a_plan_that_meets_every_condition_is_right() -> None:
+    verdict = planned("h100-sxm5-80", "4")
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.result == "right", [m for m in verdict.marks if not m.good]
+    assert verdict.said == "3 of 3 conditions met"
+
+
+def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
+    verdict = planned("h100-sxm5-80", "2")
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.result != "right"
+    missed = {m.label: m for m in verdict.marks if not m.good}
+    free = missed["Free on each GPU"]
+    assert free.wanted.plain == "at least 10 GB"
+    assert free.given.plain == "−22.7\u00a0GB"
+    assert free.feedback.plain == "32.7\u00a0GB too little."
+
+
+def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None:
+    verdict = planned("h200-sxm5-141", "16")
+
+    assert isinstance(verdict, Verdict)
+    dear = verdict.marks[2]
+    assert not dear.good
+    assert dear.wanted.plain.startswith("at most 3 × the best that is possible: ")
+    assert dear.feedback.plain.endswith("GB too much.")
+
+
+def test_the_best_plan_that_the_planner_finds_passes() -> None:
+    best = best_value(problem_of(DESIGN.answer), "free")
+    assert best is not None
+    assert best.value >= 10e9, "the other conditions hold for it"
+
+    strict = dataclasses.replace(
+        DESIGN.answer, accept=(*DESIGN.answer.accept[:2], "free <= 1 * best(free)")
+    )
+    cards = [card.id for card in hardware.accelerators()]
+    plans = [
+        (card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")
+    ]
+    verdicts = [planned(*plan, question(strict, "design")) for plan in plans]
+
+    right = [v for v in verdicts if isinstance(v, Verdict) and v.result == "right"]
+    assert len(right) >= 1
+
+
+def test_an_impossible_input_is_refused_with_its_name() -> None:
+    refused = planned("h100-sxm5-80", "0")
+
+    assert isinstance(refused, Unreadable)
+    assert refused.hint == "Change it and check again."
+    assert isinstance(planned("no-such-card", "1"), Unreadable)
+
+
+def test_nothing_chosen_is_refused() -> None:
+    assert isinstance(grade(drawn(DESIGN), {}), Unreadable)
+
+
+def test_all_or_nothing_can_be_asked_for() -> None:
+    some = planned("h100-sxm5-80", "2")
+    none = planned("h100-sxm5-80", "2", with_rule(DESIGN, "off"))
+
+    assert isinstance(some, Verdict)
+    assert isinstance(none, Verdict)
+    assert 0 < some.score < 1
+    assert none.score == 0

@@ -1,0 +1,97 @@
+"""Every question of the tiny course and of the shipped one, answered as authored."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.content.library import Library, load
+from app.content.model import (
+    Answer,
+    Choices,
+    Cloze,
+    Design,
+    Match,
+    Numeric,
+    Order,
+    Question,
+    Short,
+    Variant,
+)
+from app.content.variants import draw
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.store import QUESTION
+from tests.conftest import TINY
+
+SHIPPED = Path(__file__).resolve().parents[2] / "content"
+SEEDS = (0, 1, 7, 12345)
+
+
+@pytest.fixture(scope="module", params=[TINY, SHIPPED], ids=["tiny", "shipped"])
+def course(request: pytest.FixtureRequest) -> Library:
+    return load(request.param)
+
+
+def right_answer(variant: Variant) -> dict[str, list[str]]:
+    """What somebody who knows everything would send."""
+    answer = variant.answer
+    if isinstance(answer, Choices):
+        return {"answer": [o.key for o in answer.options if o.right]}
+    if isinstance(answer, Numeric):
+        right = next(o for o in answer.options if o.right)
+        return {"answer": [right.template.split("±")[0].split(" sig ")[0]]}
+    if isinstance(answer, Short):
+        return {"answer": [next(o.answer for o in answer.options if o.right)]}
+    if isinstance(answer, Order):
+        return {f"place.{s.key}": [str(n)] for n, s in enumerate(answer.steps, 1)}
+    return right_row(answer)
+
+
+def right_row(answer: Answer) -> dict[str, list[str]]:
+    if isinstance(answer, Match):
+        return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
+    assert isinstance(answer, Cloze)
+    return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
+
+
+def variants(course: Library) -> list[Variant]:
+    return [
+        draw(question, seed)
+        for question in course.questions.values()
+        if not isinstance(question.answer, Design)
+        for seed in (SEEDS if question.computed else SEEDS[:2])
+    ]
+
+
+def test_the_authored_answer_is_right(course: Library) -> None:
+    wrong = []
+    for variant in variants(course):
+        verdict = grade(variant, right_answer(variant))
+        if isinstance(verdict, Unreadable) or verdict.score < 1:
+            wrong.append((variant.question.id, variant.seed, verdict))
+    assert wrong == []
+
+
+def test_a_foreseen_mistake_is_wrong_and_answered(course: Library) -> None:
+    silent = []
+    for variant in variants(course):
+        if not isinstance(variant.answer, Numeric):
+            continue
+        for option in (o for o in variant.answer.options if not o.right):
+            raw = {"answer": [option.template.split("±")[0]]}
+            verdict = grade(variant, raw)
+            if not isinstance(verdict, Verdict) or verdict.score > 0:
+                silent.append((variant.question.id, variant.seed, option.template))
+    assert silent == []
+
+
+def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> None:
+    for question in course.questions.values():
+        kept = QUESTION.dump_json(question).decode()
+        again: Question = QUESTION.validate_json(kept)
+        assert json.loads(QUESTION.dump_json(again)) == json.loads(kept)
+        assert type(again.answer) is type(question.answer)
+        for seed in SEEDS[:2]:
+            if not isinstance(question.answer, Design):
+                raw = right_answer(draw(question, seed))
+                assert grade(draw(again, seed), raw) == grade(draw(question, seed), raw)
