@@ -21,7 +21,7 @@ def answer(entry: Entry, inputs: Any, estimate: Estimate) -> dict[str, Any]:
         "verdict": {
             "status": verdict.status,
             "lead": verdict.lead,
-            "text": _plain(verdict.text),
+            "text": plain(verdict.text),
         },
         "figures": [_figure(f) for f in estimate.figures],
         "steps": [_step(s) for s in estimate.steps],
@@ -47,14 +47,26 @@ def inputs_in_force(entry: Entry, inputs: Any) -> dict[str, Any]:
 
 def as_csv(estimate: Estimate) -> str:
     """The figures as rows: name, label, value, unit, low, high, text."""
+    rows = [
+        (
+            f.name,
+            f.label,
+            "" if f.value is None else f.value,
+            f.unit,
+            *("" if bound is None else bound for bound in (f.low, f.high)),
+            plain(format_value(f.value, f.unit)),
+        )
+        for f in estimate.figures
+    ]
+    return csv_of(("name", "label", "value", "unit", "low", "high", "text"), rows)
+
+
+def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows under their columns; words that a spreadsheet would run are held back."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("name", "label", "value", "unit", "low", "high", "text"))
-    for f in estimate.figures:
-        text = _plain(format_value(f.value, f.unit))
-        bounds = ("" if bound is None else bound for bound in (f.low, f.high))
-        row = (f.name, f.label, "" if f.value is None else f.value, f.unit, *bounds)
-        writer.writerow(tuple(_harmless(cell) for cell in (*row, text)))
+    writer.writerow(columns)
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return out.getvalue()
 
 
@@ -65,7 +77,7 @@ def as_markdown(entry: Entry, inputs: Any, estimate: Estimate, link: str = "") -
         f"## {entry.title}",
         f"**{_md(verdict.lead)}** {_md(verdict.text)}",
         _inputs_line(entry, inputs),
-        _md_table(("Figure", "Value", "Likely range"), _figure_rows(estimate)),
+        md_table(("Figure", "Value", "Likely range"), _figure_rows(estimate)),
         *(_md_estimate_table(t) for t in estimate.tables),
         _working(estimate),
         "\n".join(f"- {_md(note)}" for note in estimate.notes),
@@ -79,7 +91,20 @@ def range_of(figure: Figure) -> str:
     if figure.low is None or figure.high is None:
         return "exact"
     low, high = (format_value(v, figure.unit) for v in (figure.low, figure.high))
-    return _plain(f"{low} to {high}")
+    return plain(f"{low} to {high}")
+
+
+def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; nothing where there are no rows."""
+    if not rows:
+        return ""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in lines)
+
+
+def plain(text: str) -> str:
+    """Text with ordinary spaces, for files and terminals."""
+    return text.replace(NBSP, " ")
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
@@ -92,7 +117,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
         "high": figure.high,
         "exact": figure.exact,
         "primary": figure.primary,
-        "text": _plain(format_value(figure.value, figure.unit)),
+        "text": plain(format_value(figure.value, figure.unit)),
         "note": figure.note,
     }
 
@@ -146,7 +171,7 @@ def _working(estimate: Estimate) -> str:
         )
         for s in estimate.steps
     ]
-    return _md_table(("Step", "Formula", "With numbers", "Result"), rows)
+    return md_table(("Step", "Formula", "With numbers", "Result"), rows)
 
 
 def _md_estimate_table(table: Table) -> str:
@@ -154,22 +179,11 @@ def _md_estimate_table(table: Table) -> str:
         tuple(c if isinstance(c, str) else format_value(*c) for c in row)
         for row in table.rows
     ]
-    return f"### {_md(table.label)}\n\n{_md_table(table.columns, rows)}"
-
-
-def _md_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    if not rows:
-        return ""
-    lines = [columns, tuple("---" for _ in columns), *rows]
-    return "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in lines)
+    return f"### {_md(table.label)}\n\n{md_table(table.columns, rows)}"
 
 
 def _md(text: str) -> str:
-    return _plain(text).replace("|", "\\|").replace("\n", " ")
-
-
-def _plain(text: str) -> str:
-    return text.replace(NBSP, " ")
+    return plain(text).replace("|", "\\|").replace("\n", " ")
 
 
 def _harmless(cell: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
-from app.calculators import accuracy, comparison, exports, starts
+from app.calculators import accuracy, comparison, exports, side_exports, starts
 from app.calculators.forms import posted, query_of, typed_in
 from app.calculators.pace import Pace
 from app.calculators.sides import (
@@ -158,13 +158,10 @@ def take_along(
     if kind == "csv":
         body = exports.as_csv(estimate)
     elif kind == "json":
-        body = json.dumps(exports.answer(entry, inputs, estimate), allow_nan=False)
+        body = _dumped(exports.answer(entry, inputs, estimate))
     else:
         body = exports.as_markdown(entry, inputs, estimate, link)
-    named = f'attachment; filename="{entry.name}.{kind}"'
-    return Response(
-        body, media_type=_KINDS[kind], headers={"content-disposition": named}
-    )
+    return _file(name, kind, body)
 
 
 @router.get("/{name}/compare")
@@ -188,6 +185,7 @@ def compare(
         status=422 if problems else 200,
         learner=learner,
         calculator=entry,
+        name=name,
         letters=[letter.upper() for letter in sides],
         near=near,
         far=[r for r in rows if r not in near],
@@ -209,9 +207,40 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
     return page(
         request,
         "calculators/_sides.html",
+        name=name,
         compared=comparison.compare(entry, scenarios),
         links=_side_links(entry, scenarios),
     )
+
+
+@router.get("/{name}/compare/result.{kind}")
+def take_sides_along(
+    request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
+) -> Response:
+    entry = _entry(name)
+    scenarios = comparison.answer_all(entry, scenarios_in(typed))
+    compared = comparison.compare(entry, scenarios)
+    if compared is None:
+        raise BadInputs(comparison.problems_of(scenarios))
+    if kind == "csv":
+        body = side_exports.sides_as_csv(scenarios)
+    elif kind == "json":
+        body = _dumped(side_exports.sides_as_json(entry, scenarios))
+    else:
+        link = str(request.url).replace(f"/result.{kind}", "", 1)
+        body = side_exports.sides_as_markdown(entry, compared, link)
+    return _file(f"{name}-side-by-side", kind, body)
+
+
+def _file(name: str, kind: str, body: str) -> Response:
+    named = f'attachment; filename="{name}.{kind}"'
+    return Response(
+        body, media_type=_KINDS[kind], headers={"content-disposition": named}
+    )
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _side_links(
@@ -226,7 +255,11 @@ def _side_links(
         view: address(entry.name, query_of_sides(shown), part=part)
         for view, shown in views.items()
     }
-    return {**links, "one": address(entry.name, query_of(sides["a"]))}
+    return {
+        **links,
+        "one": address(entry.name, query_of(sides["a"])),
+        "query": query_of_sides(sides),
+    }
 
 
 def _whole(

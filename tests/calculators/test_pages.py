@@ -212,3 +212,17 @@ def test_a_configuration_that_cannot_be_read_is_refused_at_its_field(client):
     answer = client.post("/calculators/model/result", data={"config": "{"})
     assert answer.status_code == 422
     assert 'data-problem="config"' in answer.text
+
+
+def test_a_comparison_is_taken_along_in_three_forms(client):
+    path, query = f"{PATH}/compare/result", "?b.weights=fp8"
+    text = client.get(f"{path}.md{query}").text
+    assert text.startswith("## Inference memory, side by side\n\n**B has more room")
+    assert "| Figure | A | B | B against A |" in text
+    assert f"http://testserver{PATH}/compare?b.weights=fp8" in text
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{path}.csv{query}").text)))
+    weights = next(r for r in rows if r["name"] == "weights")
+    assert float(weights["a"]) > float(weights["b"])
+    both = client.get(f"{path}.json{query}").json()
+    assert both["b"]["inputs"]["weights"] == "fp8"
+    assert client.get(f"{path}.csv?b.weights=none").status_code == 422
