@@ -395,4 +395,16 @@ SOURCES: dict[str, Source] = {
         2024,
         "https://arxiv.org/abs/2412.19437",
     ),
+    "nfpa-70": Source(
+        "NFPA 70: National Electrical Code, continuous loads",
+        "NFPA",
+        2023,
+        "https://www.nfpa.org/codes-and-standards/nfpa-70-standard-development/70",
+    ),
+    "pytorch-async": Source(
+        "Reducing Model Checkpointing Times with Asynchronous Checkpointing",
+        "PyTorch",
+        2024,
+        "https://pytorch.org/blog/reducing-checkpointing-times/",
+    ),
 }

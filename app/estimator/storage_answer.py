@@ -187,7 +187,7 @@ def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
             "Stall of a save",
             *_stall_words(asked, found),
             (losses.stall, "s"),
-            "mlperf-storage" if asked.saving == "wait" else "",
+            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
             "stall",
         ),
         _step(

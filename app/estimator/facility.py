@@ -1,0 +1,127 @@
+"""Power, heat and air of machines in a building."""
+
+import math
+
+# Air at sea level and 20 °C: density [kg/m³] and specific heat [J/(kg·K)].
+_AIR, _AIR_HEAT = 1.2, 1005.0
+_WATER, _WATER_HEAT = 997.0, 4180.0
+BTU_PER_HOUR = 3.412141633  # of one watt
+CUBIC_FEET_PER_MINUTE = 2118.880003  # of one cubic metre per second
+
+
+def site_power(machines: float, pue: float) -> float:
+    """Power that the whole site draws for its machines [W].
+
+    P = IT · PUE.
+
+    Where:
+        machines: power of the machines [W].
+        pue: power of the site over that of the machines [1], at least 1.
+
+    Source: iso-30134-2.
+
+    >>> site_power(1e6, 1.6)
+    1600000.0
+    """
+    if pue < 1:
+        raise ValueError(f"a PUE below 1 is impossible: {pue}")
+    return machines * pue
+
+
+def apparent_power(volts: float, amperes: float) -> float:
+    """Apparent power of a three-phase circuit [VA].
+
+    S = √3 · V · I.
+
+    Where:
+        volts: between two phases [V].
+        amperes: in each phase [A].
+
+    Source: ieee-1459.
+
+    >>> round(apparent_power(208.0, 30.0))
+    10808
+    """
+    return math.sqrt(3) * volts * amperes
+
+
+def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> float:
+    """Current in each phase of a three-phase circuit [A].
+
+    I = P / (√3 · V · cos φ).
+
+    Where:
+        watts: power drawn [W].
+        volts: between two phases [V], positive.
+        power_factor: real over apparent power [1], above 0 and at most 1.
+
+    Source: ieee-1459.
+
+    >>> round(phase_current(10_200.0, 415.0, 0.95), 1)
+    14.9
+    """
+    if volts <= 0 or not 0 < power_factor <= 1:
+        raise ValueError("voltage and power factor must be positive")
+    return watts / (math.sqrt(3) * volts * power_factor)
+
+
+def heat_in_btu(watts: float) -> float:
+    """Heat as cooling plants are rated [BTU/h]: all power becomes heat.
+
+    >>> round(heat_in_btu(10_200.0))
+    34804
+    """
+    return watts * BTU_PER_HOUR
+
+
+def air_flow(watts: float, rise: float) -> float:
+    """Air that carries heat away at a rise of its temperature [m3/s].
+
+    V = P / (ρ · c · ΔT) with air at sea level.
+
+    Where:
+        watts: heat [W].
+        rise: temperature of the air behind over before the machine [°C], positive.
+
+    Source: ashrae-datacom.
+
+    >>> round(air_flow(10_200.0, 16.2), 2)
+    0.52
+    """
+    if rise <= 0:
+        raise ValueError(f"air that is not warmed carries no heat: {rise}")
+    return watts / (_AIR * _AIR_HEAT * rise)
+
+
+def coolant_flow(watts: float, rise: float) -> float:
+    """Water that carries heat away at a rise of its temperature [m3/s].
+
+    V = P / (ρ · c · ΔT).
+
+    Where:
+        watts: heat [W].
+        rise: temperature of the water after over before [°C], positive.
+
+    Source: ashrae-datacom.
+
+    >>> round(coolant_flow(115_000.0, 10.0) * 60_000)
+    166
+    """
+    if rise <= 0:
+        raise ValueError(f"water that is not warmed carries no heat: {rise}")
+    return watts / (_WATER * _WATER_HEAT * rise)
+
+
+def nodes_in_rack(limit: float, watts: float, rack_units: int, units: int) -> int:
+    """Machines that a rack powers and holds: the fewer of both [1].
+
+    Where:
+        limit: power of a rack [W].
+        watts: power of one machine, with its share of what else is in the rack [W].
+        rack_units: height of the rack [1].
+        units: height of one machine [1].
+
+    >>> nodes_in_rack(30e3, 14.3e3, 48, 10), nodes_in_rack(60e3, 14.3e3, 48, 10)
+    (2, 4)
+    """
+    return int(min(limit // watts, rack_units // units))

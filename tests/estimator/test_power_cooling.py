@@ -1,0 +1,167 @@
+"""Power and cooling against published sites and sheets, and what must always hold."""
+
+import dataclasses
+import doctest
+
+import pint
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import facility, power_cooling
+from app.estimator.inputs import BadInputs, read
+from app.estimator.power_cooling import PowerCooling
+
+watts = st.floats(1.0, 1e9)
+
+
+def estimate(**changed):
+    return power_cooling.compute(dataclasses.replace(PowerCooling(), **changed))
+
+
+def found(**changed):
+    """The figures of an estimate by name."""
+    return {f.name: f.value for f in estimate(**changed).figures}
+
+
+def test_examples_in_the_docstrings_hold():
+    assert doctest.testmod(facility).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("system", "kilowatts"),
+    # User guides of the systems.
+    [("dgx-a100", 6.5), ("dgx-h100", 10.2), ("dgx-b200", 14.3), ("dgx-b300", 14.5)],
+)
+def test_a_system_draws_what_its_guide_says(system, kilowatts):
+    of = found(system=system, nodes=1, other=0.0, pue=1.0)
+    assert of["machines_power"] == of["site_power"] == kilowatts * 1e3
+
+
+def test_a_scalable_unit_of_b200_takes_16_racks_and_458_kilowatts():
+    # DGX SuperPOD with DGX B200: 32 systems, two in a rack, more than 25 kW each.
+    of = found(system="dgx-b200", nodes=32, rack_limit=30e3, other=0.0)
+    assert (of["racks"], of["nodes_per_rack"]) == (16, 2)
+    assert of["rack_power"] == 28.6e3
+    assert of["machines_power"] == pytest.approx(458e3, rel=0.002)
+
+
+def test_four_b300_stand_in_a_rack_of_about_57_kilowatts():
+    # DGX SuperPOD with DGX B300: four systems in a rack of about 56 kW.
+    of = found(system="dgx-b300", rack_limit=60e3)
+    assert of["nodes_per_rack"] == 4
+    assert of["rack_power"] == pytest.approx(56e3, rel=0.04)
+
+
+@pytest.mark.parametrize(("system", "cfm"), [("dgx-h100", 1105), ("dgx-b200", 1550)])
+def test_air_flows_are_those_of_the_user_guides(system, cfm):
+    assert found(system=system)["air_node"] == pytest.approx(cfm, rel=0.02)
+
+
+def test_a_server_in_training_is_near_what_was_measured():
+    # Latif et al. 2025: an HGX H100 drew 8.4 kW at most of its 10.2.
+    figure = estimate(nodes=1, other=0.0)["machines_typical"]
+    assert figure.low < 8.4e3 < figure.high
+    assert figure.value == pytest.approx(8.4e3, rel=0.03)
+
+
+def test_30_amperes_at_208_volts_are_10_8_kilovoltampere():
+    assert facility.apparent_power(208, 30) == pytest.approx(10_808, rel=1e-3)
+
+
+def test_the_carbon_of_llama_2_is_that_of_its_paper():
+    # Table 2: 1,720,320 hours of 400 W for the 70B model, PUE 1.1, 0.385 kg/kWh.
+    of = found(
+        node_power=400.0,
+        node_units=1,
+        nodes=1720,
+        other=0.0,
+        pue=1.1,
+        load=1.0,
+        duration=1720320 / 1720 * 3600,
+        carbon_intensity=0.385,
+    )
+    assert of["carbon"] / 1e3 == pytest.approx(291.42, rel=1e-3)
+
+
+def test_a_system_too_strong_for_its_rack_is_a_no_and_not_an_error():
+    answer = estimate(system="gb200-nvl72")
+    assert answer.verdict.lead == "Too dense for the racks."
+    assert answer["racks"].value is None
+    assert answer.changes[0].flips_at == "132 kW"
+
+
+def test_a_system_too_high_for_its_rack_says_so():
+    answer = estimate(rack_units=6)
+    assert answer.verdict.text == "The DGX H100 is 8 units high and a rack 6."
+
+
+def test_a_site_without_enough_power_is_a_no():
+    answer = estimate(site_limit=400e3)
+    assert answer.verdict.lead == "Too much for the site."
+    assert {c.field for c in answer.changes} >= {"nodes"}
+
+
+def test_systems_whose_power_nobody_published_ask_for_it():
+    with pytest.raises(BadInputs, match="write it") as refused:
+        estimate(system="hgx-b200-8")
+    assert refused.value.problems[0].field == "node_power"
+    assert estimate(system="hgx-b200-8", node_power=14e3, node_units=10)["fits"].value
+
+
+def test_most_heat_of_a_liquid_cooled_rack_leaves_by_water():
+    of = found(system="gb200-nvl72", nodes=1, rack_limit=140e3, other=0.0)
+    # 115 kW to liquid and 17 to air of 132, as sellers of the rack put it.
+    assert of["coolant"] > 0
+    assert of["air_node"] < 2500
+
+
+@given(st.integers(1, 10_000), st.floats(1.0, 3.0))
+def test_parts_sum_to_the_power_of_the_site(nodes, pue):
+    answer = estimate(nodes=nodes, pue=pue)
+    parts = sum(s.value for s in answer.pictures[0].segments)
+    assert parts == pytest.approx(answer["site_power"].value)
+
+
+@given(st.integers(1, 100_000))
+def test_racks_hold_all_systems(nodes):
+    of = found(nodes=nodes)
+    assert of["racks"] * of["nodes_per_rack"] >= nodes
+    assert of["nodes_per_rack"] * 10.2e3 <= 40e3
+
+
+@given(watts, st.floats(1.0, 2.0))
+def test_more_pue_never_takes_less(power, pue):
+    assert facility.site_power(power, pue) >= power
+
+
+@given(st.floats(20e3, 500e3))
+def test_the_changes_turn_the_verdict(limit):
+    answer = estimate(site_limit=limit)
+    for change in answer.changes:
+        if change.field not in {"nodes", "pue"}:
+            continue
+        words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flips_at}
+        turned = power_cooling.compute(read(PowerCooling, words))
+        assert turned["fits"].value is not answer["fits"].value, change
+
+
+@pytest.mark.parametrize("call", [facility.air_flow, facility.coolant_flow])
+def test_what_is_not_warmed_carries_nothing(call):
+    with pytest.raises(ValueError, match="carries no heat"):
+        call(1.0, 0.0)
+
+
+def test_impossible_circuits_are_refused():
+    with pytest.raises(ValueError, match="must be positive"):
+        facility.phase_current(1.0, 0.0)
+    with pytest.raises(ValueError, match="below 1"):
+        facility.site_power(1.0, 0.9)
+
+
+def test_formulas_have_the_dimensions_they_name():
+    unit = pint.UnitRegistry()
+    amperes = facility.phase_current(10.2e3 * unit.watt, 415 * unit.volt)
+    assert amperes.check("[current]")
+    assert facility.apparent_power(208 * unit.volt, 30 * unit.ampere).check("[power]")
+    assert facility.site_power(1e6 * unit.watt, 1.5).check("[power]")
