@@ -111,37 +111,33 @@ def record(
 
     The same answer sent again from the same form is the attempt it was.
     """
-    question = answer.question
     raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
-    token = _token(learner_id, question.id, answer.token, raw)
-    earlier = seeds(db, learner_id, question.id)
-    number = insert_once(
-        db,
-        Attempt,
-        {
-            "learner_id": learner_id,
-            "token": token,
-            "item": question.id,
-            "revision": question.revision,
-            "topic": question.topic,
-            "seed": answer.seed,
-            "context": answer.context,
-            "run_id": answer.run,
-            "raw": raw,
-            "parsed": json.dumps(answer.verdict.parsed, ensure_ascii=False),
-            "score": answer.verdict.score,
-            "first": not earlier,
-            "certainty": answer.certainty,
-            "hints": answer.hints,
-            "milliseconds": answer.milliseconds,
-            "study_day": day.isoformat(),
-            "at": milliseconds(now),
-        },
-    )
+    token = _token(learner_id, answer.question.id, answer.token, raw)
+    first = not seeds(db, learner_id, answer.question.id)
+    row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
+    row |= _columns(answer) | {"study_day": day.isoformat(), "at": milliseconds(now)}
+    number = insert_once(db, Attempt, row)
     if number is None:
         return _attempt_of(db, token)
-    keep_revision(db, question, now)
+    _keep_revision(db, answer.question, now)
     return number
+
+
+def _columns(answer: Answer) -> dict[str, Any]:
+    question = answer.question
+    return {
+        "item": question.id,
+        "revision": question.revision,
+        "topic": question.topic,
+        "seed": answer.seed,
+        "context": answer.context,
+        "run_id": answer.run,
+        "parsed": json.dumps(answer.verdict.parsed, ensure_ascii=False),
+        "score": answer.verdict.score,
+        "certainty": answer.certainty,
+        "hints": answer.hints,
+        "milliseconds": answer.milliseconds,
+    }
 
 
 def waited(since: int, now: dt.datetime) -> int | None:

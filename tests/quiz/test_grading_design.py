@@ -30,7 +30,7 @@ def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
     free = missed["Free on each GPU"]
     assert free.wanted.plain == "at least 10 GB"
     assert free.given.plain == "−22.7\u00a0GB"
-    assert free.feedback.plain == "32.7\u00a0GB too little."
+    assert free.feedback.plain == "32.7\u00a0GB short of it."
 
 
 def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None:
@@ -40,7 +40,7 @@ def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None
     dear = verdict.marks[2]
     assert not dear.good
     assert dear.wanted.plain.startswith("at most 3 × the best that is possible: ")
-    assert dear.feedback.plain.endswith("GB too much.")
+    assert dear.feedback.plain.endswith("GB over the limit.")
 
 
 def test_the_best_plan_that_the_planner_finds_passes() -> None:

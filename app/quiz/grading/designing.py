@@ -88,13 +88,13 @@ def _mark(key: str, judgement: Judgement, words: tuple[str, str]) -> Mark:
 
 
 def _gap(judgement: Judgement) -> str:
-    """By how much a condition was missed, e.g. “4.2 GB too little”."""
+    """By how much a condition was missed, e.g. “4.2 GB short of it”."""
     value, limit = judgement.value, judgement.limit
     if judgement.met or limit is None or not isinstance(value, Quantity):
         return ""
     gap = format_value(abs(value.value - limit.value), value.unit or "")
-    way = "much" if judgement.condition.operator.startswith("<") else "little"
-    return f"{gap} too {way}."
+    above = judgement.condition.operator.startswith("<")
+    return f"{gap} over the limit." if above else f"{gap} short of it."
 
 
 def _words(value: Value) -> str:
