@@ -119,7 +119,7 @@ def record(
     number = insert_once(db, Attempt, row)
     if number is None:
         return _attempt_of(db, token)
-    _keep_revision(db, answer.question, now)
+    keep_revision(db, answer.question, now)
     return number
 
 
