@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test env dev-env browser format lock clean
+.PHONY: run test accuracy bench env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 
 run: env
@@ -37,6 +37,13 @@ test: dev-env browser
 	$(BIN)/lint-imports
 	$(BIN)/headroom check content
 	$(BIN)/python -m pytest -q -n auto
+
+# Every reference case that the project knows, answered and compared.
+accuracy: env
+	@$(BIN)/headroom accuracy
+
+bench: dev-env
+	@$(BIN)/python -m benchmarks.http
 
 format: dev-env
 	$(BIN)/ruff format .

@@ -2,6 +2,7 @@
 
 import argparse
 import http.client
+import json
 import os
 import socket
 import sys
@@ -49,6 +50,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(action=_check)
     commands.add_parser("estimate", help="size a model: estimate --list names all")
+    accuracy = commands.add_parser(
+        "accuracy", help="answer reference cases and print how near the answers are"
+    )
+    accuracy.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    accuracy.add_argument("--verbose", action="store_true", help="print each case")
+    accuracy.add_argument("--json", action="store_true")
+    accuracy.set_defaults(action=_accuracy)
     health = commands.add_parser("health", help="ask the running server how it is")
     health.set_defaults(action=_health)
     listing = commands.add_parser("settings", help="list every setting")
@@ -74,6 +82,25 @@ def _list_settings(_given: argparse.Namespace) -> int:
     for variable, value, default, meaning in rows(_settings()):
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
+    return 0
+
+
+def _accuracy(given: argparse.Namespace) -> int:
+    from app.estimator.accuracy.report import (  # noqa: PLC0415 - of this command alone
+        as_json,
+        as_text,
+        own_cases,
+        report,
+    )
+
+    try:
+        found = report(given.files or own_cases())
+    except (OSError, ValueError, KeyError) as error:
+        raise Stop(f"the reference cases cannot be read: {error}.") from None
+    if given.json:
+        print(json.dumps(as_json(found)))
+    else:
+        print(as_text(found, verbose=given.verbose))
     return 0
 
 
