@@ -7,6 +7,7 @@ for complete data changes no index, because all of them are free of scale.
 """
 
 import dataclasses
+import functools
 import math
 import random
 import statistics
@@ -250,7 +251,7 @@ def _item(
         efficiency=_efficiency(column),
         intended=100 * maximum / sum(maxima.values()),
         effective=effective,
-        interval=_facility_interval(marks, maximum, seed),
+        interval=_facility_interval(tuple(sorted(marks)), maximum, seed),
         options=_options(rows, column),
     )
 
@@ -299,8 +300,10 @@ def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
     return 100 * p / (p - 1) * (1 - within / sd**2)
 
 
+# Few answers leave few different sets of marks, and resampling each is slow.
+@functools.lru_cache(maxsize=4096)
 def _facility_interval(
-    marks: Sequence[float], maximum: float, seed: int
+    marks: tuple[float, ...], maximum: float, seed: int
 ) -> tuple[float, float] | None:
     if not LEAST <= len(marks) < SURE:
         return None

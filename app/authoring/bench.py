@@ -1,0 +1,234 @@
+"""The statistics of the whole bank beside the questions they are about. Pure."""
+
+import csv
+import dataclasses
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.authoring.mending import (
+    Mend,
+    card_reasons,
+    guess_of,
+    letters_of,
+    mend,
+    order,
+    reasons,
+    reported,
+)
+from app.authoring.statistics import (
+    ItemStatistics,
+    Response,
+    TestStatistics,
+    describe,
+    describe_test,
+)
+from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
+from app.content.library import Library
+from app.content.model import Choices, Question
+
+COLUMNS = {
+    "facility": "Facility",
+    "sd": "SD",
+    "discrimination": "Discrimination",
+    "efficiency": "Efficiency",
+    "intended": "Intended weight",
+    "effective": "Effective weight",
+    "guess": "Guess score",
+    "count": "Answers",
+}
+SORTS = ("item", *COLUMNS)
+_NAMED = ("item", "type", "topic", "file", "line", "revision")
+_BESIDE = ("facility_low", "facility_high", "answers_before", "reports", "options")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Share:
+    """One option in the drawing of a row; `share` is 0..1 of those who answered."""
+
+    letter: str
+    right: bool
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A question with its statistics; those are None before the first answer.
+
+    `found` is about the wording of now; `before` counts answers to earlier ones.
+    """
+
+    question: Question
+    found: ItemStatistics | None
+    guess: float | None
+    before: int
+    reports: int
+
+    def value(self, name: str) -> float | None:
+        """A column of the table; None where there is nothing to show yet."""
+        if name == "count":
+            return self.found.count if self.found else 0
+        if name == "guess":
+            return self.guess
+        if self.found is None or not self.found.enough:
+            return None
+        number: float | None = getattr(self.found, name)
+        return number
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the facility, where there are few answers."""
+        return self.found.interval if self.found else None
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """How the answers spread over the options, where there are enough."""
+        answer = self.question.answer
+        if self.found is None or not self.found.enough:
+            return ()
+        if not isinstance(answer, Choices):
+            return ()
+        letters = letters_of(self.question)
+        taken = {o.key: o.share for o in self.found.options}
+        return tuple(
+            Share(letters[o.key], o.right, taken.get(o.key, 0.0))
+            for o in answer.options
+            if o.key in letters
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExamRow:
+    """A mock exam and what its first sittings say of it."""
+
+    slug: str
+    title: str
+    found: TestStatistics
+
+
+def survey(answers: Sequence[FirstAnswer]) -> dict[tuple[str, str], ItemStatistics]:
+    """The statistics of every wording: (item, revision) to its indices.
+
+    An answer to an earlier wording counts for the learner's total, but an edited
+    question is another column, so that the effect of the edit shows.
+    """
+    names = {f"{a.item}\0{a.revision}": (a.item, a.revision) for a in answers}
+    found = describe(
+        Response(a.learner, f"{a.item}\0{a.revision}", a.score, 1.0, a.chosen)
+        for a in answers
+    )
+    return {names[name]: one for name, one in found.items()}
+
+
+def rows_of(
+    library: Library,
+    found: Mapping[tuple[str, str], ItemStatistics],
+    said: Iterable[Said],
+) -> list[Row]:
+    """One row for every question of the course, in authored order."""
+    reports = Counter(one.item for one in said)
+    counts: Counter[str] = Counter()
+    for (item, _), one in found.items():
+        counts[item] += one.count
+    rows = []
+    for question in library.questions.values():
+        now = found.get((question.id, question.revision))
+        before = counts[question.id] - (now.count if now else 0)
+        guess = guess_of(question)
+        rows.append(Row(question, now, guess, before, reports[question.id]))
+    return _weighed(rows)
+
+
+def _weighed(rows: Sequence[Row]) -> list[Row]:
+    """Weights as shares of what is shown: items that are gone have none."""
+    wholes = {
+        name: sum(getattr(r.found, name) or 0.0 for r in rows if r.found)
+        for name in ("intended", "effective")
+    }
+    return [
+        dataclasses.replace(row, found=_scaled(row.found, wholes)) if row.found else row
+        for row in rows
+    ]
+
+
+def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistics:
+    changes = {
+        name: 100 * value / whole
+        for name, whole in wholes.items()
+        if (value := getattr(found, name)) is not None and whole
+    }
+    return dataclasses.replace(found, **changes)
+
+
+def arranged(rows: Iterable[Row], by: str, *, falling: bool) -> list[Row]:
+    """The rows by a column of `SORTS`; those without a value come last."""
+    if by == "item":
+        return sorted(rows, key=lambda row: row.question.id, reverse=falling)
+    known = [(row.value(by), row) for row in rows]
+    full = [(value, row) for value, row in known if value is not None]
+    full.sort(key=lambda pair: pair[0], reverse=falling)
+    return [row for _, row in full] + [row for value, row in known if value is None]
+
+
+def mends_of(
+    library: Library, rows: Iterable[Row], cards: Iterable[Forgotten]
+) -> list[Mend]:
+    """Questions and cards to mend, the worst first."""
+    found = []
+    for row in rows:
+        why = reasons(row.question, row.found)
+        if row.reports:
+            why.append(reported(row.reports))
+        found.append(mend(row.question.id, "question", row.question.place, why))
+    for one in cards:
+        card = library.cards.get(one.card)
+        if card is not None:
+            why = card_reasons(one.reviews, one.lapses, one.leeches)
+            found.append(mend(card.id, "card", card.place, why))
+    return order(m for m in found if m.reasons)
+
+
+def exams_of(library: Library, papers: Sequence[Paper]) -> list[ExamRow]:
+    """The test statistics of every mock exam of the course.
+
+    Each learner has a paper of other questions, so a column is a place on the paper,
+    as Moodle takes the places of randomly drawn questions.
+    """
+    rows = []
+    for slug, exam in library.exams.items():
+        responses = [
+            Response(number, f"{place:03}", points)
+            for number, paper in enumerate(papers)
+            if paper.exam == slug and len(paper.points) == exam.questions
+            for place, points in enumerate(paper.points)
+        ]
+        rows.append(ExamRow(slug, exam.title, describe_test(responses)))
+    return rows
+
+
+def as_csv(rows: Iterable[Row]) -> str:
+    """The table for a spreadsheet: one line for each question, percentages plain."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([*_NAMED, *COLUMNS, *_BESIDE])
+    for row in rows:
+        writer.writerow(_cells(row))
+    return out.getvalue()
+
+
+def _cells(row: Row) -> list[str]:
+    question, place = row.question, row.question.place
+    numbers = [_plain(row.value(name)) for name in COLUMNS]
+    low, high = row.interval or (None, None)
+    spread = " ".join(
+        f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares
+    )
+    return [
+        *(question.id, question.type, question.topic, place.path, str(place.line)),
+        *(question.revision, *numbers, _plain(low), _plain(high)),
+        *(str(row.before), str(row.reports), spread),
+    ]
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,156 @@
+"""Which items to mend first, and why: what the statistics and the learners say."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.authoring.statistics import (
+    LEAST,
+    ItemStatistics,
+    guess_score,
+    never_chosen,
+    probable_wrong_key,
+)
+from app.content.model import Choices, Place, Question
+
+_NEAR_GUESSING = 5.0  # points of facility above blind guessing
+_TOO_EASY = 95.0
+_FORGETFUL = 0.3  # lapses per review
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reason:
+    """A sign that something is wrong; `weight` 0..100 says how sure and how bad."""
+
+    weight: int
+    words: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mend:
+    """An item to mend: where it is written, and every reason, the worst first."""
+
+    item: str
+    kind: str
+    place: Place
+    reasons: tuple[Reason, ...]
+
+    @property
+    def weight(self) -> int:
+        """The weight of its worst reason, a little more for each other one."""
+        return self.reasons[0].weight * 10 + len(self.reasons)
+
+
+def guess_of(question: Question) -> float | None:
+    """The per cent that blind guessing earns at a question; None where undefined."""
+    answer = question.answer
+    if not isinstance(answer, Choices):
+        return None
+    right = sum(option.right for option in answer.options)
+    return guess_score(answer.kind, len(answer.options), right)
+
+
+def letters_of(question: Question) -> dict[str, str]:
+    """Option keys to letters in authored order, as an author counts them."""
+    if not isinstance(question.answer, Choices):
+        return {}
+    keys = [option.key for option in question.answer.options]
+    return dict(zip(keys, _LETTERS, strict=False))
+
+
+def reasons(question: Question, found: ItemStatistics | None) -> list[Reason]:
+    """What the first answers say against a question; nothing under ten of them."""
+    if found is None or not found.enough:
+        return []
+    return [*_about_options(question, found), *_about_marks(question, found)]
+
+
+def order(mends: Iterable[Mend]) -> list[Mend]:
+    """The worst first; those without a reason are left out."""
+    wanted = [m for m in mends if m.reasons]
+    return sorted(wanted, key=lambda m: (-m.weight, m.item))
+
+
+def mend(item: str, kind: str, place: Place, why: Sequence[Reason]) -> Mend:
+    """An item with its reasons in order."""
+    ordered = sorted(why, key=lambda reason: -reason.weight)
+    return Mend(item, kind, place, tuple(ordered))
+
+
+def reported(count: int) -> Reason:
+    """Learners who took the time to write are rarely wrong that something is."""
+    who = "A learner reports" if count == 1 else f"{count} reports of"
+    return Reason(75, f"{who} a problem.")
+
+
+def card_reasons(reviews: int, lapses: int, leeches: int) -> list[Reason]:
+    """What reviews say against a card."""
+    found = []
+    if leeches:
+        who = "One learner" if leeches == 1 else f"{leeches} learners"
+        found.append(
+            Reason(60, f"{who} forgot it eight times: read it against its page.")
+        )
+    if reviews >= LEAST and lapses > _FORGETFUL * reviews:
+        words = f"Forgotten in {lapses} of {reviews} reviews: part or reword it."
+        found.append(Reason(40, words))
+    return found
+
+
+def _about_options(question: Question, found: ItemStatistics) -> list[Reason]:
+    answer = question.answer
+    if not isinstance(answer, Choices):
+        return []
+    letters = letters_of(question)
+    right = [o.key for o in answer.options if o.right]
+    wrong = [o.key for o in answer.options if not o.right]
+    made = []
+    better = probable_wrong_key(found, right)
+    if better is not None and better in letters:
+        words = f"Probably a wrong key: stronger learners choose {letters[better]}."
+        made.append(Reason(100, words))
+    idle = [letters[key] for key in never_chosen(found, wrong)]
+    if idle:
+        verb = "draws" if len(idle) == 1 else "draw"
+        made.append(Reason(25, f"{_listed(idle)} {verb} no one."))
+    return made + _outdone(found, right, letters, answer.kind)
+
+
+def _outdone(
+    found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str], kind: str
+) -> list[Reason]:
+    """An option chosen more often than the key; several keys have no such order."""
+    if kind == "multiple":
+        return []
+    counts = {o.key: o.count for o in found.options if o.key in letters}
+    keyed = max((counts.get(key, 0) for key in right), default=0)
+    more = [letters[k] for k, n in counts.items() if k not in right and n > keyed]
+    if not more:
+        return []
+    verb = "is" if len(more) == 1 else "are"
+    return [Reason(45, f"{_listed(more)} {verb} chosen more often than the key.")]
+
+
+def _about_marks(question: Question, found: ItemStatistics) -> list[Reason]:
+    made = []
+    facility = found.facility
+    guess = guess_of(question)
+    if found.discrimination is not None and found.discrimination < 0:
+        words = "Negative discrimination: weaker learners do better at it."
+        made.append(Reason(80, words))
+    if facility is None:
+        return made
+    if guess is not None and facility <= guess + _NEAR_GUESSING:
+        words = f"Facility {facility:.0f}%, guessing alone gives {guess:.0f}%."
+        made.append(Reason(55, words))
+    elif facility == 0:
+        made.append(Reason(55, "Nobody got any of it right."))
+    if facility >= _TOO_EASY:
+        made.append(Reason(15, f"Facility {facility:.0f}%: tells nobody apart."))
+    return made
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
