@@ -187,12 +187,21 @@ def _claim_port(settings: Settings) -> None:
 
 
 def _migrate(settings: Settings) -> None:
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - slow to import
+    from sqlalchemy.exc import (  # noqa: PLC0415 - slow to import
+        DBAPIError,
+        SQLAlchemyError,
+    )
 
     from app.db.engine import make_engine  # noqa: PLC0415 - slow to import
     from app.db.migrate import upgrade  # noqa: PLC0415 - slow to import
 
-    engine = make_engine(settings.database)
+    try:
+        engine = make_engine(settings.database)
+    except (ModuleNotFoundError, SQLAlchemyError) as error:
+        raise Stop(
+            f"the database address cannot be used ({error}); for PostgreSQL write "
+            "postgresql+psycopg://… and install psycopg[binary] beside Headroom."
+        ) from None
     try:
         upgrade(engine)
     except DBAPIError as error:

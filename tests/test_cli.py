@@ -161,3 +161,13 @@ def test_accuracy_answers_a_file_of_cases(capsys, tmp_path) -> None:
     assert first["within_tolerance"]
     assert second["predicted"] is None
     assert "moon" in second["why_not"]
+
+
+def test_an_address_without_a_driver_says_what_to_install(
+    capsys, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+    monkeypatch.setenv("HEADROOM_DATABASE_URL", "oracle://somewhere/else")
+
+    assert main(["db", "upgrade"]) == 2
+    assert "for PostgreSQL write postgresql+psycopg://" in capsys.readouterr().err
