@@ -1,0 +1,144 @@
+"""What a card costs: few questions to the database, however much was learned."""
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import event, insert
+from sqlmodel import Session, select
+
+from app.db.tables import Learner, Memory, Review
+from app.flashcards import store
+from app.flashcards.store import Limits
+from tests.flashcards.conftest import Hands, fields
+from tests.flashcards.course import HandLibrary, cards_of
+
+MANY = 2000
+DAY = dt.date(2026, 6, 9)
+
+
+@pytest.fixture
+def asked(app: FastAPI) -> Iterator[list[str]]:
+    """Every statement that the app sends, without the opening of transactions."""
+    statements: list[str] = []
+
+    def note(_connection, _cursor, statement, *_rest) -> None:
+        if statement.split()[0] in {"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}:
+            statements.append(statement)
+
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    yield statements
+    event.remove(app.state.engine, "before_cursor_execute", note)
+
+
+def test_a_grade_asks_the_database_ten_times_at_most(hands, client, asked) -> None:
+    hands.grade(3)
+    card = hands.card()
+    page = client.get(f"/flashcards?show=1&card={card}").text
+    body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": 3}
+    asked.clear()
+
+    client.post(
+        f"/flashcards/{card}/reviews", data=body, headers={"HX-Request": "true"}
+    )
+
+    assert 1 <= len(asked) <= 10, asked
+
+
+def test_an_answer_shown_asks_twice(hands, client, asked) -> None:
+    hands.grade(3)
+    asked.clear()
+
+    client.get("/flashcards/weights-1/answer")
+
+    assert len(asked) <= 2, asked
+
+
+def veteran(session: Session, count: int) -> int:
+    """A learner with `count` cards, a tenth of them due, and ten reviews of each."""
+    learner = Learner(key=f"veteran{count}", created_at=0)
+    session.add(learner)
+    session.flush()
+    rows = [
+        {
+            "learner_id": learner.id,
+            "card": f"weights-{n}",
+            "note": f"weights-{n}",
+            "topic": "weights",
+            "state": "review",
+            "stability": 20.0 + n % 50,
+            "difficulty": 5.0,
+            "due_day": (DAY + dt.timedelta(days=n % 10)).isoformat(),
+            "due_at": 0,
+            "first_day": "2026-01-01",
+            "last_day": "2026-05-20",
+            "last_at": 1_779_000_000_000 + n,
+            "reviews": 10,
+            "turns": 10,
+        }
+        for n in range(1, count + 1)
+    ]
+    session.execute(insert(Memory), rows)
+    log = [
+        {
+            "learner_id": learner.id,
+            "token": f"{learner.id}-{n}-{time_}",
+            "card": f"weights-{n}",
+            "rating": 3,
+            "study_day": "2026-05-20",
+            "at": time_,
+        }
+        for n in range(1, count + 1)
+        for time_ in range(10)
+    ]
+    session.execute(insert(Review), log)
+    session.commit()
+    assert learner.id
+    return learner.id
+
+
+def fastest(work, times: int = 15) -> float:
+    taken = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begun)
+    return min(taken)
+
+
+def test_the_queue_of_a_veteran_is_found_in_milliseconds(session) -> None:
+    """20,000 reviews and 2,000 cards, 200 of them due."""
+    learner = veteran(session, MANY)
+    library = HandLibrary(*cards_of("weights", MANY + 50)).current()
+    limits = Limits(DAY, 1_781_000_000_000)
+
+    def look() -> None:
+        queue = store.look(session, learner, limits)
+        assert queue.review == MANY // 10
+        left = store.unseen_by_topic(session, learner, library, limits)
+        assert left == {"weights": 50}
+
+    assert fastest(look) < 0.02
+    assert fastest(lambda: store.newest(session, learner)) < 0.005
+
+
+def test_the_whole_memory_can_be_made_again_from_a_long_log(session) -> None:
+    learner = veteran(session, 200)
+    cards = HandLibrary(*cards_of("weights", 200)).current().cards
+
+    store.rebuild(session, learner, cards)
+
+    rows = session.exec(select(Memory).where(Memory.learner_id == learner)).all()
+    assert len(rows) == 200
+    assert {row.reviews for row in rows} == {10}
+
+
+def test_forty_grades_of_one_card_leave_the_log_whole(hands: Hands, session) -> None:
+    for number in range(40):
+        hands.grade(number % 4 + 1, "/flashcards?card=weights-1")
+
+    assert len(session.exec(select(Review)).all()) == 40
+    (memory,) = session.exec(select(Memory)).all()
+    assert (memory.turns, memory.reviews) == (40, 40)
