@@ -1,0 +1,150 @@
+"""The accuracy report: what is answered, how near, and what is said of the rest."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.estimator.accuracy.report import as_json, as_text, own_cases, report
+
+EXACT = [
+    "param_count",
+    "param_count_active",
+    "quant_bits_per_weight",
+    "weights_bytes",
+    "kv_bytes_per_token",
+    "kv_bytes_sequence",
+    "zero_model_states",
+    "activation_pct",
+    "activation_bytes_layer",
+    "logits_saved_bytes",
+    "lora_params",
+    "checkpoint_bytes",
+    "critical_batch",
+]
+# Kind: (median, largest) relative error that the estimator promises.
+MODELLED = {
+    "train_mem_per_gpu": (0.02, 0.10),
+    "inference_memory": (0.05, 0.06),
+    "kv_capacity_tokens": (0.05, 0.20),
+}
+
+
+@pytest.fixture(scope="module")
+def own() -> dict:
+    return as_json(report(own_cases()))
+
+
+def case_file(path: Path, **case: object) -> Path:
+    row = {
+        "id": "kv/1",
+        "kind": "kv_bytes_per_token",
+        "inputs": {"model": "tiny"},
+        "expected": {"value": 256, "unit": "bytes/token"},
+        "tolerance": {"rel": 0.0},
+    }
+    tiny = {
+        "config": {
+            "model_type": "llama",
+            "hidden_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "intermediate_size": 128,
+            "vocab_size": 100,
+        }
+    }
+    path = path / "cases.json"
+    path.write_text(json.dumps({"models": {"tiny": tiny}, "cases": [row | case]}))
+    return path
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_exact_kinds_are_within_tolerance_in_every_case(own: dict, kind: str) -> None:
+    summary = own["kinds"][kind]
+    assert summary["expressible"] == summary["cases"]
+    assert summary["within_tolerance"] == summary["cases"]
+
+
+@pytest.mark.parametrize(("kind", "aims"), MODELLED.items())
+def test_modelled_kinds_reach_their_aims(own: dict, kind: str, aims: tuple) -> None:
+    summary = own["kinds"][kind]
+    assert summary["expressible"] == summary["cases"]
+    assert summary["median"] <= aims[0]
+    assert summary["largest"] <= aims[1]
+
+
+def test_megatron_memory_is_within_two_percent(own: dict) -> None:
+    rows = [
+        case
+        for case in own["cases"]
+        if case["kind"] == "train_mem_per_gpu" and case["tolerance"] == 0.02
+    ]
+    assert len(rows) >= 8
+    assert max(case["relative_error"] for case in rows) < 0.02
+
+
+def test_intervals_hold_what_was_measured(own: dict) -> None:
+    for kind in ("train_mem_per_gpu", "inference_memory"):
+        assert own["kinds"][kind]["inside_interval"] >= 0.9
+
+
+def test_a_case_has_every_promised_field(own: dict) -> None:
+    fields = {
+        "id",
+        "kind",
+        "expected",
+        "predicted",
+        "unit",
+        "relative_error",
+        "within_tolerance",
+        "low",
+        "high",
+        "why_not",
+    }
+    assert fields <= set(own["cases"][0])
+
+
+def test_a_file_brings_its_own_models(tmp_path: Path) -> None:
+    (case,) = as_json(report([case_file(tmp_path)]))["cases"]
+    assert case["predicted"] == 256
+    assert case["within_tolerance"] is True
+    assert case["why_not"] is None
+
+
+def test_a_key_that_is_not_read_makes_a_case_inexpressible(tmp_path: Path) -> None:
+    path = case_file(tmp_path, inputs={"model": "tiny", "colour": "red"})
+    (case,) = as_json(report([path]))["cases"]
+    assert case["predicted"] is None
+    assert case["why_not"] == "colour is not read for kv_bytes_per_token"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "mood"}, "kind “mood” is not known"),
+        ({"inputs": {"model": "huge"}}, "model “huge” is not among the models"),
+        ({"inputs": {"model": "tiny", "per": "rack"}}, "per “rack” is not known"),
+        ({"inputs": {"model": "tiny", "tp": "two"}}, "tp is “two”"),
+    ],
+)
+def test_what_cannot_be_expressed_is_named(
+    tmp_path: Path, change: dict, words: str
+) -> None:
+    (case,) = as_json(report([case_file(tmp_path, **change)]))["cases"]
+    assert case["predicted"] is None
+    assert words in case["why_not"]
+
+
+def test_cases_used_for_fitting_are_no_evidence(tmp_path: Path) -> None:
+    found = report([case_file(tmp_path, calibration=True)])
+    (summary,) = found.summaries
+    assert summary.calibration == 1
+    assert summary.median is None
+
+
+def test_the_text_has_a_line_for_every_kind_and_case(tmp_path: Path) -> None:
+    found = report([case_file(tmp_path)])
+    text = as_text(found, verbose=True)
+    assert "kv_bytes_per_token" in text
+    assert "kv/1: expected 256, predicted 256 bytes/token, off by 0.00%" in text

@@ -1,0 +1,382 @@
+"""Memory of serving and training: published tables, laws and verdicts."""
+
+import dataclasses
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from app.estimator import kv_cache, training_memory
+from app.estimator.activations import gpt_layer_bytes
+from app.estimator.adapters import adapter_parameters
+from app.estimator.architecture import find_model
+from app.estimator.cache import elements_per_sequence, longest_context
+from app.estimator.estimate import StackedBar
+from app.estimator.formats import FORMATS, weight_table
+from app.estimator.gguf import file_bytes
+from app.estimator.inference_memory import ENTRY as INFERENCE
+from app.estimator.inference_memory import InferenceMemory
+from app.estimator.inputs import BadInputs
+from app.estimator.layout import Layout, in_flight, stage_share, stages
+from app.estimator.registry import estimate
+from app.estimator.sharding import tensor_parallel_choices
+from app.estimator.states import recipe, zero_bytes
+from app.estimator.training_questions import TrainingMemory
+from app.estimator.units import NBSP
+
+MODELS = st.sampled_from(
+    [
+        "7B",
+        "70B",
+        "llama-3.1-8b",
+        "qwen2.5-7b",
+        "mixtral-8x7b",
+        "deepseek-v3",
+        "gemma-2-9b",
+        "gpt-oss-20b",
+        "mamba-2.8b",
+        "jamba-v0.1",
+        "qwen3-next-80b-a3b",
+    ]
+)
+FORMAT = st.sampled_from(sorted(FORMATS))
+
+
+def plain(text: str) -> str:
+    return text.replace(NBSP, " ")
+
+
+# Published tables -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stage", "gpus", "gigabytes"),
+    [(0, 64, 120), (1, 64, 31.4), (2, 64, 16.6), (3, 64, 1.88)],
+)
+def test_zero_divides_as_its_paper_says(
+    stage: int, gpus: int, gigabytes: float
+) -> None:
+    """Rajbhandari (2020), figure 1: 7.5B parameters, mixed-precision Adam."""
+    found = sum(zero_bytes(7.5e9, recipe(), gpus, stage))
+    assert found / 1e9 == pytest.approx(gigabytes, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("technique", "percent"),
+    [("tp+sp", 62.04), ("tp+selective", 56.53), ("tp+sp+selective", 18.49)],
+)
+def test_recomputation_saves_as_its_paper_says(technique: str, percent: float) -> None:
+    """Korthikanti (2022), figure 7: the 175B model against tensor parallel alone."""
+    shape = (2048, 1, 12288, 96, 8)
+    whole = gpt_layer_bytes(*shape, technique="tp")
+    part = gpt_layer_bytes(*shape, technique=technique)
+    assert 100 * part / whole == pytest.approx(percent, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("mixture", "bits"),
+    [
+        ("IQ2_XXS", 2.3824),
+        ("Q2_K", 3.1593),
+        ("Q3_K_L", 4.2979),
+        ("IQ4_XS", 4.4597),
+        ("Q4_K_S", 4.6672),
+        ("Q4_K_M", 4.8944),
+        ("Q5_K_M", 5.7036),
+        ("Q6_K", 6.5633),
+        ("Q8_0", 8.5008),
+    ],
+)
+def test_gguf_files_are_as_large_as_llama_cpp_prints(mixture: str, bits: float) -> None:
+    """Bits per weight of Llama-3.1-8B in the table of llama.cpp's quantize."""
+    model = find_model("llama-3.1-8b")
+    assert 8 * file_bytes(model, mixture) / model.parameters == pytest.approx(
+        bits, abs=1e-4
+    )
+
+
+def test_adapters_have_as_many_parameters_as_peft_prints() -> None:
+    """4,194,304 for LLaMA-7B with rank 8 on q and v; 39,976,960 with rank 16 on all."""
+    assert adapter_parameters(find_model("llama-1-7b"), 8, ("q", "v")) == 4_194_304
+    every = (
+        "q_proj",
+        "k_proj",
+        "v_proj",
+        "o_proj",
+        "gate_proj",
+        "up_proj",
+        "down_proj",
+    )
+    assert adapter_parameters(find_model("llama-2-7b"), 16, every) == 39_976_960
+
+
+def test_mxfp4_experts_are_as_large_as_the_hub_says() -> None:
+    """gpt-oss-120b: 65,248,815,744 bytes on the hub."""
+    table = weight_table(find_model("gpt-oss-120b"), "mxfp4-experts")
+    assert table.total == pytest.approx(65_248_815_744, rel=1e-9)
+
+
+def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
+    """Korthikanti (2022): L·(1 + (p − 1)/(p·v)) layers are kept."""
+    layout = Layout(gpus=64, tensor=8, pipeline=8, virtual=3)
+    assert in_flight(0, layout, 64) * 12 == pytest.approx(96 * (1 + 7 / 24))
+
+
+# Laws -------------------------------------------------------------------------
+
+
+@given(MODELS, FORMAT)
+def test_narrower_formats_never_take_more(name: str, form: str) -> None:
+    model = find_model(name)
+    assert weight_table(model, form).total <= weight_table(model, "fp32").total
+    assert weight_table(model, form).total >= 0.4 * model.parameters
+
+
+@given(MODELS, FORMAT)
+def test_more_gpus_never_raise_the_share_of_one(name: str, form: str) -> None:
+    model = find_model(name)
+    shares = [
+        weight_table(model, form).per_gpu(n) for n in tensor_parallel_choices(model)
+    ]
+    assert shares == sorted(shares, reverse=True)
+    total = weight_table(model, form).total
+    assert all(
+        share * n >= total * 0.999999
+        for share, n in zip(shares, tensor_parallel_choices(model), strict=True)
+    )
+
+
+@given(MODELS, st.integers(1, 10**6), st.integers(1, 10**6))
+def test_a_longer_context_never_needs_less_cache(name: str, one: int, two: int) -> None:
+    model = find_model(name)
+    short, long = sorted((one, two))
+    assert elements_per_sequence(model, short) <= elements_per_sequence(model, long)
+
+
+@given(MODELS, st.integers(1, 10**9))
+def test_the_longest_context_fits_and_one_more_does_not(name: str, room: int) -> None:
+    model = find_model(name)
+    longest = longest_context(model, room, 1)
+    if longest is None:
+        assert elements_per_sequence(model, 10**12) <= room or not model.cache_elements
+    else:
+        assert elements_per_sequence(model, longest) <= room
+        assert elements_per_sequence(model, longest + 1) > room
+
+
+@given(
+    MODELS,
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([1, 2, 4]),
+    st.sampled_from([1, 2]),
+)
+def test_stages_hold_every_parameter_once(
+    name: str, pipeline: int, tensor: int, virtual: int
+) -> None:
+    model = find_model(name)
+    layout = Layout(gpus=pipeline * tensor, tensor=tensor, pipeline=pipeline)
+    kinds = {stage.index: stage for stage in stages(model, pipeline, virtual)}
+    layers = sum(stage.layers for stage in kinds.values())
+    assert layers <= model.layers
+    if len(kinds) == pipeline:
+        assert layers == model.layers
+    if pipeline == tensor == virtual == 1:
+        share = stage_share(model, kinds[0], layout)
+        assert share.dense + share.experts == pytest.approx(model.parameters, rel=1e-9)
+
+
+@st.composite
+def serving(draw: st.DrawFn) -> InferenceMemory:
+    name = draw(MODELS)
+    choices = tensor_parallel_choices(find_model(name), 16)
+    return InferenceMemory(
+        model=name,
+        weights=draw(st.sampled_from(["bf16", "fp8", "awq-int4"])),
+        context=draw(st.integers(1, 200_000)),
+        concurrent=draw(st.integers(1, 500)),
+        tensor_parallel=draw(st.sampled_from(choices)),
+        gpu=draw(st.sampled_from(["h100-sxm5-80", "l40s", "b200-sxm"])),
+    )
+
+
+@given(serving())
+def test_parts_of_serving_sum_to_the_whole(asked: InferenceMemory) -> None:
+    found = INFERENCE.compute(asked)
+    parts = sum(
+        found[n].value for n in ("weights", "kv_cache", "activations", "overhead")
+    )
+    assert parts == pytest.approx(found["total"].value, rel=1e-9)
+    (bar,) = found.pictures
+    assert isinstance(bar, StackedBar)
+    assert sum(s.value for s in bar.segments) == pytest.approx(found["per_gpu"].value)
+
+
+@given(serving())
+def test_limits_of_serving_are_where_the_verdict_turns(asked: InferenceMemory) -> None:
+    found = INFERENCE.compute(asked)
+    most = found["max_concurrent"].value
+    assume(most is not None)
+    assume(asked.context * asked.concurrent > asked.step_tokens)
+    if most:
+        assert most >= asked.concurrent or not found["fits"].value
+    if found["fits"].value:
+        assert most >= asked.concurrent
+    fewest = found["fewest_gpus"].value
+    if fewest and fewest <= 16:
+        again = dataclasses.replace(asked, tensor_parallel=fewest)
+        assert INFERENCE.compute(again)["fits"].value
+
+
+@given(
+    st.sampled_from(["7B", "70B", "llama-3.1-8b"]),
+    st.sampled_from(["0", "1", "2", "3"]),
+    st.sampled_from(["none", "selective", "operators", "full"]),
+    st.integers(1, 64),
+    st.integers(128, 32_768),
+)
+def test_parts_of_training_sum_to_the_whole(
+    name: str, zero: str, recompute: str, gpus: int, sequence: int
+) -> None:
+    found = training_memory.compute(
+        TrainingMemory(
+            model=name, zero=zero, recompute=recompute, gpus=gpus, sequence=sequence
+        )
+    )
+    names = ("weights", "gradients", "optimizer", "activations", "logits", "overhead")
+    assert sum(found[n].value for n in names) == pytest.approx(found["per_gpu"].value)
+
+
+@given(st.sampled_from(["1", "2", "3"]), st.integers(2, 512))
+def test_more_copies_never_need_more_memory_each(zero: str, gpus: int) -> None:
+    few = training_memory.compute(TrainingMemory(zero=zero, gpus=gpus))
+    more = training_memory.compute(TrainingMemory(zero=zero, gpus=gpus + 1))
+    assert more["per_gpu"].value <= few["per_gpu"].value * 1.0000001
+
+
+@given(st.sampled_from(["7B", "13B", "70B"]), st.sampled_from(["1", "2", "3"]))
+def test_the_fewest_gpus_fit_and_one_fewer_does_not(name: str, zero: str) -> None:
+    asked = TrainingMemory(model=name, zero=zero, gpus=64)
+    fewest = training_memory.compute(asked)["fewest_gpus"].value
+    assume(fewest is not None and fewest > 2)
+    fits = [
+        training_memory.compute(dataclasses.replace(asked, gpus=n))["fits"].value
+        for n in (fewest, fewest - 1)
+    ]
+    assert fits == [True, False]
+
+
+@given(st.sampled_from(["none", "selective", "full"]), st.integers(1, 8))
+def test_recomputing_more_keeps_less(kept: str, batch: int) -> None:
+    def activations(recompute: str) -> float:
+        asked = TrainingMemory(
+            model="7B", recompute=recompute, micro_batch=batch, flash_attention=False
+        )
+        found = training_memory.compute(asked)
+        return found["activations"].value + found["logits"].value
+
+    assert activations("full") <= activations(kept) <= activations("none")
+
+
+# Verdicts ---------------------------------------------------------------------
+
+
+def test_a_verdict_says_how_much_is_needed_and_there() -> None:
+    found = estimate(
+        "training-memory", {"model": "70B", "gpus": 8, "recompute": "none"}
+    )
+    need = plain(found.verdict.text)
+    assert found.verdict.lead == "Does not fit."
+    assert need.startswith("Each GPU would need ")
+    assert need.endswith(" GB and has 80 GB.")
+
+
+def test_less_than_a_tenth_free_is_tight() -> None:
+    found = estimate("training-memory", {"model": "70B", "gpus": 22})
+    assert found.verdict.status == "tight"
+    assert 0 < found["free"].value < 8e9
+
+
+def test_a_7b_in_four_bits_fits_a_24_gb_card() -> None:
+    found = estimate(
+        "inference-memory",
+        {"model": "7B", "weights": "int4", "gpu": "1x RTX 4090", "concurrent": 1},
+    )
+    assert found["fits"].value is True
+    assert found["fewest_gpus"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "field", "words"),
+    [
+        ("inference-memory", {"tensor_parallel": 3}, "tensor_parallel", "1, 2, 4"),
+        (
+            "inference-memory",
+            {"gpu": "A100", "weights": "fp8"},
+            "weights",
+            "cannot compute in FP8",
+        ),
+        ("inference-memory", {"gpu": "T4"}, "weights", "cannot compute in BF16"),
+        ("kv-cache", {"tensor_parallel": 5}, "tensor_parallel", "cannot be divided"),
+        (
+            "training-memory",
+            {"gpus": 10, "tensor_parallel": 4},
+            "gpus",
+            "multiple of 4",
+        ),
+        (
+            "training-memory",
+            {"pipeline_parallel": 128, "gpus": 128},
+            "pipeline_parallel",
+            "80 layers",
+        ),
+        ("training-memory", {"interleave": 2}, "interleave", "pipeline of at least 2"),
+        ("training-memory", {"expert_parallel": 8}, "expert_parallel", "no experts"),
+        (
+            "training-memory",
+            {"model": "mixtral-8x7b", "expert_parallel": 3, "gpus": 24},
+            "expert_parallel",
+            "divisor of 8",
+        ),
+        ("mig", {"gpu": "l4"}, "gpu", "cannot be partitioned"),
+        ("mig", {"instances": "9g.80gb"}, "instances", "1g.10gb"),
+        ("model", {"config": "{"}, "config", "not JSON"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_reason(
+    name: str, typed: dict, field: str, words: str
+) -> None:
+    with pytest.raises(BadInputs) as caught:
+        estimate(name, typed)
+    (problem,) = caught.value.problems
+    assert problem.field == field
+    assert words in problem.message
+
+
+def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> None:
+    mixed = estimate("training-memory", {"model": "70B"})
+    wider = estimate(
+        "training-memory", {"model": "70B", "precision": "bf16-mixed-fp32-grads"}
+    )
+    assert mixed["states"].value == 70e9 * 16
+    assert mixed["bytes_per_parameter"].value == 16
+    assert wider["bytes_per_parameter"].value == 18
+
+
+def test_the_cache_of_a_70b_model_is_327_680_bytes_per_token() -> None:
+    found = kv_cache.compute(kv_cache.KvCache(model="llama-3.1-70b"))
+    assert found["per_token"].value == 327_680
+
+
+def test_qlora_of_a_7b_model_fits_a_24_gb_card() -> None:
+    typed = {
+        "model": "7B",
+        "method": "qlora",
+        "gpu": "1x RTX 4090",
+        "zero": "0",
+        "sequence": 2048,
+        "overhead": "1 GB",
+    }
+    assert estimate("training-memory", typed)["fits"].value is True
+    assert (
+        estimate("training-memory", typed | {"method": "full"})["fits"].value is False
+    )

@@ -1,0 +1,308 @@
+"""Every estimate keeps the promises of its entry, on every face alike."""
+
+import dataclasses
+import functools
+import math
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.estimator.estimate import Chart, Estimate, StackedBar, Timeline
+from app.estimator.hardware import accelerators, networks, systems
+from app.estimator.inputs import (
+    BadInputs,
+    Input,
+    InputProblem,
+    declared,
+    read,
+    write,
+)
+from app.estimator.registry import NAMES, Entry, entries, estimate, find
+from app.estimator.sources import SOURCES
+
+ENTRIES = entries()
+SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
+each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+FIELDS = [(entry, name) for entry in ENTRIES for name in declared(entry.inputs)]
+each_field = pytest.mark.parametrize(
+    ("entry", "field"), FIELDS, ids=[f"{e.name}.{n}" for e, n in FIELDS]
+)
+
+# Further questions in which inputs count that do not count by default.
+CONTEXTS: dict[str, list[dict[str, Any]]] = {
+    "kv-cache": [{"tensor_parallel": 4}, {"context": 1001}],
+    "inference-memory": [{"model": "mistral-7b-v0.1"}, {"context": 1001}],
+    "training-memory": [
+        {"method": "lora", "recompute": "none"},
+        {"zero": "1", "tensor_parallel": 4},
+        {"pipeline_parallel": 4, "recompute": "none"},
+        {"pipeline_parallel": 4, "micro_batches": 2, "recompute": "none"},
+        {"model": "mixtral-8x7b", "pipeline_parallel": 2, "gpus": 32},
+        {"tensor_parallel": 4, "recompute": "none", "gpus": 32},
+    ],
+    "training-time": [{"model": "mixtral-8x7b", "expert_parallel": 8}],
+    "latency": [
+        {"draft_tokens": 4},
+        {"model": "llama-3.1-70b", "tensor_parallel": 16},
+        {"model": "llama-3.1-70b", "tensor_parallel": 8},
+    ],
+    "serving-capacity": [
+        {"requests_per_second": 5.0, "simulate": True},
+        {"tensor_parallel": 16},
+        {"requests_per_second": 30.0, "replicas": 4},
+    ],
+    "collectives": [{"gpus": 64}, {"gpus": 8, "domain": 4}],
+    "fabric": [{"nodes": 8}],
+    "power-cooling": [{"system": "gb200-nvl72"}, {"liquid": 0.8}],
+    "weights": [{"weights": "awq-int4"}],
+    "mig": [{"instances": "1g.10gb"}],
+}
+
+
+@functools.cache
+def topics() -> set[str]:
+    """The slugs of all concept pages that the syllabus names."""
+    objectives = tomllib.loads(SYLLABUS.read_text())
+    return set(re.findall(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", str(objectives)))
+
+
+def ask(entry: Entry, typed: dict[str, Any]) -> Estimate | None:
+    try:
+        return entry.compute(read(entry.inputs, typed))
+    except BadInputs:
+        return None
+
+
+def answered(entry: Entry) -> Estimate:
+    return entry.compute(entry.inputs())
+
+
+def test_estimates_are_listed_in_the_order_of_their_names() -> None:
+    found = [entry.name for entry in ENTRIES]
+    assert found == [name for name in NAMES if name in found]
+
+
+def test_an_estimate_is_found_by_hyphens_and_underscores() -> None:
+    assert find("kv_cache") is find("kv-cache")
+    assert find("horoscope") is None
+    with pytest.raises(KeyError):
+        estimate("horoscope", {})
+
+
+@each_entry
+def test_defaults_have_an_answer_with_every_promised_figure(entry: Entry) -> None:
+    found = answered(entry)
+    assert found.name == entry.name
+    assert found.verdict.lead
+    assert found.verdict.text.endswith((".", "!"))
+    for output in entry.outputs:
+        assert found[output.name].unit == output.unit
+
+
+@each_entry
+def test_figures_have_one_name_and_one_is_the_answer(entry: Entry) -> None:
+    found = answered(entry)
+    names = [figure.name for figure in found.figures]
+    assert len(names) == len(set(names))
+    assert any(figure.primary for figure in found.figures)
+
+
+@each_entry
+def test_no_figure_is_infinite_or_nan(entry: Entry) -> None:
+    assert_finite(answered(entry))
+
+
+def assert_finite(found: Estimate) -> None:
+    for figure in found.figures:
+        for value in (figure.value, figure.low, figure.high):
+            if isinstance(value, float):
+                assert math.isfinite(value), figure
+        if figure.low is not None:
+            assert figure.high is not None
+            assert figure.low <= figure.high
+    assert all(math.isfinite(step.value) for step in found.steps)
+
+
+@each_entry
+def test_a_stated_interval_holds_its_value(entry: Entry) -> None:
+    for figure in answered(entry).figures:
+        if figure.low is not None and isinstance(figure.value, int | float):
+            assert figure.low <= figure.value <= figure.high
+
+
+@each_entry
+def test_the_working_leads_to_sources_and_topics_that_exist(entry: Entry) -> None:
+    found = answered(entry)
+    figures = {figure.name for figure in found.figures}
+    assert found.steps
+    for step in found.steps:
+        assert step.source == "" or step.source in SOURCES
+        assert step.topic == "" or step.topic in topics()
+        assert step.figure == "" or step.figure in figures
+        assert step.formula
+        assert step.substituted
+
+
+@each_entry
+def test_pictures_are_drawn_from_finite_numbers(entry: Entry) -> None:
+    for picture in answered(entry).pictures:
+        assert picture.label
+        if isinstance(picture, StackedBar):
+            assert all(s.value >= 0 for s in picture.segments)
+        if isinstance(picture, Chart):
+            points = [p for line in picture.lines for p in line.points]
+            assert all(math.isfinite(x) and math.isfinite(y) for x, y in points)
+        if isinstance(picture, Timeline):
+            assert all(span.start <= span.end for span in picture.spans)
+
+
+@each_entry
+def test_tables_are_as_wide_as_their_head(entry: Entry) -> None:
+    for table in answered(entry).tables:
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+@each_field
+def test_an_input_carries_what_every_face_needs(entry: Entry, field: str) -> None:
+    meaning = declared(entry.inputs)[field]
+    assert meaning.label
+    assert meaning.help.endswith(".")
+    assert meaning.topic == "" or meaning.topic in topics()
+    if meaning.kind in {"count", "number"}:
+        assert meaning.minimum is not None
+        assert meaning.maximum is not None
+    if meaning.kind == "choice":
+        assert len(meaning.choices) > 1
+
+
+def others(meaning: Input, now: Any) -> list[Any]:
+    """Other values of an input, near and far."""
+    if meaning.kind == "choice":
+        return [value for value, _ in meaning.choices if value != now]
+    if meaning.kind == "flag":
+        return [not now]
+    named = {
+        "model": ["llama-3.1-8b", "mixtral-8x7b", "7B", "deepseek-v3"],
+        "gpu": ["l4", "b200-sxm", "a100-sxm4-80"],
+        "system": [s.id for s in systems()][:4],
+        "network": [n.id for n in networks() if n.kind == "switch"],
+        "text": ["1g.10gb", CONFIG, "more"],
+    }
+    if meaning.kind in named:
+        return [value for value in named[meaning.kind] if value != now]
+    return numbers(meaning, now)
+
+
+CONFIG = (
+    '{"model_type":"llama","hidden_size":512,"num_hidden_layers":4,'
+    '"num_attention_heads":8,"intermediate_size":1024,"vocab_size":1000}'
+)
+
+
+def numbers(meaning: Input, now: float | None) -> list[float]:
+    least, most = meaning.minimum or 0, meaning.maximum or 1e9
+    base = now if now is not None else max(1, least)
+    values = [
+        base * 2,
+        base * 4,
+        base / 2,
+        base * 8,
+        base + 1,
+        least,
+        most,
+        base * 1000,
+    ]
+    kind = int if meaning.kind == "count" else float
+    return [kind(v) for v in values if least <= v <= most and v != now]
+
+
+@each_field
+def test_every_input_moves_something(entry: Entry, field: str) -> None:
+    meaning = declared(entry.inputs)[field]
+    for context in [{}, *CONTEXTS.get(entry.name, [])]:
+        if field in context and context[field] != "":
+            context = {k: v for k, v in context.items() if k != field}  # noqa: PLW2901 - asked without it
+        before = ask(entry, context)
+        now = getattr(read(entry.inputs, context), field)
+        for value in others(meaning, now):
+            after = ask(entry, {**context, field: value})
+            if after is not None and before is not None and after != before:
+                return
+    pytest.fail(f"{entry.name}: {field} changes nothing")
+
+
+@each_entry
+def test_a_link_gives_the_inputs_back(entry: Entry) -> None:
+    defaults = entry.inputs()
+    assert write(defaults) == {}
+    for name, meaning in declared(entry.inputs).items():
+        for value in others(meaning, getattr(defaults, name))[:2]:
+            changed = dataclasses.replace(defaults, **{name: value})
+            assert read(entry.inputs, write(changed)) == changed
+
+
+def typed(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
+    """Inputs as somebody might type them, sensible and not."""
+    junk = st.sampled_from(["", "0", "-1", "nan", "1e400", "x", "9" * 40, "½", "70B"])
+    fields = {}
+    for name, meaning in declared(entry.inputs).items():
+        good = st.sampled_from(others(meaning, None) or [""])
+        fields[name] = good | junk
+    return st.dictionaries(
+        st.sampled_from(sorted(fields)), st.none(), max_size=6
+    ).flatmap(lambda keys: st.fixed_dictionaries({k: fields[k] for k in keys}))
+
+
+def asked(
+    entry: Entry, words: dict[str, Any]
+) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
+    try:
+        return entry.compute(read(entry.inputs, words)), ()
+    except BadInputs as refusal:
+        return None, refusal.problems
+
+
+@each_entry
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_input_has_an_answer_or_a_named_problem(
+    entry: Entry, data: st.DataObject
+) -> None:
+    words = data.draw(typed(entry))
+    found, problems = asked(entry, words)
+    known = set(declared(entry.inputs)) | set(words)
+    assert {problem.field for problem in problems} <= known
+    assert all(p.message.endswith((".", "?")) for p in problems)
+    if found is None:
+        assert problems
+        return
+    assert_finite(found)
+    for figure in found.figures:
+        if figure.unit == "B" and figure.name not in {"free", "saved", "room"}:
+            assert figure.value is None or figure.value >= 0
+
+
+@each_entry
+def test_an_answer_is_quick(entry: Entry) -> None:
+    import time  # noqa: PLC0415 - only here
+
+    defaults = entry.inputs()
+    entry.compute(defaults)
+    start = time.perf_counter()
+    for _ in range(3):
+        entry.compute(defaults)
+    assert (time.perf_counter() - start) / 3 < 2.0
+
+
+def test_cards_without_a_rate_say_so_and_do_not_crash() -> None:
+    for entry in ENTRIES:
+        if "gpu" in declared(entry.inputs):
+            for card in accelerators():
+                found = ask(entry, {"gpu": card.id})
+                if found is not None:
+                    assert_finite(found)
