@@ -20,7 +20,9 @@ def test_a_report_is_kept_with_what_was_seen(client, form, session) -> None:
     answered = client.post(sent.action, data=body)
 
     assert answered.status_code == 303
-    assert "Noted." in client.get(answered.headers["location"]).text
+    after = client.get(answered.headers["location"]).text
+    assert "Noted." in after
+    assert "Right." in after, "the verdict is still there"
     (kept,) = session.exec(select(ItemReport)).all()
     assert (kept.item, kept.revision, kept.words) == (
         "single",

@@ -41,7 +41,7 @@ class Outcome:
 
     `reading` is the calculator with the numbers of this attempt, None for questions
     without one; `old` says that the question was edited since; `again` leads to
-    another try, `onward` to what comes next with its words.
+    another try, `onward` to what comes next with its words, `here` to this verdict.
     """
 
     variant: Variant
@@ -55,6 +55,7 @@ class Outcome:
     again: str
     onward: str
     onward_words: str
+    here: str
     token: str
     old: bool = False
 
@@ -106,6 +107,7 @@ class Way:
     back: str = ""
     onward: str = ""
     words: str = ""
+    here: str = ""
     token: str = ""
 
 
@@ -131,6 +133,7 @@ def outcome_of(db: Session, library: Library, given: Given, way: Way) -> Outcome
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
         onward=way.onward,
         onward_words=way.words,
+        here=way.here,
         token=way.token,
         old=current is None or current.revision != given.revision,
     )

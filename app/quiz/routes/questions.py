@@ -2,7 +2,6 @@
 
 import dataclasses
 from typing import Annotated
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -23,6 +22,7 @@ from app.quiz.routes.showing import (
     once_more,
     put,
     question_page,
+    verdict_page,
 )
 from app.quiz.store import Answer, Given
 from app.web.asking import Asked
@@ -141,22 +141,12 @@ def _answer_to(
     desk: Desk, given: Given, frame: RunFrame | None, sent: Sent
 ) -> Response:
     if not is_htmx(desk.request):
-        return RedirectResponse(_verdict_page(given, frame, sent), 303)
+        return RedirectResponse(verdict_page(given, frame, sent), 303)
     outcome = judged(desk, given, frame, sent)
     near = once_more(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
     return question_page(desk, near or outcome, frame)
-
-
-def _verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:
-    """Where a browser without htmx sees the verdict."""
-    if frame is not None:
-        return f"/quiz/runs/{frame.id}/{frame.place}"
-    query: dict[str, object] = {"attempt": given.id, "context": sent.form.context}
-    if sent.form.back:
-        query["back"] = sent.form.back
-    return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
 
 
 def _frame(desk: Desk, question: Question, sent: Sent) -> RunFrame | None:

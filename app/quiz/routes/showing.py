@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
@@ -171,9 +172,19 @@ def judged(desk: Desk, given: Given, frame: RunFrame | None, sent: Sent) -> Outc
         topic = desk.library.questions.get(given.item)
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"
         way = Way(sent.form.back, onward, "All questions of this topic")
-    return outcome_of(
-        desk.db, desk.library, given, dataclasses.replace(way, token=new_token())
-    )
+    here = verdict_page(given, frame, sent)
+    way = dataclasses.replace(way, here=here, token=new_token())
+    return outcome_of(desk.db, desk.library, given, way)
+
+
+def verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:
+    """Where a browser without htmx sees the verdict."""
+    if frame is not None:
+        return f"/quiz/runs/{frame.id}/{frame.place}"
+    query: dict[str, object] = {"attempt": given.id, "context": sent.form.context}
+    if sent.form.back:
+        query["back"] = sent.form.back
+    return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
 
 
 def once_more(desk: Desk, outcome: Outcome, sent: Sent) -> Asked | None:
