@@ -8,10 +8,16 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from app.config import Settings, rows
+
+if TYPE_CHECKING:  # importing these takes half a second that `check` has not
+    from fastapi import FastAPI
+
+    from app.content.library import Library
 
 
 class Stop(Exception):  # noqa: N818 - ends the command, with a sentence
@@ -154,8 +160,11 @@ def _serve(_given: argparse.Namespace) -> int:
         )
     _claim_port(settings)
     _migrate(settings)
-    _announce(settings)
-    _run_server(settings)
+    from app.main import create_app  # noqa: PLC0415 - slow to import
+
+    app = create_app(settings)
+    _announce(settings, app.state.library.current())
+    _run_server(settings, app)
     return 0
 
 
@@ -193,7 +202,7 @@ def _migrate(settings: Settings) -> None:
     )
 
     from app.db.engine import make_engine  # noqa: PLC0415 - slow to import
-    from app.db.migrate import upgrade  # noqa: PLC0415 - slow to import
+    from app.db.shape import is_current  # noqa: PLC0415 - slow to import
 
     try:
         engine = make_engine(settings.database)
@@ -203,7 +212,10 @@ def _migrate(settings: Settings) -> None:
             "postgresql+psycopg://… and install psycopg[binary] beside Headroom."
         ) from None
     try:
-        upgrade(engine)
+        if not is_current(engine):
+            from app.db.migrate import upgrade  # noqa: PLC0415 - slow, seldom needed
+
+            upgrade(engine)
     except DBAPIError as error:
         raise Stop(
             f"the database {settings.database} cannot be opened ({error.orig}); "
@@ -213,10 +225,7 @@ def _migrate(settings: Settings) -> None:
         engine.dispose()
 
 
-def _announce(settings: Settings) -> None:
-    from app.content.library import load  # noqa: PLC0415 - slow to import
-
-    library = load(settings.content, settings.data / "cache")
+def _announce(settings: Settings, library: "Library") -> None:
     errors = sum(p.severity == "error" for p in library.problems)
     print(
         f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
@@ -229,12 +238,13 @@ def _announce(settings: Settings) -> None:
     print(f"Open    http://{host}:{settings.port}", flush=True)
 
 
-def _run_server(settings: Settings) -> None:
+def _run_server(settings: Settings, app: "FastAPI") -> None:
     import uvicorn  # noqa: PLC0415 - slow to import
 
+    alone = settings.workers == 1  # several processes make an app each
     uvicorn.run(
-        "app.main:create_app",
-        factory=True,
+        app if alone else "app.main:create_app",
+        factory=not alone,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,

@@ -8,6 +8,7 @@ from sqlmodel import Session, select
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, drift, upgrade
+from app.db.shape import is_current
 from app.db.tables import Attempt, Learner
 
 
@@ -80,3 +81,11 @@ def an_attempt(learner: int) -> Attempt:
         study_day="2026-01-01",
         at=0,
     )
+
+
+def test_a_database_knows_whether_it_has_the_newest_shape(engine: Engine) -> None:
+    assert not is_current(engine)
+
+    upgrade(engine)
+
+    assert is_current(engine)
