@@ -1,0 +1,130 @@
+"""Renting against owning: published sums, the way they meet, and what must hold."""
+
+import dataclasses
+import doctest
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from app.estimator import cost, ownership
+from app.estimator.cost import Cost
+from app.estimator.inputs import BadInputs, read, write
+from app.estimator.money import annuity
+
+YEAR = 365.25 * 86400
+offers = st.fixed_dictionaries(
+    {
+        "utilisation": st.floats(0.05, 0.95),
+        "rent": st.floats(0.5, 15),
+        "price": st.floats(5e3, 9e4),
+        "staff": st.floats(0, 1e6),
+        "electricity": st.floats(0, 0.5),
+    }
+)
+
+
+def estimate(**changed):
+    return cost.compute(dataclasses.replace(Cost(), **changed))
+
+
+def found(**changed):
+    """The figures of an estimate by name."""
+    return {f.name: f.value for f in estimate(**changed).figures}
+
+
+def test_examples_in_the_docstrings_hold():
+    assert doctest.testmod(ownership).failed == 0
+
+
+def test_deepseek_v3_cost_five_and_a_half_million():
+    # Its report, table 1: 2.788 M hours of an H800 at 2 USD.
+    assert found(rent=2.0, run=2.788e6)["run_rented"] == pytest.approx(5.576e6)
+
+
+def test_a_million_tokens_cost_what_their_rate_says():
+    # 2,919 tokens per second from eight H100 at 3 USD, always busy.
+    of = found(
+        rent=3.0, token_rate=2919 / 8, egress=0.0, utilisation=1.0, availability=1.0
+    )
+    assert of["tokens_rented"] == pytest.approx(2.2839, rel=1e-4)
+
+
+def test_money_at_8_percent_is_repaid_in_equal_parts():
+    # The annuity that repays 1 in four years at 8 %: 0.30192.
+    assert annuity(0.08, 4) == pytest.approx(0.30192, rel=1e-4)
+
+
+def test_without_interest_a_purchase_is_worn_off_evenly():
+    of = ownership.capital_per_year(100.0, 20.0, 0.0, 8.0)
+    assert of == pytest.approx(10.0)
+
+
+def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
+    verdict = estimate().verdict
+    assert verdict.lead == "Buying is cheaper."
+    assert verdict.text.endswith("they meet at 56\u00a0%.")
+    assert estimate(utilisation=0.3).verdict.lead == "Renting is cheaper."
+    assert estimate(rent=3.8).verdict.lead == "About the same."
+
+
+def test_cheap_rent_is_never_beaten():
+    answer = estimate(rent=1.0)
+    assert answer["break_even"].value is None
+    assert answer["break_even"].note == "Renting is cheaper at any utilisation."
+
+
+def test_gpus_cannot_work_more_than_they_are_up():
+    with pytest.raises(BadInputs, match="cannot work") as refused:
+        estimate(utilisation=0.99)
+    assert refused.value.problems[0].field == "utilisation"
+
+
+def test_a_reservation_costs_the_same_whether_used_or_not():
+    half, full = (found(commitment="all", utilisation=u) for u in (0.45, 0.9))
+    assert half["rented_year"] == full["rented_year"]
+    assert half["rented_hour"] == pytest.approx(2 * full["rented_hour"])
+
+
+def test_every_price_says_that_it_is_an_example():
+    for name in ("rent", "price", "electricity", "staff", "egress_price", "place"):
+        field = next(f for f in dataclasses.fields(Cost) if f.name == name)
+        assert "example" in field.metadata["input"].help, name
+    assert "2019" in estimate(priced_in=2019).notes[0]
+
+
+@given(offers)
+def test_the_parts_sum_to_a_year_of_owning(offer):
+    answer = estimate(**offer)
+    bar = next(p for p in answer.pictures if hasattr(p, "segments"))
+    whole = answer["owned_year"].value
+    assert sum(s.value for s in bar.segments) == pytest.approx(whole)
+
+
+@given(offers)
+def test_at_the_break_even_both_ways_cost_the_same(offer):
+    meets = found(**offer)["break_even"]
+    assume(meets is not None and meets < 0.95)
+    of = found(**{**offer, "utilisation": meets})
+    assert of["owned_hour"] == pytest.approx(of["rented_hour"], rel=1e-6)
+
+
+@given(offers, st.floats(1.05, 2.0))
+def test_more_use_makes_an_owned_hour_cheaper(offer, more):
+    assume(offer["utilisation"] * more <= 0.95)
+    often = {**offer, "utilisation": offer["utilisation"] * more}
+    assert found(**often)["owned_hour"] <= found(**offer)["owned_hour"]
+
+
+@given(offers)
+def test_the_changes_turn_the_verdict(offer):
+    asked = read(Cost, write(dataclasses.replace(Cost(), **offer)))
+    answer = cost.compute(asked)
+    owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
+    assume(not math.isclose(owned, rented, rel_tol=0.01))
+    for change in answer.changes:
+        turned = cost.compute(
+            read(Cost, {**write(asked), change.field: change.flips_at})
+        )
+        assert turned["buying"].value is not answer["buying"].value, change
