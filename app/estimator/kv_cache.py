@@ -133,43 +133,52 @@ def _steps(
     model: Architecture, asked: KvCache, found: _Found, tokens: int
 ) -> tuple[Step, ...]:
     width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
-    first = _per_token_step(model, width, found.per_token)
-    windowed = "Σ min(context, window) × bytes per token" if model.window else ""
-    steps = [
-        first,
-        Step(
-            "One sequence",
-            windowed or "bytes per token × context",
-            f"{format_value(found.per_token, 'B')} × {format_number(tokens)}",
-            found.per_sequence,
-            "B",
-            "mistral-7b" if model.window else "shazeer-2019",
-            "inference-memory",
-            "per_sequence",
-        ),
-        Step(
-            "All sequences",
-            "sequence × sequences",
-            f"{format_value(found.per_sequence, 'B')} × "
-            f"{format_number(asked.sequences)}",
-            found.total,
-            "B",
-            "paged-attention",
-            "batching-and-latency",
-            "total",
-        ),
-        Step(
-            "On one GPU",
-            "total ÷ t, at least one KV head on each",
-            f"{format_value(found.total, 'B')} over {asked.tensor_parallel}",
-            found.per_gpu,
-            "B",
-            "gqa-2023",
-            "parallelism",
-            "per_gpu",
-        ),
-    ]
-    return tuple(steps)
+    each = format_value(found.per_token, "B")
+    one = format_value(found.per_sequence, "B")
+    total = format_value(found.total, "B")
+    windowed = bool(model.window)
+    sequence = _step(
+        "One sequence",
+        "Σ min(context, window) × bytes" if windowed else "bytes per token × context",
+        f"{each} × {format_number(tokens)}",
+        found.per_sequence,
+        "per_sequence",
+    )
+    all_of_them = _step(
+        "All sequences",
+        "sequence × sequences",
+        f"{one} × {format_number(asked.sequences)}",
+        found.total,
+        "total",
+    )
+    share = _step(
+        "On one GPU",
+        "total ÷ t, at least one KV head on each",
+        f"{total} over {asked.tensor_parallel}",
+        found.per_gpu,
+        "per_gpu",
+    )
+    return (
+        _per_token_step(model, width, found.per_token),
+        sequence,
+        all_of_them,
+        share,
+    )
+
+
+# The figure of a line of the working: its source and the page that teaches it.
+_TAUGHT = {
+    "per_sequence": ("mistral-7b", "inference-memory"),
+    "total": ("paged-attention", "batching-and-latency"),
+    "per_gpu": ("gqa-2023", "parallelism"),
+}
+
+
+def _step(
+    label: str, formula: str, substituted: str, value: float, figure: str
+) -> Step:
+    source, topic = _TAUGHT[figure]
+    return Step(label, formula, substituted, value, "B", source, topic, figure)
 
 
 def _per_token_step(model: Architecture, width: str, value: float) -> Step:
@@ -199,36 +208,18 @@ def _picture(
     model: Architecture, asked: KvCache, found: _Found, width: float
 ) -> StackedBar | Chart:
     if asked.tensor_parallel > 1 or model.cache_elements == 0:
-        return StackedBar(
-            "Cache on one GPU",
-            (Segment("kv", "KV cache", found.per_gpu),),
-            None,
-            "",
-        )
-    points = tuple(
-        (
-            float(c),
-            (elements_per_sequence(model, c) * width + found.state) * asked.sequences,
-        )
-        for c in (
-            0,
-            asked.context // 4,
-            asked.context // 2,
-            asked.context,
-            2 * asked.context,
-        )
-    )
-    return Chart(
-        "Cache by context",
-        "Context",
-        "KV cache",
-        "token",
-        "B",
-        (
-            Line("KV cache", points),
-            Line("Asked for", ((float(asked.context), found.total),), "mark"),
-        ),
-    )
+        segment = Segment("kv", "KV cache", found.per_gpu)
+        return StackedBar("Cache on one GPU", (segment,), None, "")
+
+    def size(context: int) -> float:
+        one = elements_per_sequence(model, context) * width + found.state
+        return one * asked.sequences
+
+    ends = (0, asked.context // 4, asked.context // 2, asked.context, 2 * asked.context)
+    points = tuple((float(context), size(context)) for context in ends)
+    now = ((float(asked.context), found.total),)
+    lines = (Line("KV cache", points), Line("Asked for", now, "mark"))
+    return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
 
 
 def _table(model: Architecture, asked: KvCache, width: float) -> Table:

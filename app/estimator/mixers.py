@@ -1,7 +1,7 @@
 """The mixer of one layer from a configuration: attention of all kinds, and states."""
 
+from app.estimator import latent, recurrent
 from app.estimator import layers as parts
-from app.estimator import recurrent
 from app.estimator.families import Traits
 from app.estimator.layers import Mixer
 from app.estimator.model_config import Config, UnreadableConfig, whole, window_of
@@ -13,7 +13,7 @@ def softmax_mixer(
     """Attention of one layer, latent where the configuration has latent ranks."""
     window = window_of(config) if sliding else None
     if config.get("kv_lora_rank"):
-        return parts.latent_attention(_latent(config), window)
+        return latent.latent_attention(_latent(config), window)
     hidden, heads = whole(config, "hidden"), whole(config, "heads")
     if not heads:
         raise UnreadableConfig("The configuration has no attention heads.")
@@ -79,8 +79,8 @@ def _kv_heads(config: Config, heads: int) -> int:
     return whole(config, "kv_heads", heads) or heads
 
 
-def _latent(config: Config) -> parts.Latent:
-    return parts.Latent(
+def _latent(config: Config) -> latent.Latent:
+    return latent.Latent(
         hidden=whole(config, "hidden"),
         heads=whole(config, "heads"),
         query_rank=config.get("q_lora_rank") or 0,
@@ -99,8 +99,8 @@ def compressed_mixer(config: Config, word: str) -> Mixer:
     rates = config.get("compress_rates") or {}
     sparse = rates.get("compressed_sparse_attention", 4)
     heavy = rates.get("heavily_compressed_attention", 128)
-    return parts.compressed_attention(
-        parts.Compressed(
+    return latent.compressed_attention(
+        latent.Compressed(
             hidden=whole(config, "hidden"),
             heads=whole(config, "heads"),
             head_dim=whole(config, "head_dim"),

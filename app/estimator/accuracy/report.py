@@ -196,43 +196,46 @@ def as_json(found: Report) -> dict[str, Any]:
     }
 
 
+_HEAD = (
+    "kind",
+    "cases",
+    "answered",
+    "within",
+    "median",
+    "p90",
+    "largest",
+    "in range",
+)
+
+
 def as_text(found: Report, *, verbose: bool = False) -> str:
     """The report as a table for a terminal, each case below it when verbose."""
-    head = (
-        "kind",
-        "cases",
-        "answered",
-        "within",
-        "median",
-        "p90",
-        "largest",
-        "in range",
-    )
-    rows = [
-        (
-            s.kind,
-            str(s.cases),
-            str(s.expressible),
-            str(s.within_tolerance),
-            _percent(s.median),
-            _percent(s.p90),
-            _percent(s.largest),
-            _percent(s.inside_interval),
-        )
-        for s in found.summaries
-    ]
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    rows = [_HEAD, *(_row(summary) for summary in found.summaries)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     lines = [
         "  ".join(
             cell.ljust(width) if i == 0 else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
-        for row in (head, *rows)
+        for row in rows
     ]
     lines.append(_totals(found))
     if verbose:
         lines += [_line(r) for r in found.results]
     return "\n".join(lines)
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    return (
+        summary.kind,
+        str(summary.cases),
+        str(summary.expressible),
+        str(summary.within_tolerance),
+        _percent(summary.median),
+        _percent(summary.p90),
+        _percent(summary.largest),
+        _percent(summary.inside_interval),
+    )
 
 
 def _totals(found: Report) -> str:
