@@ -60,9 +60,10 @@ def answer(
     )
 
 
-# Start-up logs put memory outside of the model between these shares of the default.
-_OVERHEAD_LOW, _OVERHEAD_HIGH = 0.4, 2.0
-_ACTIVATIONS_LOW, _ACTIVATIONS_HIGH = 0.6, 1.6
+# Start-up logs put memory outside of the model between these shares of the default,
+# and the engine's own measurement of a step between those of the formula.
+_OVERHEAD = (0.4, 2.0)
+_ACTIVE = (0.6, 1.6)
 
 
 def _figures(
@@ -70,57 +71,39 @@ def _figures(
 ) -> tuple[Figure, ...]:
     gpus = asked.tensor_parallel
     low, high = _bounds(asked, load)
-    fixed = load.weights + load.cache
+    free = (limit - load.total, limit - high, limit - low)
     return (
         Figure("weights", "Weights", load.weights * gpus, "B"),
         Figure("kv_cache", "KV cache", load.cache * gpus, "B"),
-        _modelled("activations", "Activations", load.activations * gpus, (0.6, 1.6)),
-        _modelled(
-            "overhead",
-            "Overhead",
-            load.overhead * gpus,
-            (_OVERHEAD_LOW, _OVERHEAD_HIGH) if asked.overhead is None else (1.0, 1.0),
-        ),
+        _modelled("activations", "Activations", load.activations * gpus, _ACTIVE),
+        _modelled("overhead", "Overhead", load.overhead * gpus, _spread(asked)),
         Figure("total", "In all", load.total * gpus, "B", low * gpus, high * gpus),
-        Figure(
-            "per_gpu",
-            "On each GPU",
-            load.total,
-            "B",
-            max(fixed, low),
-            high,
-            primary=True,
-        ),
-        Figure(
-            "free",
-            "Free on each GPU",
-            limit - load.total,
-            "B",
-            limit - high,
-            limit - low,
-        ),
+        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
+        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
         Figure("fits", "Fits", load.total <= limit),
         _limit("max_context", "Longest context", limits.context, "token"),
         _limit("max_concurrent", "Most sequences", limits.concurrent, "sequence"),
-        Figure(
-            "fewest_gpus",
-            "Fewest GPUs",
-            limits.gpus,
-            "GPU",
-            note="" if limits.gpus else "More than 64 GPUs, or not at all.",
-        ),
+        _fewest(limits.gpus),
     )
+
+
+def _spread(asked: InferenceMemory) -> tuple[float, float]:
+    """How far overhead may lie from what is taken; not at all where it is given."""
+    return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
+
+
+def _fewest(gpus: int | None) -> Figure:
+    note = "" if gpus else "More than 64 GPUs, or not at all."
+    return Figure("fewest_gpus", "Fewest GPUs", gpus, "GPU", note=note)
 
 
 def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
     fixed = load.weights + load.cache
-    given = asked.overhead is not None
-    low = load.overhead * (1.0 if given else _OVERHEAD_LOW)
-    high = load.overhead * (1.0 if given else _OVERHEAD_HIGH)
-    return (
-        fixed + low + load.activations * _ACTIVATIONS_LOW,
-        fixed + high + load.activations * _ACTIVATIONS_HIGH,
+    below, above = (
+        fixed + load.overhead * spread + load.activations * active
+        for spread, active in zip(_spread(asked), _ACTIVE, strict=True)
     )
+    return below, above
 
 
 def _modelled(
@@ -139,66 +122,71 @@ def _limit(name: str, label: str, value: int | None, unit: str) -> Figure:
 def _steps(
     model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load
 ) -> tuple[Step, ...]:
-    gpus = asked.tensor_parallel
-    per_token = model.cache_elements * CACHE_BITS[asked.cache] / 8
     return (
         _weights_step(model, asked, load),
-        Step(
-            "KV cache",
-            "bytes per token × context × sequences ÷ t",
-            f"{format_value(per_token, 'B')} × {format_number(asked.context)} × "
-            f"{format_number(asked.concurrent)} ÷ {gpus}",
-            load.cache,
-            "B",
-            "shazeer-2019",
-            "inference-memory",
-            "kv_cache",
-        ),
-        Step(
-            "Activations",
-            "T × 2 B × (3f ÷ t + 4h)",
-            f"{format_number(min(asked.step_tokens, asked.context * asked.concurrent))}"
-            f" × 2 B × (3 × {format_number(model.mlp_width)} ÷ {gpus} + "
-            f"4 × {format_number(model.hidden)})",
-            load.activations,
-            "B",
-            "vllm-memory",
-            "inference-memory",
-            "activations",
-        ),
-        Step(
-            "Overhead",
-            "CUDA context + communication buffers",
-            "given" if asked.overhead is not None else "1 GB + 1 GB from two GPUs on",
-            load.overhead,
-            "B",
-            "vllm-memory",
-            "inference-memory",
-            "overhead",
-        ),
-        Step(
-            "On each GPU",
-            "weights + KV cache + activations + overhead",
-            f"{format_value(load.weights, 'B')} + {format_value(load.cache, 'B')} + "
-            f"{format_value(load.activations, 'B')} + "
-            f"{format_value(load.overhead, 'B')}",
-            load.total,
-            "B",
-            "vllm-memory",
-            "inference-memory",
-            "per_gpu",
-        ),
-        Step(
-            "Usable",
-            "memory × usable share",
-            f"{format_value(gpu.memory, 'B')} × "
-            f"{format_value(asked.memory_utilization, '%')}",
-            (gpu.memory or 0.0) * asked.memory_utilization,
-            "B",
-            "catalogue",
-            "cluster-components",
-        ),
+        _cache_step(model, asked, load),
+        _activations_step(model, asked, load),
+        _overhead_step(asked, load),
+        _sum_step(load),
+        _usable_step(asked, gpu),
     )
+
+
+def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    per_token = model.cache_elements * CACHE_BITS[asked.cache] / 8
+    numbers = (
+        f"{format_value(per_token, 'B')} × {format_number(asked.context)} × "
+        f"{format_number(asked.concurrent)} ÷ {asked.tensor_parallel}"
+    )
+    formula = "bytes per token × context × sequences ÷ t"
+    return _step("KV cache", formula, numbers, load.cache, "kv_cache")
+
+
+def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    tokens = min(asked.step_tokens, asked.context * asked.concurrent)
+    numbers = (
+        f"{format_number(tokens)} × 2 B × (3 × {format_number(model.mlp_width)} ÷ "
+        f"{asked.tensor_parallel} + 4 × {format_number(model.hidden)})"
+    )
+    formula = "T × 2 B × (3f ÷ t + 4h)"
+    return _step("Activations", formula, numbers, load.activations, "activations")
+
+
+def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
+    given = asked.overhead is not None
+    numbers = "given" if given else "1 GB + 1 GB from two GPUs on"
+    formula = "CUDA context + communication buffers"
+    return _step("Overhead", formula, numbers, load.overhead, "overhead")
+
+
+def _sum_step(load: Load) -> Step:
+    parts = (load.weights, load.cache, load.activations, load.overhead)
+    numbers = " + ".join(format_value(part, "B") for part in parts)
+    formula = "weights + KV cache + activations + overhead"
+    return _step("On each GPU", formula, numbers, load.total, "per_gpu")
+
+
+def _usable_step(asked: InferenceMemory, gpu: Accelerator) -> Step:
+    memory = gpu.memory or 0.0
+    share = asked.memory_utilization
+    numbers = f"{format_value(memory, 'B')} × {format_value(share, '%')}"
+    return _step("Usable", "memory × usable share", numbers, memory * share, "")
+
+
+# The figure of a line of the working: its source and the page that teaches it.
+_TAUGHT = {
+    "weights": ("shape", "number-formats"),
+    "kv_cache": ("shazeer-2019", "inference-memory"),
+    "activations": ("vllm-memory", "inference-memory"),
+    "overhead": ("vllm-memory", "inference-memory"),
+    "per_gpu": ("vllm-memory", "inference-memory"),
+    "": ("catalogue", "cluster-components"),
+}
+
+
+def _step(label: str, formula: str, numbers: str, value: float, figure: str) -> Step:
+    source, topic = _TAUGHT[figure]
+    return Step(label, formula, numbers, value, "B", source, topic, figure)
 
 
 def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
@@ -212,16 +200,8 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
             f"({format_number(covered)} × {format_number(form.bits, 5)} ÷ 8 + "
             f"{format_number(model.parameters - covered)} × 2 B)"
         )
-    return Step(
-        "Weights",
-        formula,
-        f"{numbers} ÷ {asked.tensor_parallel}",
-        load.weights,
-        "B",
-        "shape",
-        "number-formats",
-        "weights",
-    )
+    numbers = f"{numbers} ÷ {asked.tensor_parallel}"
+    return _step("Weights", formula, numbers, load.weights, "weights")
 
 
 def _bar(gpu: Accelerator, load: Load, limit: float) -> StackedBar:

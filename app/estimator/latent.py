@@ -106,10 +106,27 @@ def compressed_attention(shape: Compressed) -> Mixer:
     The cache holds a window of whole entries and one entry of d per `rate` tokens,
     beside a smaller one for the indexer.
     """
-    wide = shape.heads * shape.head_dim
-    out = shape.out_groups * shape.out_rank
     twice = 2 if shape.index_heads else 1
     packed = twice * shape.head_dim if shape.rate else 0
+    return Mixer(
+        kind="compressed",
+        matrices=tuple(_compressed_matrices(shape, packed)),
+        vectors=_compressed_vectors(shape, packed),
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=shape.head_dim,
+        value_dim=shape.head_dim,
+        cache=shape.head_dim // shape.rate if shape.rate else 0,
+        state=shape.window * shape.head_dim,
+        index=shape.index_dim // shape.rate if shape.index_heads else 0,
+        query_rank=shape.query_rank,
+    )
+
+
+def _compressed_matrices(shape: Compressed, packed: int) -> list[Matrix]:
+    """Queries, one key-value head, a grouped output, and the compressor."""
+    wide = shape.heads * shape.head_dim
+    out = shape.out_groups * shape.out_rank
     matrices = [
         Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
         Matrix("q_b", shape.query_rank, wide, "attention"),
@@ -124,19 +141,7 @@ def compressed_attention(shape: Compressed) -> Mixer:
         ]
     if shape.index_heads:
         matrices += _compressed_indexer(shape)
-    return Mixer(
-        kind="compressed",
-        matrices=tuple(matrices),
-        vectors=_compressed_vectors(shape, packed),
-        heads=shape.heads,
-        kv_heads=1,
-        head_dim=shape.head_dim,
-        value_dim=shape.head_dim,
-        cache=shape.head_dim // shape.rate if shape.rate else 0,
-        state=shape.window * shape.head_dim,
-        index=shape.index_dim // shape.rate if shape.index_heads else 0,
-        query_rank=shape.query_rank,
-    )
+    return matrices
 
 
 def _compressed_vectors(shape: Compressed, packed: int) -> int:

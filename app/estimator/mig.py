@@ -61,7 +61,7 @@ def compute(asked: Mig) -> Estimate:
     )
 
 
-_COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")  # noqa: RUF001 - as typed
+_COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 
 def read_instances(card: Card, text: str) -> tuple[Profile, ...]:
@@ -129,38 +129,27 @@ def _figures(
 
 def _steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
     computed = sum(p.compute_slices for p in wanted)
-    remembered = sum(p.memory_slices for p in wanted)
-    return (
-        Step(
-            "Compute slices",
-            f"Σ slices, at most {card.compute_slices}",
+    placed = sum(p.memory_slices for p in wanted)
+    rows = (
+        (
+            ("Compute slices", f"Σ slices, at most {card.compute_slices}"),
             " + ".join(str(p.compute_slices) for p in wanted),
-            computed,
-            "",
-            "mig-guide",
-            "cluster-components",
-            "compute_slices",
+            (computed, "", "compute_slices"),
         ),
-        Step(
-            "Memory slices",
-            f"Σ slices, at most {card.memory_slices}, each at its own places",
+        (
+            ("Memory slices", f"Σ slices, at most {card.memory_slices}"),
             " + ".join(str(p.memory_slices) for p in wanted),
-            remembered,
-            "",
-            "mig-guide",
-            "cluster-components",
-            "memory_slices",
+            (placed, "", "memory_slices"),
         ),
-        Step(
-            "Memory",
-            "Σ memory of the profiles",
+        (
+            ("Memory", "Σ memory of the profiles"),
             " + ".join(format_value(p.memory, "B") for p in wanted),
-            sum(p.memory for p in wanted),
-            "B",
-            "mig-guide",
-            "cluster-components",
-            "memory",
+            (sum(p.memory for p in wanted), "B", "memory"),
         ),
+    )
+    return tuple(
+        Step(*words, numbers, value, unit, "mig-guide", "cluster-components", figure)
+        for words, numbers, (value, unit, figure) in rows
     )
 
 
@@ -197,10 +186,11 @@ def _table(
 def _notes(
     card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
 ) -> tuple[str, ...]:
-    notes = [
+    apart = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
-    ]
+    )
+    notes = [apart]
     idle = card.compute_slices - sum(p.compute_slices for p in wanted)
     if starts is not None and idle and most(card, card.profiles[0], wanted) == 0:
         notes.append(

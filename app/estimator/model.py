@@ -140,50 +140,35 @@ def _figures(model: Architecture, training: float) -> tuple[Figure, ...]:
     )
 
 
+_TOPIC = "training-versus-inference"
+
+
 def _steps(model: Architecture, asked: Model, training: float) -> tuple[Step, ...]:
     parts = model.parts()
     summed = " + ".join(format_number(count) for count in parts.values())
-    steps = [
-        Step(
-            "Parameters",
-            " + ".join(parts),
-            summed,
-            model.parameters,
-            "parameter",
-            "shape",
-            "training-versus-inference",
-            "parameters",
-        )
-    ]
-    if model.is_routed:
-        share = f"(1 − {format_number(model.experts_per_token)}/{model.experts})"
-        steps.append(
-            Step(
-                "Active parameters",
-                "N − N_routed × (1 − k/E)",
-                f"{format_number(model.parameters)} − "
-                f"{format_number(model.routed_parameters)} × {share}",
-                model.active_parameters,
-                "parameter",
-                "deepseek-v2",
-                "parallelism",
-                "active_parameters",
-            )
-        )
-    steps.append(
-        Step(
-            "Training, per token",
-            "6 × (active − input table) + attention, causal",
-            f"{format_number(model.active_parameters)} active, sequence of "
-            f"{format_number(asked.sequence)}",
-            training,
-            "FLOP",
-            "megatron-2021",
-            "training-versus-inference",
-            "training_flops",
-        )
+    whole = ("Parameters", " + ".join(parts), summed, model.parameters, "parameter")
+    formula = "6 × (active − input table) + attention, causal"
+    numbers = (
+        f"{format_number(model.active_parameters)} active, sequence of "
+        f"{format_number(asked.sequence)}"
     )
-    return tuple(steps)
+    operations = ("Training, per token", formula, numbers, training, "FLOP")
+    return (
+        Step(*whole, "shape", _TOPIC, "parameters"),
+        *((_active_step(model),) if model.is_routed else ()),
+        Step(*operations, "megatron-2021", _TOPIC, "training_flops"),
+    )
+
+
+def _active_step(model: Architecture) -> Step:
+    numbers = (
+        f"{format_number(model.parameters)} − "
+        f"{format_number(model.routed_parameters)} × "
+        f"(1 − {format_number(model.experts_per_token)}/{model.experts})"
+    )
+    formula, value = "N − N_routed × (1 − k/E)", model.active_parameters
+    line = ("Active parameters", formula, numbers, value, "parameter")
+    return Step(*line, "deepseek-v2", "parallelism", "active_parameters")
 
 
 def _parts(model: Architecture) -> Table:

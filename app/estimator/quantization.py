@@ -201,7 +201,7 @@ def _table(gpu: Accelerator, old: _Side, new: _Side) -> Table:
 
 def _notes(gpu: Accelerator, new: _Side) -> tuple[str, ...]:
     notes = [
-        "Nothing here says how well the model answers in this format; that is measured.",
+        "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",
     ]
     math = _math(gpu, new.form)

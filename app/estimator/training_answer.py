@@ -15,6 +15,7 @@ from app.estimator.estimate import (
     Table,
 )
 from app.estimator.fitting import memory_verdict
+from app.estimator.frameworks import FRAMEWORKS
 from app.estimator.registry import Output
 from app.estimator.training_load import Load, worst
 from app.estimator.units import format_number, format_value
@@ -85,10 +86,9 @@ def answer(case: Case) -> Estimate:
 
 def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
     spread = load.overhead + load.buffers
-    moving = load.activations + load.logits
-    fixed = load.total - moving - spread
-    low = fixed + moving * _ACTIVATION_RANGE[0] + spread * _OVERHEAD_RANGE[0]
-    high = fixed + moving * _ACTIVATION_RANGE[1] + spread * _OVERHEAD_RANGE[1]
+    low, high = _bounds(load, spread)
+    free = (limit - load.total, limit - high, limit - low)
+    note = "" if case.fewest else "More copies alone do not make it fit."
     return (
         Figure("weights", "Weights", load.weights, "B"),
         Figure("gradients", "Gradients", load.gradients, "B"),
@@ -97,24 +97,22 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
         _ranged("logits", "Logits and loss", load.logits, _ACTIVATION_RANGE),
         _ranged("overhead", "Overhead", spread, _OVERHEAD_RANGE),
         Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
-        Figure(
-            "free",
-            "Free on each GPU",
-            limit - load.total,
-            "B",
-            limit - high,
-            limit - low,
-        ),
+        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
         Figure("fits", "Fits", load.total <= limit),
-        Figure(
-            "fewest_gpus",
-            "Fewest GPUs",
-            case.fewest,
-            "GPU",
-            note="" if case.fewest else "More copies alone do not make it fit.",
-        ),
+        Figure("fewest_gpus", "Fewest GPUs", case.fewest, "GPU", note=note),
         *_totals(case, load),
     )
+
+
+def _bounds(load: Load, spread: float) -> tuple[float, float]:
+    """Where the sum of a GPU may lie."""
+    moving = load.activations + load.logits
+    fixed = load.total - moving - spread
+    below, above = (
+        fixed + moving * active + spread * around
+        for active, around in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+    )
+    return below, above
 
 
 def _totals(case: Case, load: Load) -> tuple[Figure, ...]:
@@ -176,61 +174,61 @@ def _state_step(
     return Step(label, formula, numbers, value, "B", "zero", "training-memory", figure)
 
 
+_RULES = {
+    "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
+    "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
+    "operators": "tokens × (4h + 2(a + g)d + 2ad + 4a + 2f) × layers in flight",
+    "full": "tokens × 2h × layers in flight + one open layer",
+}
+
+
 def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     asked = case.asked
     tokens = asked.sequence * asked.micro_batch // asked.context_parallel
-    rule = {
-        "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
-        "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
-        "operators": "tokens × (4h + every second product) × layers in flight",
-        "full": "tokens × 2h × layers in flight + one open layer",
-    }[asked.recompute]
-    logit = 4 if asked.fused_loss else 10
-    return (
-        Step(
-            "Activations",
-            rule,
-            f"{format_number(tokens)} tokens, h = {format_number(case.model.hidden)}, "
-            f"stage {load.stage + 1} of {asked.pipeline_parallel}, "
-            f"t = {asked.tensor_parallel}",
-            load.activations,
-            "B",
-            "korthikanti-2022",
-            "training-memory",
-            "activations",
-        ),
-        Step(
-            "Logits and loss",
-            f"tokens × V × {logit} B ÷ t, on the last stage",
-            f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
-            f"{logit} B ÷ {asked.tensor_parallel}",
-            load.logits,
-            "B",
-            "korthikanti-2022",
-            "training-memory",
-            "logits",
-        ),
-        Step(
-            "Overhead",
-            "given + two gathered layers under ZeRO-3",
-            f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}",
-            load.overhead + load.buffers,
-            "B",
-            "fsdp",
-            "training-memory",
-            "overhead",
-        ),
-        Step(
-            "On each GPU",
-            "sum of the parts on the fullest stage",
-            f"stage {load.stage + 1} of {asked.pipeline_parallel}",
-            load.total,
-            "B",
-            "zero",
-            "training-memory",
-            "per_gpu",
-        ),
+    where = f"stage {load.stage + 1} of {asked.pipeline_parallel}"
+    held = load.overhead + load.buffers
+    shape = (
+        f"{format_number(tokens)} tokens, h = {format_number(case.model.hidden)}, "
+        f"{where}, t = {asked.tensor_parallel}"
     )
+    shares = f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}"
+    return (
+        _step("Activations", _RULES[asked.recompute], shape, load.activations),
+        _logits_step(case, load, tokens),
+        _step("Overhead", "given + buffers of the framework", shares, held),
+        _step("On each GPU", "sum on the fullest stage", where, load.total),
+    )
+
+
+def _logits_step(case: Case, load: Load, tokens: int) -> Step:
+    """The loss, where it is part of the fullest instant."""
+    asked = case.asked
+    if not load.logits:
+        formula = "not there at the fullest instant"
+        return _step("Logits and loss", formula, "0 B", 0.0)
+    framework = FRAMEWORKS[asked.framework]
+    each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
+    width = format_number(framework.fused_loss if asked.fused_loss else each)
+    numbers = (
+        f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
+        f"{width} B ÷ {asked.tensor_parallel}"
+    )
+    formula = f"tokens × V × {width} B ÷ t, on the last stage"
+    return _step("Logits and loss", formula, numbers, load.logits)
+
+
+# A line of the working: its source and its figure.
+_LINES = {
+    "Activations": ("korthikanti-2022", "activations"),
+    "Logits and loss": ("korthikanti-2022", "logits"),
+    "Overhead": ("fsdp", "overhead"),
+    "On each GPU": ("zero", "per_gpu"),
+}
+
+
+def _step(label: str, formula: str, numbers: str, value: float) -> Step:
+    source, figure = _LINES[label]
+    return Step(label, formula, numbers, value, "B", source, "training-memory", figure)
 
 
 def _bar(case: Case, load: Load, limit: float) -> StackedBar:

@@ -113,45 +113,24 @@ def _steps(
     model: Architecture, asked: Weights, found: _Found, effective: float
 ) -> tuple[Step, ...]:
     form = FORMATS.get(asked.weights)
-    steps = (
-        _in_format(found, form)
-        if form
-        else (
-            Step(
-                "File",
-                "Σ tensors: weights × bits of their block format ÷ 8",
-                f"{format_number(model.parameters)} weights, formats by role and layer",
-                found.total,
-                "B",
-                "gguf",
-                "number-formats",
-                "total",
-            ),
-        )
-    )
+    count, size = format_number(model.parameters), format_value(found.total, "B")
+    per = f"8 × {size} ÷ {count}"
+    split, gpus = "what is divided ÷ t + what is copied", asked.tensor_parallel
+    each = ("Bits per parameter", "8 × bytes ÷ N", per, effective, "")
+    share = ("On one GPU", split, f"over {gpus}", found.per_gpu, "B")
+    formats = "number-formats"
     return (
-        *steps,
-        Step(
-            "Bits per parameter",
-            "8 × bytes ÷ N",
-            f"8 × {format_value(found.total, 'B')} ÷ {format_number(model.parameters)}",
-            effective,
-            "",
-            "shape",
-            "number-formats",
-            "bits_per_parameter",
-        ),
-        Step(
-            "On one GPU",
-            "what is divided ÷ t + what is copied",
-            f"over {asked.tensor_parallel}",
-            found.per_gpu,
-            "B",
-            "shape",
-            "parallelism",
-            "per_gpu",
-        ),
+        *(_in_format(found, form) if form else (_file_step(count, found),)),
+        Step(*each, "shape", formats, "bits_per_parameter"),
+        Step(*share, "shape", "parallelism", "per_gpu"),
     )
+
+
+def _file_step(count: str, found: _Found) -> Step:
+    formula = "Σ tensors: weights × bits of their block format ÷ 8"
+    numbers = f"{count} weights, formats by role and layer"
+    line = ("File", formula, numbers, found.total, "B")
+    return Step(*line, "gguf", "number-formats", "total")
 
 
 _SOURCE = {
@@ -170,37 +149,18 @@ _SOURCE = {
 
 def _in_format(found: _Found, form: Format) -> tuple[Step, ...]:
     source = _SOURCE.get(form.id, "shape")
-    first = Step(
-        "In the format",
-        "N_q × bits ÷ 8",
-        f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8",
-        found.quantised,
-        "B",
-        source,
-        "number-formats",
-        "quantised",
+    inside, wider = format_value(found.quantised, "B"), format_value(found.rest, "B")
+    covered = f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8"
+    rest = f"{wider} of embeddings, head, norms and routers"
+    lines = (
+        ("In the format", "N_q × bits ÷ 8", covered, found.quantised, "quantised"),
+        ("Kept wider", "N_rest × 2 B", rest, found.rest, "rest"),
+        ("All weights", "sum", f"{inside} + {wider}", found.total, "total"),
     )
-    second = Step(
-        "Kept wider",
-        "N_rest × 2 B",
-        f"{format_value(found.rest, 'B')} of embeddings, head, norms and routers",
-        found.rest,
-        "B",
-        source,
-        "number-formats",
-        "rest",
+    return tuple(
+        Step(label, formula, numbers, value, "B", source, "number-formats", figure)
+        for label, formula, numbers, value, figure in lines
     )
-    third = Step(
-        "All weights",
-        "in the format + kept wider",
-        f"{format_value(found.quantised, 'B')} + {format_value(found.rest, 'B')}",
-        found.total,
-        "B",
-        "shape",
-        "number-formats",
-        "total",
-    )
-    return (first, second, third)
 
 
 def _bar(found: _Found) -> StackedBar:
