@@ -31,17 +31,6 @@
     problem.classList.add("sr");
   };
 
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-times]");
-    const input = button?.parentElement.querySelector("input");
-    if (!input) return;
-    const least = Number(input.dataset.least || 1);
-    const now = Number(input.value.replaceAll(",", ""));
-    if (!Number.isFinite(now)) return;
-    input.value = String(Math.max(least, Math.floor(now * Number(button.dataset.times))));
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  });
-
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target } = event.detail;
     if (target.matches(".out")) said.set(target, figures(target));

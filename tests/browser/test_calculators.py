@@ -1,0 +1,149 @@
+"""Calculators in a real browser: live, by keyboard, without JavaScript, unreachable."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.server import ROOT, Server
+
+pytestmark = pytest.mark.browser
+PATH = "/calculators/inference-memory"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("calculators")
+    server = Server(folder / "data", ROOT / "content").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def sheet(running: Server, page: Page) -> Page:
+    """One calculator with JavaScript."""
+    page.goto(running.url + PATH)
+    return page
+
+
+def verdict(page: Page) -> str:
+    return page.locator(".out .verdict").inner_text().replace("\u00a0", " ")
+
+
+def test_a_typed_number_changes_verdict_bar_working_and_address(sheet: Page) -> None:
+    before, bar = verdict(sheet), sheet.locator(".out svg.g").first.inner_html()
+    sheet.get_by_label("Context", exact=True).fill("100k")
+    expect(sheet.locator(".out .verdict")).to_contain_text("Does not fit.")
+    assert verdict(sheet) != before
+    assert sheet.locator(".out svg.g").first.inner_html() != bar
+    expect(sheet.locator(".work")).to_contain_text("100,000")
+    expect(sheet).to_have_url(re.compile(r"\?context=100000$"))
+    expect(sheet.locator(".fresh").first).to_be_visible()
+
+
+def test_the_address_alone_brings_the_same_reading_back(sheet: Page) -> None:
+    sheet.get_by_label("Context", exact=True).fill("100k")
+    expect(sheet).to_have_url(re.compile("context=100000"))
+    said = verdict(sheet)
+    sheet.reload()
+    assert verdict(sheet) == said
+
+
+def test_a_wrong_number_is_told_at_its_field_and_mended_there(sheet: Page) -> None:
+    field = sheet.get_by_label("Context", exact=True)
+    field.fill("5x")
+    expect(sheet.locator("form .err")).to_contain_text("cannot be read")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert field.get_attribute("aria-describedby")
+    expect(sheet.locator(".out")).to_contain_text("No reading until this is mended.")
+    field.fill("8k")
+    expect(sheet.locator("form .err")).to_have_count(0)
+    assert field.get_attribute("aria-invalid") is None
+    expect(field).to_be_focused()
+
+
+def test_degrees_are_stepped_by_doubling(sheet: Page) -> None:
+    field = sheet.locator("input[name=tensor_parallel]")
+    sheet.get_by_role("button", name="More: GPUs that share").click()
+    expect(field).to_have_value("8")
+    sheet.get_by_role("button", name="Fewer: GPUs that share").click()
+    expect(field).to_have_value("4")
+
+
+def test_a_size_of_ones_own_can_be_typed(sheet: Page) -> None:
+    own = sheet.get_by_label("Model, another size such as 33B")
+    expect(own).to_be_hidden()
+    sheet.get_by_label("Model", exact=True).select_option(label="Another size…")
+    own.fill("13B")
+    expect(sheet).to_have_url(re.compile("model=13B"))
+
+
+def test_the_working_is_folded_by_its_key(sheet: Page) -> None:
+    working = sheet.locator("details.work")
+    assert working.get_attribute("open") is not None
+    sheet.keyboard.press("w")
+    assert working.get_attribute("open") is None
+
+
+def test_without_an_answer_the_inputs_stay_and_the_page_says_so(sheet: Page) -> None:
+    sheet.route("**/result?**", lambda route: route.abort())
+    sheet.get_by_label("Context", exact=True).fill("16k")
+    expect(sheet.get_by_text("No answer from the server.")).to_be_visible()
+    expect(sheet.get_by_label("Context", exact=True)).to_have_value("16k")
+    sheet.unroute("**/result?**")
+    sheet.get_by_role("button", name="Try now").click()
+    expect(sheet).to_have_url(re.compile("context=16000"))
+
+
+def test_everything_works_without_javascript(running: Server, plain_page: Page) -> None:
+    page = plain_page
+    page.goto(running.url + PATH)
+    page.get_by_label("Context", exact=True).fill("100k")
+    page.get_by_role("button", name="Calculate").click()
+    assert "Does not fit." in verdict(page)
+    page.get_by_label("Context", exact=True).fill("5x")
+    page.get_by_role("button", name="Calculate").click()
+    expect(page.locator("form .err")).to_contain_text("cannot be read")
+    expect(page.get_by_label("Context", exact=True)).to_have_value("5x")
+
+
+def test_two_scenarios_are_compared_live_and_swapped_by_key(
+    running: Server, page: Page
+) -> None:
+    page.goto(f"{running.url}{PATH}/compare")
+    page.get_by_label("Weights, B").select_option("fp8")
+    expect(page.locator(".out .verdict")).to_contain_text("B has more room")
+    expect(page).to_have_url(re.compile(r"compare\?b\.weights=fp8$"))
+    page.reload()
+    page.keyboard.press("s")
+    expect(page).to_have_url(re.compile(r"compare\?a\.weights=fp8$"))
+
+
+def test_a_calculator_in_a_text_answers_in_its_place(
+    running: Server, page: Page
+) -> None:
+    page.goto(f"{running.url}/concepts/training-memory")
+    inst = page.locator("section.inst").first
+    said = inst.locator(".verdict").inner_text()
+    field = inst.locator("input[name=gpus]")
+    field.fill("64")
+    expect(inst.locator(".verdict")).not_to_have_text(said)
+    expect(page).to_have_url(re.compile("/concepts/training-memory$"))
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("Does it fit on my card?", "Fits"),
+        ("How many GPUs serve my users?", "Kept"),
+        ("How is the largest model laid out?", "Tensor 8"),
+        ("And a mixture of experts?", "experts over"),
+    ],
+)
+def test_a_question_of_the_list_is_one_click_from_its_answer(
+    running: Server, page: Page, question: str, says: str
+) -> None:
+    page.goto(f"{running.url}/calculators")
+    page.get_by_role("link", name=question).click()
+    expect(page.locator(".out .verdict")).to_contain_text(says)
