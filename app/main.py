@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from itsdangerous import Signer
 
 from app.api import routes as api
+from app.authoring import routes as authoring
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
@@ -87,6 +88,8 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(exams.router)
     app.include_router(calculators.router)
     app.include_router(api.router)
+    if app.state.settings.authoring:
+        app.include_router(authoring.router)
 
 
 def _door(app: FastAPI) -> Door:

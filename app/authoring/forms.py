@@ -1,0 +1,26 @@
+"""What the addresses of the bench may say."""
+
+from typing import Annotated, Literal
+
+from fastapi import Query
+from pydantic import BaseModel, Field
+
+
+class ListingForm(BaseModel):
+    """Which problems are shown, and which of them is looked at."""
+
+    severity: Literal["", "error", "warning"] = ""
+    file: str = Field("", max_length=200)
+    at: str = Field("", max_length=300)
+
+
+class TableForm(BaseModel):
+    """Which questions are shown, in what order (a leading − falls), in what form."""
+
+    show: Literal["", "look", "answered", "all"] = ""
+    sort: str = Field("discrimination", max_length=20)
+    format: Literal["html", "csv"] = "html"
+
+
+ListingAsked = Annotated[ListingForm, Query()]
+TableAsked = Annotated[TableForm, Query()]

@@ -1,0 +1,96 @@
+"""The problems of the course as a list to work through, with the lines around each."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.content.library import Library
+from app.content.problems import Problem
+
+_AROUND = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a source file; `hit` where the problem stands."""
+
+    number: int
+    text: str
+    hit: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Filter:
+    """Which problems are wanted: of a severity, of a file; empty means all."""
+
+    severity: str = ""
+    file: str = ""
+
+    def takes(self, problem: Problem) -> bool:
+        """Whether a problem is wanted."""
+        return problem.severity.startswith(self.severity) and (
+            not self.file or problem.path == self.file
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """Problems, worst first, and the one that is looked at (`place` its number)."""
+
+    problems: tuple[Problem, ...]
+    place: int
+    files: tuple[tuple[str, int], ...]
+    errors: int
+    warnings: int
+
+    @property
+    def chosen(self) -> Problem | None:
+        """The problem that is looked at; None where there is none."""
+        return self.problems[self.place] if self.problems else None
+
+
+def listing(library: Library, wanted: Filter, at: str = "") -> Listing:
+    """The problems of a course that a filter takes; `at` is `name_of` the chosen."""
+    every = sorted(library.problems, key=lambda p: (p.severity, p))
+    shown = tuple(p for p in every if wanted.takes(p))
+    names = [name_of(p) for p in shown]
+    errors = sum(p.severity == "error" for p in every)
+    return Listing(
+        shown,
+        names.index(at) if at in names else 0,
+        tuple(sorted(Counter(p.path for p in every).items())),
+        errors,
+        len(every) - errors,
+    )
+
+
+def name_of(problem: Problem) -> str:
+    """A problem in an address: file, line, column and code."""
+    return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
+
+
+def topic_of(path: str) -> str:
+    """The slug of the topic that a file belongs to; empty for the registers."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
+
+
+def lines_around(
+    folder: Path, path: str, line: int, around: int = _AROUND
+) -> list[Line]:
+    """The lines of a file near one of them; none where it cannot be read."""
+    try:
+        text = (folder / path).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return []
+    lines = text.splitlines()
+    first = max(1, line - around)
+    part = lines[first - 1 : line + around]
+    return [Line(n, words, n == line) for n, words in enumerate(part, first)]
+
+
+def about(problems: Sequence[Problem], topic: str) -> list[Problem]:
+    """The problems in the files of one topic, the worst first."""
+    here = [p for p in problems if topic_of(p.path) == topic]
+    return sorted(here, key=lambda p: (p.severity, p))

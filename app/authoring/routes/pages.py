@@ -1,0 +1,60 @@
+"""GET a page as its readers see it, with what is wrong in its files beside it."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from app.authoring.listing import about, name_of
+from app.authoring.routes.trying import address_of
+from app.concepts.sheets import Sheet, Sheets
+from app.content.library import Library
+from app.content.variants import draw
+from app.errors import NotFound
+from app.learners.current import CurrentLearner
+from app.web.asking import Asked, first_words, new_token
+from app.web.render import page
+from app.web.shelf import CurrentLibrary
+
+router = APIRouter()
+
+
+@router.get("/pages/{topic}")
+def preview(
+    request: Request, topic: str, library: CurrentLibrary, learner: CurrentLearner
+) -> HTMLResponse:
+    """The page of a topic; one that cannot be read yet has its problems only."""
+    problems = about(library.problems, topic)
+    known = library.topics.get(topic)
+    if known is None and not problems:
+        raise NotFound(f"There is no topic “{topic}”.")
+    sheets: Sheets = request.app.state.sheets
+    sheet = sheets.of(library, known) if known else None
+    questions = [library.questions[i] for i in known.questions] if known else []
+    return page(
+        request,
+        "authoring/page.html",
+        learner=learner,
+        slug=topic,
+        topic=known,
+        sheet=sheet,
+        library=library,
+        problems=problems,
+        name_of=name_of,
+        asked=_asked(library, sheet) if sheet else {},
+        questions=[(q, first_words(q.stem)) for q in questions],
+        cards=[library.cards[i] for i in known.cards] if known else [],
+    )
+
+
+def _asked(library: Library, sheet: Sheet) -> dict[str, Asked]:
+    """The questions of the page, answered to the bench and not to the records."""
+    return {
+        item: Asked(
+            draw(library.questions[item], 0),
+            new_token(),
+            "page",
+            back=f"/authoring/pages/{sheet.topic.slug}",
+            at=address_of(library.questions[item]),
+        )
+        for item in sheet.asked
+        if item in library.questions
+    }

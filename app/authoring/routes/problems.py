@@ -1,0 +1,59 @@
+"""GET the problems of the course and the reports; POST that a report was settled."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+
+from app.authoring import store
+from app.authoring.forms import ListingAsked
+from app.authoring.listing import Filter, lines_around, listing, name_of, topic_of
+from app.db.engine import DbSession
+from app.learners.current import CurrentLearner, EnrolledLearner
+from app.web.clock import Now
+from app.web.render import page
+from app.web.shelf import CurrentLibrary
+
+router = APIRouter()
+_MOST = 300
+
+
+@router.get("")
+def index(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    wanted: ListingAsked,
+) -> HTMLResponse:
+    """Everything wrong in the content, with the source of one problem."""
+    found = listing(library, Filter(wanted.severity, wanted.file), wanted.at)
+    chosen = found.chosen
+    folder = request.app.state.library.folder
+    return page(
+        request,
+        "authoring/index.html",
+        learner=learner,
+        library=library,
+        found=found,
+        shown=found.problems[:_MOST],
+        chosen=chosen,
+        lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
+        wanted=wanted,
+        name_of=name_of,
+        topic_of=topic_of,
+        reports=store.reports(db),
+    )
+
+
+@router.get("/changes")
+async def changes(library: CurrentLibrary) -> PlainTextResponse:
+    """The version of the course: an open page asks, and loads itself anew."""
+    return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
+
+
+@router.post("/reports/{report}/settlement")
+def settle(
+    report: int, _learner: EnrolledLearner, db: DbSession, now: Now
+) -> RedirectResponse:
+    """Take a report off the list; it stays with its question."""
+    store.settle(db, report, now)
+    return RedirectResponse("/authoring#reports", 303)

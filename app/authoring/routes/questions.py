@@ -1,0 +1,186 @@
+"""GET the statistics of all questions and of one; try one without recording it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.authoring import bench, store
+from app.authoring.forms import TableAsked
+from app.authoring.listing import lines_around
+from app.authoring.mending import guess_of, reasons
+from app.authoring.routes.trying import address_of, judge, put
+from app.authoring.states import states_of, typed
+from app.authoring.wordings import Sample, editions, option_rows, sample
+from app.content.expressions import BadExpression
+from app.content.model import Question
+from app.content.variants import MOST_VARIANTS, combinations, draw, every
+from app.db.engine import DbSession
+from app.learners.current import CurrentLearner
+from app.quiz.forms import AskedFor, Posted
+from app.web.asking import Asked
+from app.web.render import is_htmx, page
+from app.web.shelf import CurrentLibrary, find_question
+
+router = APIRouter()
+_FALLING = {"count", "sd", "guess"}  # what one wants the most of first
+
+
+async def read_item(item: str, library: CurrentLibrary) -> Question:
+    """The question of the address; raises NotFound."""
+    return find_question(library, item)
+
+
+Item = Annotated[Question, Depends(read_item)]
+
+
+@router.get("/questions")
+def table(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    wanted: TableAsked,
+) -> Response:
+    """The statistics of the bank: a table, what to mend first, the mock exams."""
+    said = store.reports(db)
+    rows = bench.rows_of(library, bench.survey(store.first_answers(db)), said)
+    by, falling = _order(wanted.sort)
+    rows = bench.arranged(rows, by, falling=falling)
+    if wanted.format == "csv":
+        return _csv(bench.as_csv(rows))
+    mends = bench.mends_of(library, rows, store.forgotten(db))
+    parts = _parts(rows, {mend.item for mend in mends})
+    chosen = wanted.show or ("look" if parts["look"] else "answered")
+    return page(
+        request,
+        "authoring/questions.html",
+        learner=learner,
+        library=library,
+        mends=mends,
+        why={m.item: m.reasons[0].words for m in mends},
+        parts=parts,
+        shown=chosen,
+        sort=(by, falling),
+        columns=bench.COLUMNS,
+        falling=_FALLING,
+        exams=bench.exams_of(library, store.papers(db)),
+    )
+
+
+@router.get("/questions/{item}")  # noqa: FAST003 - in Item
+def show(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    question: Item,
+    sent: AskedFor,
+) -> HTMLResponse:
+    """One question: in every state, with all that was answered to it."""
+    open_ = not sent.raw or sent.form.more or sent.form.move
+    seen = put(question, sent) if open_ else judge(db, library, question, sent)
+    variant = draw(question, sent.form.seed or 0)
+    place = question.place
+    folder = request.app.state.library.folder
+    return page(
+        request,
+        "authoring/question.html",
+        learner=learner,
+        library=library,
+        question=question,
+        topic=library.topics.get(question.topic),
+        address=address_of(question),
+        seed=variant.seed,
+        asked=seen if isinstance(seen, Asked) else None,
+        outcome=None if isinstance(seen, Asked) else seen,
+        states=states_of(variant),
+        given=dict(sent.raw) if not open_ else {},
+        query=_query,
+        lines=lines_around(folder, place.path, place.line, 14)[-15:],
+        problems=[p for p in library.problems if p.item == question.id],
+        samples=_samples(question),
+        all_samples=combinations(question.computed) if question.computed else 0,
+        reports=store.reports(db, settled=True, item=question.id),
+        **_measured(db, question),
+    )
+
+
+@router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
+def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
+    """The open question as a fragment: another hint, a step moved, another try."""
+    return page(request, "quiz/_question.html", asked=put(question, sent))
+
+
+@router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
+def attempt(
+    request: Request,
+    library: CurrentLibrary,
+    db: DbSession,
+    question: Item,
+    sent: Posted,
+) -> Response:
+    """Judge an answer of the author; nothing is kept, so no statistics suffer."""
+    if not is_htmx(request):
+        where = f"{address_of(question)}{_query(sent.raw, sent.form.seed or 0)}"
+        return RedirectResponse(where, 303)
+    seen = judge(db, library, question, sent)
+    if isinstance(seen, Asked):
+        status = 422 if seen.refused else 200
+        return page(request, "quiz/_question.html", status=status, asked=seen)
+    return page(request, "quiz/_verdict.html", outcome=seen)
+
+
+def _measured(db: DbSession, question: Question) -> dict[str, Any]:
+    answers = store.first_answers(db)
+    found = bench.survey(answers)
+    now = found.get((question.id, question.revision))
+    return {
+        "found": now,
+        "guess": guess_of(question),
+        "why": sorted(reasons(question, now), key=lambda reason: -reason.weight),
+        "options": option_rows(question, now),
+        "editions": editions(question, store.wordings(db, question.id), answers, found),
+    }
+
+
+def _samples(question: Question) -> list[Sample]:
+    """All variants of a computed question, as far as they have an answer."""
+    if question.computed is None:
+        return []
+    made = []
+    drawn = every(question, MOST_VARIANTS)
+    while True:
+        try:
+            made.append(sample(next(drawn)))
+        except (StopIteration, BadExpression):
+            return made  # the check names the combination that has no answer
+
+
+def _order(sort: str) -> tuple[str, bool]:
+    falling = sort.startswith("-")
+    by = sort.removeprefix("-")
+    return (by if by in bench.SORTS else "discrimination"), falling
+
+
+def _parts(rows: Sequence[bench.Row], looked: set[str]) -> dict[str, list[bench.Row]]:
+    return {
+        "look": [r for r in rows if r.question.id in looked],
+        "answered": [r for r in rows if r.found],
+        "all": list(rows),
+    }
+
+
+def _csv(text: str) -> Response:
+    return Response(
+        text,
+        media_type="text/csv; charset=utf-8",
+        headers={"content-disposition": 'attachment; filename="questions.csv"'},
+    )
+
+
+def _query(raw: Any, seed: int) -> str:
+    pairs = [*typed(raw), *([("seed", str(seed))] if seed else [])]
+    return f"?{urlencode(pairs)}" if pairs else ""

@@ -1,0 +1,130 @@
+"""What an edit changed: the statistics of a question by its wordings. Pure."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+from app.authoring.mending import letters_of
+from app.authoring.statistics import ItemStatistics, change
+from app.authoring.store import FirstAnswer, Wording
+from app.content.model import Choices, Question, Variant
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Edition:
+    """One wording with its statistics.
+
+    `step` is (difference, low, high) in points of facility against the wording before
+    it, None while either has too few answers.
+    """
+
+    revision: str
+    since: dt.datetime | None
+    now: bool
+    found: ItemStatistics | None
+    step: tuple[float, float, float] | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionRow:
+    """An option with those who chose it: how many, what share, how they do else."""
+
+    letter: str
+    words: str
+    right: bool
+    count: int
+    share: float
+    rest: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sample:
+    """A variant of a computed question: its numbers, right and foreseen answers."""
+
+    seed: int
+    values: tuple[tuple[str, str], ...]
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def editions(
+    question: Question,
+    known: Sequence[Wording],
+    answers: Sequence[FirstAnswer],
+    found: Mapping[tuple[str, str], ItemStatistics],
+) -> list[Edition]:
+    """The wordings of a question, the oldest first; the one of now is always there."""
+    since = {w.revision: w.since for w in known}
+    order = list(since)
+    if question.revision not in since:
+        order.append(question.revision)
+    marks = {
+        revision: [
+            a.score for a in answers if a.item == question.id and a.revision == revision
+        ]
+        for revision in order
+    }
+    made = []
+    for place, revision in enumerate(order):
+        before = marks[order[place - 1]] if place else []
+        made.append(
+            Edition(
+                revision,
+                since.get(revision),
+                revision == question.revision,
+                found.get((question.id, revision)),
+                change(before, marks[revision]),
+            )
+        )
+    return made
+
+
+def option_rows(question: Question, found: ItemStatistics | None) -> list[OptionRow]:
+    """Every option of a choice in authored order; none for other types."""
+    answer = question.answer
+    if not isinstance(answer, Choices):
+        return []
+    letters = letters_of(question)
+    taken = {o.key: o for o in found.options} if found else {}
+    return [
+        OptionRow(
+            letters.get(option.key, ""),
+            option.text.plain,
+            option.right,
+            taken[option.key].count if option.key in taken else 0,
+            taken[option.key].share if option.key in taken else 0.0,
+            taken[option.key].rest if option.key in taken else None,
+        )
+        for option in answer.options
+    ]
+
+
+def sample(variant: Variant) -> Sample:
+    """A variant as a row of the table of all variants."""
+    right, wrong = _sides(variant)
+    values = tuple((name, _shown(value)) for name, value in variant.values.items())
+    return Sample(variant.seed, values, right, wrong)
+
+
+def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    options = getattr(variant.answer, "options", ())
+    said = [(o.right, _words(o)) for o in options]
+    return (
+        tuple(words for right, words in said if right),
+        tuple(words for right, words in said if not right),
+    )
+
+
+def _words(option: object) -> str:
+    for name in ("template", "answer"):
+        found = getattr(option, name, "")
+        if found:
+            return str(found)
+    text = getattr(option, "text", None)
+    return text.plain if text is not None else ""
+
+
+def _shown(value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.10g}"

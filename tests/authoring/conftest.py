@@ -1,0 +1,114 @@
+"""The stage of the bench: a course of its own that a test may edit, and a crowd."""
+
+import dataclasses
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from sqlmodel import Session
+
+from app.config import Settings
+from app.content.library import Library, LiveLibrary
+from app.db.tables import Attempt, ItemRevision, Learner
+from tests.conftest import TINY
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the tiny course."""
+    copy = tmp_path / "course"
+    shutil.copytree(TINY, copy)
+    return copy
+
+
+@pytest.fixture
+def live_library(folder: Path) -> LiveLibrary:
+    return LiveLibrary(folder)
+
+
+@pytest.fixture
+def library(live_library: LiveLibrary) -> Library:
+    return live_library.current()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, empty_database: Path, folder: Path) -> Settings:
+    shutil.copy(empty_database, tmp_path / "headroom.db")
+    return Settings(data=tmp_path, content=folder, secret="of the tests")
+
+
+@dataclasses.dataclass
+class Crowd:
+    """Learners who answer: `crowd.answer(item, revision, learner, score, chosen)`."""
+
+    session: Session
+    learners: int = 0
+    rows: int = 0
+
+    def join(self, count: int) -> list[int]:
+        rows = [
+            Learner(key=f"key-{self.learners + n}", created_at=0) for n in range(count)
+        ]
+        self.learners += count
+        self.session.add_all(rows)
+        self.session.flush()
+        return [row.id for row in rows]
+
+    def answer(
+        self,
+        question,
+        learner: int,
+        score: float,
+        chosen: str = "",
+        *,
+        first: bool = True,
+        revision: str = "",
+        **more: object,
+    ) -> None:
+        self.rows += 1
+        parsed = {"chosen": [chosen]} if chosen else {}
+        values = {
+            "learner_id": learner,
+            "token": f"token-{self.rows}",
+            "item": question.id,
+            "revision": revision or question.revision,
+            "topic": question.topic,
+            "seed": 1,
+            "context": "quiz",
+            "raw": "{}",
+            "parsed": json.dumps(parsed),
+            "score": score,
+            "first": first,
+            "study_day": "2026-06-09",
+            "at": 1000 + self.rows,
+        }
+        self.session.add(Attempt(**{**values, **more}))
+
+    def worded(self, item: str, revision: str, at: int) -> None:
+        self.session.add(
+            ItemRevision(item=item, revision=revision, body="{}", first_seen=at)
+        )
+
+    def all_answer(self, questions, learners, seed: int = 7, *, wrong_key: str = ""):
+        """Learners of rising skill; at `wrong_key` the strong choose a wrong option."""
+        chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        for place, learner in enumerate(learners):
+            skill = (place + 1) / (len(learners) + 1)
+            for question in questions:
+                options = getattr(question.answer, "options", ())
+                right = [o.key for o in options if getattr(o, "right", False)]
+                wrong = [o.key for o in options if not getattr(o, "right", False)]
+                good = chance.random() < skill
+                if question.id == wrong_key:
+                    good = not good
+                keys = right if good or not wrong else wrong
+                key = keys[0] if keys else ""
+                self.answer(question, learner, float(good), key)
+        self.session.commit()
+
+
+@pytest.fixture
+def crowd(session: Session) -> Crowd:
+    return Crowd(session)

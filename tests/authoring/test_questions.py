@@ -1,0 +1,218 @@
+"""GET /authoring/questions: the table, its CSV, what to mend first, the exams."""
+
+import csv
+import io
+import json
+import re
+import time
+
+from app.db.tables import Memory, Sitting
+
+
+def rows_of(text: str) -> dict[str, dict[str, str]]:
+    return {row["item"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+def test_without_answers_nothing_is_shown(client, library):
+    html = client.get("/authoring/questions").text
+
+    assert "Nobody has answered anything yet." in html
+    assert f"All, {len(library.questions)}" in html
+
+
+def test_under_ten_answers_there_is_a_count_and_no_index(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(9))
+
+    row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
+
+    assert row["count"] == "9"
+    assert (row["facility"], row["discrimination"], row["options"]) == ("", "", "")
+    assert "too few answers" in client.get("/authoring/questions?show=all").text
+
+
+def test_under_fifty_answers_the_facility_has_an_interval(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(30))
+
+    row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
+
+    low, mid, high = (
+        float(row[n]) for n in ("facility_low", "facility", "facility_high")
+    )
+    assert 0 <= low < mid < high <= 100
+
+
+def test_from_fifty_answers_on_there_is_none(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(50))
+
+    row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
+
+    assert row["facility_low"] == ""
+    assert float(row["discrimination"]) > 0
+
+
+def test_only_first_attempts_count(client, crowd, library):
+    question = library.questions["k-trade"]
+    for learner in crowd.join(10):
+        crowd.answer(question, learner, 1.0, "x")
+        crowd.answer(question, learner, 0.0, "x", first=False)
+    crowd.session.commit()
+
+    row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
+
+    assert (row["count"], row["facility"]) == ("10", "100")
+
+
+def test_answers_of_every_room_count(client, crowd, library):
+    question = library.questions["k-trade"]
+    rooms = ("exam", "quiz", "practice", "page") * 3
+    for learner, room in zip(crowd.join(12), rooms, strict=True):
+        crowd.answer(question, learner, 1.0, context=room)
+    crowd.session.commit()
+
+    row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
+
+    assert row["count"] == "12"
+
+
+def test_an_edited_question_starts_anew(client, crowd, library):
+    question = library.questions["k-trade"]
+    for learner in crowd.join(10):
+        crowd.answer(question, learner, 0.0, revision="before")
+    crowd.session.commit()
+
+    row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
+
+    assert (row["count"], row["answers_before"], row["facility"]) == ("0", "10", "")
+
+
+def test_the_csv_names_file_line_and_options(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(20))
+
+    answer = client.get("/authoring/questions?format=csv")
+    row = rows_of(answer.text)["k-trade"]
+
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert "questions.csv" in answer.headers["content-disposition"]
+    assert (row["file"], row["line"]) == ("topics/kv-cache/quiz.md", "7")
+    assert re.fullmatch(r"A=\S+ B\*=\S+ C=\S+", row["options"])
+    assert float(row["guess"]) == round(100 / 3, 2)
+
+
+def test_weights_add_up_to_a_hundred(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(60))
+
+    rows = rows_of(client.get("/authoring/questions?format=csv").text).values()
+
+    for name in ("intended", "effective"):
+        assert abs(sum(float(r[name] or 0) for r in rows) - 100) < 0.2
+
+
+def test_the_table_is_sorted_by_a_link(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(40))
+
+    def order(sort: str) -> list[float]:
+        text = client.get(f"/authoring/questions?format=csv&sort={sort}").text
+        return [float(r["facility"]) for r in rows_of(text).values()]
+
+    assert order("facility") == sorted(order("facility"))
+    assert order("-facility") == sorted(order("facility"), reverse=True)
+    html = client.get("/authoring/questions?show=all&sort=facility").text
+    assert 'aria-sort="ascending"' in html
+    assert "sort=-facility" in html
+
+
+def test_an_order_that_is_none_is_that_of_discrimination(client):
+    assert client.get("/authoring/questions?sort=colour").status_code == 200
+
+
+def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(60), wrong_key="k-trade")
+
+    html = client.get("/authoring/questions").text
+    first = html.split('class="mends"')[1].split("</li>")[0]
+
+    assert "k-trade" in first
+    assert "Probably a wrong key: stronger learners choose A." in first
+    assert "kv-cache/quiz.md:7" in first
+
+
+def test_a_distractor_nobody_takes_is_named(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(60))
+
+    assert "C draws no one." in client.get("/authoring/questions").text
+
+
+def test_a_card_that_many_forget_is_to_be_mended(client, crowd, session):
+    for learner in crowd.join(2):
+        session.add(
+            Memory(
+                learner_id=learner,
+                card="w-c-bf16",
+                note="w-c-bf16",
+                topic="weights",
+                state="relearning",
+                due_day="2026-06-10",
+                due_at=0,
+                reviews=20,
+                lapses=9,
+            )
+        )
+    session.commit()
+
+    html = client.get("/authoring/questions").text
+
+    assert "2 learners forgot it eight times" in html
+    assert "Forgotten in 18 of 40 reviews" in html
+    assert "weights/cards.md:" in html
+
+
+def test_a_mock_exam_has_its_alpha_from_ten_learners_on(
+    client, crowd, library, session
+):
+    questions = list(library.questions.values())[:5]
+    paper = json.dumps(
+        [[n, q.id, q.revision, 1, "1"] for n, q in enumerate(questions, 1)]
+    )
+    for skill, learner in enumerate(crowd.join(12)):
+        for sitting_of_learner in range(2):
+            sitting = Sitting(
+                learner_id=learner,
+                token=f"s{learner}-{sitting_of_learner}",
+                exam="short",
+                seed=1,
+                paper=paper,
+                started_at=sitting_of_learner,
+                deadline_at=9,
+                closed_at=8,
+            )
+            session.add(sitting)
+            session.flush()
+            for place, question in enumerate(questions):
+                crowd.answer(
+                    question,
+                    learner,
+                    float(skill / 2 > place),
+                    context="exam",
+                    first=not sitting_of_learner,
+                    sitting_id=sitting.id,
+                )
+    session.commit()
+
+    exams = client.get("/authoring/questions").text.split('id="exams"')[1]
+    cells = re.findall(r'<td class="n">([^<]*)</td>', exams)
+
+    assert cells[0] == "12"
+    assert 60 < float(cells[3]) < 100
+
+
+def test_twenty_thousand_attempts_are_answered_within_a_second(client, crowd, library):
+    questions = list(library.questions.values())
+    learners = crowd.join(20_000 // len(questions))
+    crowd.all_answer(questions, learners)
+    client.get("/authoring/questions")
+
+    begun = time.perf_counter()
+    assert client.get("/authoring/questions?show=all").status_code == 200
+    assert client.get("/authoring/questions/k-trade").status_code == 200
+
+    assert time.perf_counter() - begun < 2
