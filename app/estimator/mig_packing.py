@@ -100,6 +100,7 @@ def _place(left: list[Profile], taken: frozenset[int]) -> list[int] | None:
     return None
 
 
+@functools.lru_cache(maxsize=1024)
 def most(card: Card, profile: Profile, beside: tuple[Profile, ...] = ()) -> int:
     """How many more instances of a profile fit beside others.
 

@@ -99,13 +99,43 @@ def _positive(key: str, value: Any) -> int:
     return number
 
 
+# Other names of families that are known by one name here.
+_ALIASES = {
+    "llama4": "llama4_text",
+    "mimo_v2": "mimo_v2_flash",
+    "gemma4": "gemma4_text",
+    "gemma3n": "gemma3n_text",
+    "gpt-oss": "gpt_oss",
+    "gptoss": "gpt_oss",
+    "kimi_k2": "deepseek_v3",
+    "kimi_k25": "deepseek_v3",
+    "deepseek_v3_2": "deepseek_v32",
+    "nemotron-h": "nemotron_h",
+    "qwen3_vl_text": "qwen3",
+    "qwen3_vl_moe_text": "qwen3_moe",
+    "qwen2_vl_text": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "qwen2_vl": "qwen2",
+    "qwen2_5_vl": "qwen2",
+    "mllama_text_model": "llama",
+}
+
+
 def text_part(config: Config) -> Config:
-    """The part that describes the language model of a multimodal configuration."""
+    """The part that describes the language model, its family under one name."""
+    text = _inner(config)
+    family = text.get("model_type")
+    if isinstance(family, str) and family in _ALIASES:
+        return {**text, "model_type": _ALIASES[family]}
+    return text
+
+
+def _inner(config: Config) -> Config:
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping):
             outer = {k: v for k, v in config.items() if k in _INHERITED}
-            return text_part({**outer, **inner})
+            return _inner({**outer, **inner})
     return config
 
 
@@ -144,10 +174,6 @@ def check_family(config: Config) -> None:
 
 _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
 
-_LINEAR = frozenset(
-    {"linear_attention", "mamba", "mamba2", "linear", "recurrent", "conv"}
-)
-
 
 def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
     """Say for each layer `full`, `sliding` or `linear`.
@@ -173,9 +199,14 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
 
 
 def _kind_of(word: str) -> str:
-    if word in _LINEAR:
+    plain = word.lower()
+    if any(part in plain for part in _RECURRENT):
         return "linear"
-    return "sliding" if "sliding" in word or "chunked" in word else "full"
+    return "sliding" if any(part in plain for part in _LOCAL) else "full"
+
+
+_RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning")
+_LOCAL = ("sliding", "chunked", "local", "swa", "window")
 
 
 def _kinds_in_words(pattern: str, layers: int) -> list[str]:

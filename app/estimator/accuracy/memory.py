@@ -1,7 +1,7 @@
 """Cases of weights, caches, states and activations that follow from formulas."""
 
 from app.estimator import gguf, module_activations
-from app.estimator.accuracy.cases import Asked, Inexpressible
+from app.estimator.accuracy.cases import Asked, Inexpressible, card_of
 from app.estimator.accuracy.kinds import Predictor
 from app.estimator.activations import gpt_layer_bytes, logits_bytes
 from app.estimator.architecture import Architecture
@@ -256,12 +256,17 @@ _ROUTED = "routed experts only, uniform routing"
 
 def critical_batch(asked: Asked) -> float:
     """Tokens at which a product by the weights turns compute-bound."""
+    width = asked.number("weight_bytes", 2)
+    name = str(asked.case.inputs.get("gpu", ""))
+    peak, bandwidth = asked.any("peak_flops"), asked.any("hbm_Bps")
     asked.note("gpu")
-    tokens = (
-        asked.number("peak_flops")
-        * asked.number("weight_bytes", 2)
-        / (2 * asked.number("hbm_Bps"))
-    )
+    if peak is None or bandwidth is None:
+        card = card_of(asked.file, name)
+        peak = peak or card.peak("fp8" if width == 1 else "bf16")
+        bandwidth = bandwidth or card.memory_bandwidth
+    if not peak or not bandwidth:
+        raise Inexpressible(f"peak and bandwidth of “{name}” are not known")
+    tokens = float(peak) * width / (2 * float(bandwidth))
     routed = asked.word("definition", {_CROSSOVER: False, _ROUTED: True}, _CROSSOVER)
     if asked.has("model"):
         model = asked.model()
