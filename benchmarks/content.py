@@ -1,0 +1,70 @@
+"""How long a large course takes to read: 2,000 questions and 200 pages.
+
+Run: python -m benchmarks.content. The course is made of the tiny one in the tests,
+copied under other names, so that every rule has something to look at.
+"""
+
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from app.content.check import check
+from app.content.library import load
+
+TINY = Path(__file__).resolve().parents[1] / "tests" / "courses" / "tiny"
+PAGES, QUESTIONS = 200, 2000
+AIMS = {"cold": 3.0, "from the cache": 0.5, "check": 1.0}
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as made:
+        course, cache = Path(made) / "content", Path(made) / "cache"
+        grow(course)
+        library = load(course)
+        print(f"{len(library.topics)} pages, {len(library.questions)} questions")
+        show("cold", lambda: load(course, cache))
+        show("from the cache", lambda: load(course, cache))
+        show("check", lambda: check(course))
+    return 0
+
+
+def show(label: str, work: Callable[[], object]) -> None:
+    begun = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - begun
+    print(f"{label:16} {seconds:6.2f} s   aim {AIMS[label]:.1f} s", flush=True)
+
+
+def grow(course: Path) -> None:
+    """Copy the tiny course until it is large; ids and slugs get a number."""
+    shutil.copytree(TINY, course)
+    originals = sorted((course / "topics").iterdir())
+    asked = sum(len(ids(topic / "quiz.md")) for topic in originals)
+    copies = max(PAGES // len(originals), QUESTIONS // max(asked, 1))
+    slugs = [topic.name for topic in originals]
+    for number in range(1, copies):
+        for topic in originals:
+            name = f"{topic.name}-{number}"
+            slugs.append(name)
+            shutil.copytree(topic, course / "topics" / name)
+            for file in (course / "topics" / name).glob("*.md"):
+                file.write_text(
+                    re.sub(
+                        r"<!-- q: ([a-z0-9-]+)",
+                        rf"<!-- q: \1-{number}",
+                        file.read_text(),
+                    )
+                )
+    (course / "ids.lock").unlink(missing_ok=True)
+
+
+def ids(file: Path) -> list[str]:
+    return re.findall(r"<!-- q: ([a-z0-9-]+)", file.read_text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
