@@ -35,6 +35,8 @@ OUTPUTS = (
     Output("max_context", "Longest context", "token"),
     Output("max_concurrent", "Most sequences", "sequence"),
     Output("fewest_gpus", "Fewest GPUs", "GPU"),
+    Output("cache_room", "Room for the cache on each GPU", "B"),
+    Output("cache_tokens", "Tokens that the cache holds", "token"),
 )
 
 
@@ -84,6 +86,8 @@ def _figures(
         _limit("max_context", "Longest context", limits.context, "token"),
         _limit("max_concurrent", "Most sequences", limits.concurrent, "sequence"),
         _fewest(limits.gpus),
+        Figure("cache_room", "Room for the cache on each GPU", limits.room, "B"),
+        _limit("cache_tokens", "Tokens that the cache holds", limits.tokens, "token"),
     )
 
 

@@ -4,7 +4,12 @@ import dataclasses
 
 from app.estimator import inference_answer
 from app.estimator.architecture import Architecture, find_model
-from app.estimator.cache import elements_per_sequence, longest_context, whole_blocks
+from app.estimator.cache import (
+    elements_per_sequence,
+    elements_per_token,
+    longest_context,
+    whole_blocks,
+)
 from app.estimator.estimate import Estimate
 from app.estimator.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.hardware import Accelerator, find_accelerator
@@ -124,6 +129,8 @@ class Limits:
     concurrent: int | None
     gpus: int | None
     weights: str | None
+    room: float = 0.0
+    tokens: int | None = None
 
 
 def activation_bytes(
@@ -211,7 +218,11 @@ def limits_of(
     elements = (room / asked.concurrent - state) / width
     longest = longest_context(model, elements, asked.tensor_parallel, asked.block)
     most = int(room // per_sequence) if per_sequence else None
+    per_token = elements_per_token(model, asked.tensor_parallel) * width
+    held = int(max(room, 0.0) // (per_token * asked.block)) if per_token else None
     return Limits(
+        room=max(room, 0.0),
+        tokens=None if held is None else held * asked.block,
         context=longest,
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(model, asked, limit),

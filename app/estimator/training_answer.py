@@ -66,6 +66,7 @@ class Case:
     tuning: Tuning
     loads: tuple[Load, ...]
     fewest: int | None
+    remedies: tuple[tuple[str, str], ...] = ()
 
 
 def answer(case: Case) -> Estimate:
@@ -303,7 +304,17 @@ def _changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
         now = format_value(asked.sequence, "token")
         word = "Does not fit." if fits else "Fits."
         changes.append(Change("sequence", "Sequence", now, flips, word))
+    changes += [_remedy(asked, field, value) for field, value in case.remedies]
     return tuple(changes)
+
+
+def _remedy(asked: TrainingMemory, field: str, value: str) -> Change:
+    """A change of the recipe with which the job fits."""
+    fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
+    meaning = fields[field]
+    labels = dict(meaning.choices)
+    now = labels[getattr(asked, field)]
+    return Change(field, meaning.label, now, labels[value], "Fits.")
 
 
 def _longest_sequence(case: Case, load: Load, limit: float) -> int:

@@ -75,12 +75,11 @@ def stage_loads(
     tuning: Tuning = _ALL,
 ) -> tuple[Load, ...]:
     """The load of a GPU on each different stage of the pipeline."""
-    return tuple(
-        _offloaded(
-            _stage_load(model, stage, layout, step, recipe, tuning), overhead, tuning
-        )
+    loads = (
+        _stage_load(model, stage, layout, step, recipe, tuning)
         for stage in stages(model, layout.pipeline, layout.virtual)
     )
+    return tuple(_with_host(load, overhead, tuning) for load in loads)
 
 
 def worst(loads: tuple[Load, ...]) -> Load:
@@ -113,15 +112,21 @@ def _stage_load(
     )
 
 
-def _offloaded(load: Load, overhead: float, tuning: Tuning) -> Load:
-    """Move to the host what waits there."""
-    if tuning.host == "none":
-        return dataclasses.replace(load, overhead=overhead)
-    host, weights = load.optimizer, load.weights
-    if tuning.host == "all":
-        host, weights = host + weights, 0.0
-    return dataclasses.replace(
-        load, overhead=overhead, optimizer=0.0, weights=weights, host=host
+def _with_host(load: Load, overhead: float, tuning: Tuning) -> Load:
+    """Add the overhead and move to the host what waits there."""
+    kept = tuning.host == "none"
+    streamed = tuning.host == "all"
+    host = 0.0 if kept else load.optimizer + (load.weights if streamed else 0.0)
+    return Load(
+        stage=load.stage,
+        weights=0.0 if streamed else load.weights,
+        gradients=load.gradients,
+        optimizer=load.optimizer if kept else 0.0,
+        activations=load.activations,
+        logits=load.logits,
+        buffers=load.buffers,
+        overhead=overhead,
+        host=host,
     )
 
 

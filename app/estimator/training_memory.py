@@ -1,6 +1,8 @@
 """The estimate `training-memory`: what training takes on each GPU and stage."""
 
+import dataclasses
 import math
+from typing import Any
 
 from app.estimator import training_answer
 from app.estimator.architecture import Architecture, find_model
@@ -12,7 +14,7 @@ from app.estimator.questions import refuse
 from app.estimator.registry import Entry
 from app.estimator.sharding import tensor_parallel_problem
 from app.estimator.states import recipe
-from app.estimator.training_load import Load, Step, stage_loads
+from app.estimator.training_load import Load, Step, stage_loads, worst
 from app.estimator.training_questions import TrainingMemory
 from app.estimator.tuning import Tuning, full_training, tuning_of
 
@@ -28,10 +30,50 @@ def compute(asked: TrainingMemory) -> Estimate:
     loads = stage_loads(
         model, layout, step_of(asked), each, asked.overhead, tuning=tuning
     )
-    fewest = fewest_gpus(layout, loads, gpu.memory or 0.0)
-    return training_answer.answer(
-        training_answer.Case(model, asked, gpu, layout, each, tuning, loads, fewest)
+    limit = gpu.memory or 0.0
+    case = training_answer.Case(
+        model=model,
+        asked=asked,
+        gpu=gpu,
+        layout=layout,
+        recipe=each,
+        tuning=tuning,
+        loads=loads,
+        fewest=fewest_gpus(layout, loads, limit),
+        remedies=remedies(model, asked) if worst(loads).total > limit else (),
     )
+    return training_answer.answer(case)
+
+
+# What makes room, in the order in which it costs more time.
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    ("zero", "3"),
+    ("recompute", "full"),
+    ("offload", "optimizer"),
+    ("method", "lora"),
+)
+
+
+def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str], ...]:
+    """The single changes of the recipe with which a job that is too large fits."""
+    limit = find_accelerator(asked.gpu).memory or 0.0
+    found = []
+    for field, value in _REMEDIES:
+        if getattr(asked, field) == value:
+            continue
+        change: dict[str, Any] = {field: value}
+        changed = dataclasses.replace(asked, **change)
+        loads = stage_loads(
+            model,
+            layout_of(changed),
+            step_of(changed),
+            recipe(changed.optimizer, changed.precision),
+            changed.overhead,
+            tuning=tuning_asked(model, changed),
+        )
+        if worst(loads).total <= limit:
+            found.append((field, value))
+    return tuple(found)
 
 
 def tuning_asked(model: Architecture, asked: TrainingMemory) -> Tuning:

@@ -35,7 +35,7 @@ class TrainingMemory:
     )
     gpu: str = ask_gpu(count_field="gpus")
     gpus: int = ask(
-        16,
+        32,
         "GPUs",
         kind="count",
         unit="GPU",
