@@ -1,0 +1,172 @@
+"""The choice of an accelerator: its order, its reasons, and what must always hold."""
+
+import dataclasses
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.estimator import accelerator_choice, choice_terms
+from app.estimator.accelerator_choice import AcceleratorChoice
+from app.estimator.choice_search import search
+from app.estimator.hardware import accelerators
+from app.estimator.inputs import BadInputs, read
+
+RANKS = st.sampled_from([rank for rank, _ in choice_terms.RANKS if rank != "cost"])
+MODELS = st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b", "7B"])
+
+
+def estimate(**changed):
+    return accelerator_choice.compute(
+        dataclasses.replace(AcceleratorChoice(), **changed)
+    )
+
+
+def found(**changed):
+    """What was searched, with candidates and reasons against."""
+    return search(dataclasses.replace(AcceleratorChoice(), **changed))
+
+
+def reason(name, **changed):
+    """Why a GPU is left out; None where it is a candidate."""
+    reasons = {gpu.id: why for gpu, why in found(**changed).against}
+    return reasons.get(name)
+
+
+def test_examples_in_the_docstrings_hold():
+    assert doctest.testmod(choice_terms).failed == 0
+
+
+def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside():
+    result = found()
+    named = {c.gpu.id for c in result.found} | {g.id for g, _ in result.against}
+    named |= {a.id for a in choice_terms.others()}
+    assert named == {a.id for a in accelerators()}
+
+
+def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():
+    counts = {c.gpu.id: c.count for c in found().found}
+    assert counts["h100-sxm5-80"] == 4
+    assert counts["h200-sxm5-141"] == 2
+    assert counts["mi325x"] == 1
+
+
+def test_a_7b_model_in_4_bit_runs_on_a_small_card():
+    # 4 GB of weights: a card of 24 GB holds them with their cache.
+    one = {"model": "7B", "weights": "int4", "concurrent": 1}
+    counts = {c.gpu.id: c.count for c in found(**one).found}
+    assert counts["l4"] == 1
+
+
+def test_a_card_without_fp8_is_left_out_for_it():
+    assert reason("a100-sxm4-80", weights="fp8") == "Cannot compute in FP8."
+    assert reason("h100-sxm5-80", weights="fp8") is None
+
+
+def test_reasons_name_the_limit_that_was_set():
+    assert reason("mi300x", vendor="NVIDIA") == "Made by AMD."
+    assert reason("h100-sxm5-80", form="card") == "A module."
+    assert reason("gb200-gpu", cooling="air") == "Cooled by liquid."
+    assert reason("mi300x", cooling="air") == "Its cooling is not known here."
+    assert reason("b200-sxm", most_power=700.0) == "Draws 1,000\u00a0W."
+    assert reason("l40s", least_memory=80e9) == "Has 48\u00a0GB."
+    assert reason("b200-sxm", total_power=1500.0) == "2\u00a0GPUs draw 2,000\u00a0W."
+    assert "for a token" in reason("a100-pcie-80")
+    assert "domain" in reason("l4")
+
+
+def test_an_unknown_rate_is_said_and_not_guessed():
+    why = reason("rtx-pro-6000-bw-server")
+    assert why == "Its 16-bit rate is not published, so its speed is not known."
+    beside = next(t for t in estimate().tables if t.label == "Beside the ranking")
+    wafer = next(row for row in beside.rows if row[0].startswith("Cerebras"))
+    assert wafer[-1] == "16-bit rate, 8-bit rate"
+
+
+def test_an_lpu_needs_hundreds_of_chips_for_70b():
+    beside = next(t for t in estimate().tables if t.label == "Beside the ranking")
+    row = next(row for row in beside.rows if row[0].startswith("Groq LPU"))
+    assert row[1][0] == pytest.approx(141.1 / 0.23, rel=0.01)
+
+
+def test_rare_cards_are_ranked_only_when_asked_for():
+    assert reason("rtx-4090", model="7B") is not None
+    assert reason("rtx-4090", model="7B", rare=True) is None
+
+
+def test_prices_rank_and_budgets_exclude():
+    priced = {"prices": "h100 4, h200 = 5.2; b200 9", "rank": "cost"}
+    best = found(**priced).found[0]
+    assert (best.gpu.id, best.cost) == ("h200-sxm5-141", 10.4)
+    over = {**priced, "budget": 11.0}
+    assert reason("b200-sxm", **over) == "2\u00a0GPUs cost 18.00\u00a0USD/h."
+    assert reason("l40s", **over) is not None
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"rank": "cost"}, "Ranking by cost needs prices"),
+        ({"budget": 5.0}, "A budget needs prices"),
+        ({"prices": "warp-drive 4"}, "not an accelerator"),
+        ({"prices": "h100 cheap"}, "not an accelerator and its price"),
+        ({"prices": "h100 0"}, "above 0"),
+    ],
+)
+def test_prices_that_cannot_be_used_are_refused(changed, says):
+    with pytest.raises(BadInputs, match=says) as refused:
+        found(**changed)
+    assert refused.value.problems[0].field == "prices"
+
+
+def test_training_needs_gpus_for_states_and_for_time():
+    answer = estimate(job="training", model="llama-3.1-8b", days=365 * 86400.0)
+    assert answer["gpu_hours"].low < answer["gpu_hours"].value
+    patient, hasty = (
+        found(job="training", model="llama-3.1-8b", tokens=1e13, days=d * 86400.0)
+        for d in (300, 30)
+    )
+    many = {c.gpu.id: c.count for c in hasty.found}
+    few = {c.gpu.id: c.count for c in patient.found}
+    assert all(many[key] >= few[key] for key in few)
+
+
+def test_nothing_that_does_it_is_a_no_and_not_an_error():
+    answer = estimate(model="llama-3.1-405b", weights="fp32", slowest=0.005)
+    assert answer.verdict.lead == "No GPU of the catalogue does it."
+    assert answer["choice"].value is None
+    assert answer["candidates"].value == 0
+
+
+@given(RANKS, MODELS)
+def test_the_order_is_that_of_the_ranking(rank, model):
+    result = found(rank=rank, model=model).found
+    key = {
+        "gpus": lambda c: c.count,
+        "power": lambda c: c.power,
+        "speed": lambda c: c.seconds,
+    }[rank]
+    values = [key(c) for c in result]
+    assert values == sorted(values)
+
+
+@given(MODELS, st.integers(1, 500))
+def test_more_sequences_never_need_fewer_gpus(model, concurrent):
+    few, more = (
+        {c.gpu.id: c.count for c in found(model=model, concurrent=n).found}
+        for n in (concurrent, 2 * concurrent)
+    )
+    assert set(more) <= set(few)
+    assert all(more[name] >= few[name] for name in more)
+
+
+@given(MODELS, st.integers(1, 200))
+def test_the_changes_turn_the_verdict(model, concurrent):
+    words = {"model": model, "concurrent": str(concurrent)}
+    answer = accelerator_choice.compute(read(AcceleratorChoice, words))
+    for change in answer.changes:
+        typed = {**words, change.field: change.flips_at}
+        turned = accelerator_choice.compute(read(AcceleratorChoice, typed))
+        assert turned.verdict.lead != answer.verdict.lead, change
+        assert turned.verdict.lead == change.becomes
