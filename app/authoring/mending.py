@@ -14,6 +14,7 @@ from app.content.model import Choices, Place, Question
 
 _NEAR_GUESSING = 5.0  # points of facility above blind guessing
 _TOO_EASY = 95.0
+_BACKWARDS = -10.0  # nearer to nothing, chance alone turns the sign
 _FORGETFUL = 0.3  # lapses per review
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -135,9 +136,7 @@ def _about_marks(question: Question, found: ItemStatistics) -> list[Reason]:
     made = []
     facility = found.facility
     guess = guess_of(question)
-    if found.discrimination is not None and found.discrimination < 0:
-        words = "Negative discrimination: weaker learners do better at it."
-        made.append(Reason(80, words))
+    made += _about_discrimination(found.discrimination)
     if facility is None:
         return made
     if guess is not None and facility <= guess + _NEAR_GUESSING:
@@ -148,6 +147,15 @@ def _about_marks(question: Question, found: ItemStatistics) -> list[Reason]:
     if facility >= _TOO_EASY:
         made.append(Reason(15, f"Facility {facility:.0f}%: tells nobody apart."))
     return made
+
+
+def _about_discrimination(index: float | None) -> list[Reason]:
+    if index is None or index >= 0:
+        return []
+    shown = f"Discrimination −{abs(index):.0f}"
+    if index < _BACKWARDS:
+        return [Reason(80, f"{shown}: weaker learners do better at it.")]
+    return [Reason(50, f"{shown}: it does not tell strong learners from weak.")]
 
 
 def _listed(names: Sequence[str]) -> str:

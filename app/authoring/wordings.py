@@ -55,9 +55,8 @@ def editions(
 ) -> list[Edition]:
     """The wordings of a question, the oldest first; the one of now is always there."""
     since = {w.revision: w.since for w in known}
-    order = list(since)
-    if question.revision not in since:
-        order.append(question.revision)
+    answered = [revision for item, revision in found if item == question.id]
+    order = list(dict.fromkeys([*since, *answered, question.revision]))
     marks = {
         revision: [
             a.score for a in answers if a.item == question.id and a.revision == revision

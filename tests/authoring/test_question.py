@@ -1,0 +1,158 @@
+"""GET /authoring/questions/{item}: every state, options, wordings, variants."""
+
+import re
+
+import pytest
+from sqlmodel import select
+
+from app.authoring.states import states_of
+from app.content.variants import draw
+from app.db.tables import Attempt
+
+AT = "/authoring/questions"
+
+
+def every_item(library) -> list[str]:
+    return list(library.questions)
+
+
+def test_an_unknown_item_is_404(client):
+    for path in ("none", "none/form"):
+        assert client.get(f"{AT}/{path}").status_code == 404
+    assert client.post(f"{AT}/none/attempts").status_code == 404
+
+
+def test_the_open_question_shows_file_and_line_and_gives_nothing_away(client):
+    html = client.get(f"{AT}/k-trade").text
+    asked = html.split('id="seen"')[1].split("</form>")[0]
+
+    assert "topics/kv-cache/quiz.md:7" in html
+    assert "Accuracy for speed" in asked
+    assert "What is kept need not be computed again." not in asked
+
+
+def test_every_state_of_every_question_can_be_seen(client, library):
+    seen = {}
+    for item in every_item(library):
+        html = client.get(f"{AT}/{item}").text
+        links = re.findall(rf'href="({AT}/{item}[^"]*)#seen"', html)
+        seen[item] = len(links)
+        for link in links:
+            assert client.get(link.replace("&amp;", "&")).status_code == 200, link
+
+    assert min(seen.values()) >= 3, seen
+
+
+def test_the_states_hold_the_right_answer_and_wrong_ones(library):
+    for question in library.questions.values():
+        if question.type == "design":
+            continue
+        results = {state.result for state in states_of(draw(question, 3))}
+        assert "right" in results, question.id
+        assert results & {"wrong", "partly"}, question.id
+
+
+def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(library):
+    states = states_of(draw(library.questions["k-size"], 0))
+
+    assert {"right", "wrong", "near", "refused"} <= {s.result for s in states}
+
+
+def test_a_verdict_is_what_a_learner_would_read(client, library):
+    right = next(o.key for o in library.questions["k-trade"].answer.options if o.right)
+
+    html = client.get(f"{AT}/k-trade?answer={right}").text
+
+    assert "Right." in html
+    assert "Keys and values of past tokens are kept." in html
+
+
+def test_an_answer_that_cannot_be_read_is_refused_as_for_a_learner(client):
+    html = client.get(f"{AT}/k-size?answer=many").text
+
+    assert 'role="alert"' in html
+    assert 'name="answer" value="many"' in html
+
+
+def test_what_an_author_tries_is_not_recorded(client, htmx, session, library):
+    right = next(o.key for o in library.questions["k-trade"].answer.options if o.right)
+    body = {"answer": right, "seed": "5"}
+
+    plain = client.post(f"{AT}/k-trade/attempts", data=body)
+    quick = htmx.post(f"{AT}/k-trade/attempts", data=body)
+
+    assert plain.headers["location"] == f"{AT}/k-trade?answer={right}&seed=5"
+    assert "Right." in client.get(plain.headers["location"]).text
+    assert 'id="q-k-trade"' in quick.text
+    assert session.exec(select(Attempt.id)).all() == []
+
+
+def test_hints_and_moves_work_on_the_bench(client):
+    hinted = client.get(f"{AT}/k-size/form?more=1").text
+    order = client.get(f"{AT}/k-order/form").text
+    names = re.findall(r'name="(place\.\w+)"', order)
+    places = "&".join(f"{name}={n}" for n, name in enumerate(names, 1))
+    key = names[1].removeprefix("place.")
+
+    moved = client.get(f"{AT}/k-order/form?{places}&move={key}:up").text
+
+    assert "Bytes per token first." in hinted
+    assert re.findall(r'name="(place\.\w+)"', moved)[0] == names[1]
+
+
+def test_options_have_counts_and_the_rest_of_those_who_chose_them(
+    client, crowd, library
+):
+    crowd.all_answer(library.questions.values(), crowd.join(40))
+
+    table = client.get(f"{AT}/k-trade").text.split("Mean of the rest")[1]
+    cells = re.findall(r'<td class="n">([^<]*)</td>', table.split("</table>")[0])
+
+    counts = [int(cells[i]) for i in (0, 3, 6)]
+    assert sum(counts) == 40
+    assert counts[2] == 0
+    assert cells[8] == "–"
+    wrong, right = int(cells[2].rstrip("%")), int(cells[5].rstrip("%"))
+    assert wrong < right
+
+
+def test_an_edit_shows_as_a_difference_with_its_interval(client, crowd, library):
+    question = library.questions["k-trade"]
+    crowd.worded("k-trade", "old", 1_780_000_000_000)
+    crowd.worded("k-trade", question.revision, 1_780_900_000_000)
+    for number, learner in enumerate(crowd.join(40)):
+        old = number < 20
+        score = float(number % 4 == 0) if old else float(number % 4 != 0)
+        crowd.answer(question, learner, score, revision="old" if old else "")
+    crowd.session.commit()
+
+    rows = client.get(f"{AT}/k-trade").text.split("Against the one before")[1]
+    before, now = rows.split("</tr>")[1:3]
+
+    assert "Before" in before
+    assert "points" not in before
+    assert "Now" in now
+    assert "+50 points" in now
+    assert re.search(r"\+\d+ to \+\d+", now)
+
+
+def test_a_computed_question_lists_all_its_variants(client):
+    html = client.get(f"{AT}/k-size?seed=1").text
+    table = html.split('id="variants"')[1]
+
+    assert table.count('<th scope="row">') == 2 * 3 * 4
+    assert "llama-3.1-70b" in table
+    assert re.search(r"[\d.]+ GB ± 3%", table)
+    assert 'aria-current="true"' in table
+
+
+def test_a_seed_shows_its_numbers(client):
+    one, other = (client.get(f"{AT}/k-size?seed={n}").text for n in (0, 1))
+
+    assert "on llama-3.1-8b?" in one.split('id="seen"')[1]
+    assert "on llama-3.1-70b?" in other.split('id="seen"')[1]
+
+
+@pytest.mark.parametrize("query", ["seed=-1", "seed=x", "hints=99", "certainty=7"])
+def test_an_address_that_says_nonsense_is_refused(client, query):
+    assert client.get(f"{AT}/k-trade?{query}").status_code == 422
