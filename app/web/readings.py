@@ -24,7 +24,7 @@ from app.estimator.registry import Entry
 from app.estimator.units import NBSP
 from app.estimator.units import format_value as _format_value
 from app.web.drawings import Drawing, draw, draw_bar
-from app.web.drawings.bars import key_class
+from app.web.drawings.bars import looks_of
 
 LONGEST_LINK = 2000
 
@@ -244,10 +244,10 @@ def _marked(sentence: str, figures: tuple[Figure, ...]) -> Markup:
 def _component_keys(estimate: Estimate) -> dict[str, str]:
     """The colour of every part that is drawn, by its name."""
     return {
-        segment.label: key_class(segment.component)
+        segment.label: look.key
         for picture in estimate.pictures
         if isinstance(picture, StackedBar)
-        for segment in picture.segments
+        for segment, look in zip(picture.segments, looks_of(picture), strict=True)
     }
 
 

@@ -132,6 +132,15 @@ def test_a_bar_without_a_limit_says_its_total():
     assert "cap" not in {e.attrib.get("class") for e in svg_of(drawing).iter("line")}
 
 
+def test_only_memory_has_the_colours_of_memory():
+    parts = (Segment("weights", "Machines", 7e5), Segment("kv", "Staff", 3e5))
+    drawing = draw_bar(StackedBar("A year", parts, None, "", "USD"))
+    assert not rects(drawing, "w")
+    assert not rects(drawing, "k")
+    assert len(rects(drawing, "n1")) == len(rects(drawing, "soft")) == 1
+    assert "Machines 700,000" in str(drawing.svg)
+
+
 def test_an_empty_bar_is_drawn_without_a_fault():
     drawing = draw_bar(StackedBar("Nothing", (), None, ""))
     assert drawing.says.startswith("Nothing: nothing")

@@ -38,12 +38,17 @@ class Axis:
     def words(self, value: float) -> str:
         """A value in the unit of the axis, without the unit."""
         shown = _clean(value / self.factor)
-        if _SHORT <= abs(shown) < _LONG or not shown:
+        if _SHORT <= abs(shown) < (_LONG if self.log else 1000 * _LONG) or not shown:
             return units.format_number(shown)
         mantissa, _, power = f"{shown:.2e}".partition("e")
         raised = str(int(power)).translate(_RAISED)
         digits = f"{float(mantissa):g}"
         return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
+
+    def round(self, value: float) -> str:
+        """A value as it is named beside the axis: whole from a thousand on."""
+        shown = value / self.factor
+        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.words(value)
 
     def one_decimal(self, value: float) -> str:
         """A value in the unit of the axis with one decimal, `105.0`."""

@@ -6,16 +6,34 @@ from app.estimator.estimate import Component, Segment, StackedBar, Table
 from app.web.drawings.axes import Axis, linear
 from app.web.drawings.svg import Drawing, fits, frame, line, rect, text
 
-# Class of the filling, class of words upon it, letter, class of its key.
-_LOOKS: dict[Component, tuple[str, str, str, str]] = {
-    "weights": ("w", "", "W", "k-w"),
-    "gradients": ("gr", "on-gr", "G", "k-g"),
-    "optimizer": ("o", "", "O", "k-o"),
-    "activations": ("a", "on-a", "A", "k-a"),
-    "kv": ("k", "", "K", "k-k"),
-    "overhead": ("r", "", "R", "k-r"),
-    "other": ("soft", "on-soft", "", "k-x"),
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Look:
+    """How a part is drawn: its filling, words upon it, its letter, its key."""
+
+    fill: str
+    words: str
+    letter: str
+    key: str
+
+
+_MEMORY: dict[Component, Look] = {
+    "weights": Look("w", "", "W", "k-w"),
+    "gradients": Look("gr", "on-gr", "G", "k-g"),
+    "optimizer": Look("o", "", "O", "k-o"),
+    "activations": Look("a", "on-a", "A", "k-a"),
+    "kv": Look("k", "", "K", "k-k"),
+    "overhead": Look("r", "", "R", "k-r"),
+    "other": Look("soft", "on-soft", "", "k-x"),
 }
+# The colours of memory mean parts of memory; other sums are drawn in ink and paper.
+_PLAIN = (
+    Look("n1", "on-n1", "", "k-n1"),
+    Look("soft", "on-soft", "", "k-x"),
+    Look("ink", "on-n1", "", "k-n3"),
+    Look("bg line", "on-soft", "", "k-n4"),
+    Look("fill", "none", "", "k-s"),
+)
 _TOP = 24
 _NARROW_OVER = 30.0
 _LEFT_LABEL = 30.0
@@ -74,9 +92,9 @@ def reading(bar: StackedBar) -> str:
     whole = f"{axis.one_decimal(used)} {axis.unit} in all"
     if bar.capacity is not None:
         left = bar.capacity - used
-        word = "free" if left >= 0 else "over"
+        word = _left_word(bar) if left >= 0 else "over"
         whole = (
-            f"{axis.one_decimal(used)} of {axis.words(bar.capacity)} {axis.unit}, "
+            f"{axis.one_decimal(used)} of {axis.round(bar.capacity)} {axis.unit}, "
             f"{axis.one_decimal(abs(left))} {axis.unit} {word}"
         )
     return f"{bar.label}: {parts or 'nothing'}; {whole}."
@@ -89,10 +107,11 @@ def table_of(bar: StackedBar) -> Table:
         (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%"))
         for s in bar.segments
     ]
-    rows.append(("Needed", (used, bar.unit), (1.0 if used else 0.0, "%")))
+    whole = "Needed" if bar.unit == "B" else "Sum"
+    rows.append((whole, (used, bar.unit), (1.0 if used else 0.0, "%")))
     if bar.capacity is not None:
         left = bar.capacity - used
-        word = "Free" if left >= 0 else "Over"
+        word = _left_word(bar).capitalize() if left >= 0 else "Over"
         limit = bar.capacity_label or "Limit"
         rows.append((limit, (bar.capacity, bar.unit), ""))
         rows.append((word, (abs(left), bar.unit), ""))
@@ -102,18 +121,29 @@ def table_of(bar: StackedBar) -> Table:
 def key_of(bar: StackedBar) -> tuple[tuple[str, str], ...]:
     """Which colour is which part, in the order drawn."""
     names: dict[str, str] = {}
-    for part in bar.segments:
+    for part, look in zip(bar.segments, looks_of(bar), strict=True):
         if part.value:
-            colour = key_class(part.component)
+            colour = look.key
             before = names.get(colour)
             names[colour] = f"{before}; {part.label}" if before else part.label
     free = bar.capacity is not None and bar.capacity > total(bar)
-    return (*names.items(), *((("k-f", "Free"),) if free else ()))
+    left = (("k-f", _left_word(bar).capitalize()),) if free else ()
+    return (*names.items(), *left)
 
 
-def key_class(component: Component) -> str:
-    """The class that gives a word the colour of its component."""
-    return _LOOKS[component][3]
+def _left_word(bar: StackedBar) -> str:
+    """Memory is free, everything else is left."""
+    return "free" if bar.unit == "B" else "left"
+
+
+def looks_of(bar: StackedBar) -> tuple[Look, ...]:
+    """The look of each part, in the order of the parts."""
+    if bar.unit == "B":
+        return tuple(_MEMORY[s.component] for s in bar.segments)
+    return tuple(
+        dataclasses.replace(_PLAIN[i % len(_PLAIN)], letter=s.label[:1])
+        for i, s in enumerate(bar.segments)
+    )
 
 
 def _ticks(axis: Axis, bottom: float) -> list[str]:
@@ -132,34 +162,30 @@ def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
     marks: list[str] = []
     start = 0.0
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
-    for segment in bar.segments:
+    for segment, look in zip(bar.segments, looks_of(bar), strict=True):
         at = axis.place(start)
         wide = axis.place(start + segment.value) - at
         start += segment.value
         if wide <= 0:
             continue
-        look = _LOOKS[segment.component]
-        marks.append(rect(f"{look[0]} gap", at, _TOP, wide, height))
+        marks.append(rect(f"{look.fill} gap", at, _TOP, wide, height))
         # Stripes lie over what is beyond the limit; words would not be read there.
         seen = min(at + wide, cap) - at
-        marks += _inside(segment, axis, at, seen, height)
+        words = _inside(segment, look, axis, seen)
+        if words:
+            classes = " ".join(c for c in ("in-bar", look.words, "m") if c)
+            down = _TOP + height / 2 + 4.5
+            marks.append(text(words, at + seen / 2, down, classes))
     return marks
 
 
-def _inside(
-    segment: Segment, axis: Axis, at: float, wide: float, height: int
-) -> list[str]:
+def _inside(segment: Segment, look: Look, axis: Axis, wide: float) -> str:
     """The name and number of a part where they fit, else its letter, else nothing."""
-    _, words_class, letter, _ = _LOOKS[segment.component]
-    if letter and not axis.unit.endswith("B"):
-        # The letters are those of the parts of memory; other sums have other parts.
-        letter = segment.label[:1]
+    if look.words == "none":
+        return ""
     long = f"{segment.label} {axis.one_decimal(segment.value)}"
-    words = long if fits(long, wide) else letter or segment.label
-    if not words or not fits(words, wide):
-        return []
-    classes = " ".join(c for c in ("in-bar", words_class, "m") if c)
-    return [text(words, at + wide / 2, _TOP + height / 2 + 4.5, classes)]
+    words = long if fits(long, wide) else look.letter or segment.label
+    return words if fits(words, wide) else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -177,21 +203,19 @@ def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
     if bar.capacity is None:
         words = f"{axis.one_decimal(used)} {axis.unit}".strip()
         return [_beside(end, "", words)]
-    limit = _Limit(axis.place(bar.capacity), end, axis.words(bar.capacity), axis.unit)
+    limit = _Limit(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
     cap = line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
     left = axis.one_decimal(abs(bar.capacity - used))
     if used <= bar.capacity:
-        return [*_free(limit, height), cap, _free_words(limit, left)]
+        words = f"{left} {_left_word(bar)}"
+        beside = _beside(limit.cap, f"of {limit.size} {limit.unit}", words)
+        return [*_free(limit, height), cap, beside]
     return [*_over(limit, left, height), cap]
 
 
 def _free(limit: _Limit, height: int) -> list[str]:
     wide = limit.cap - limit.end
     return [rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
-
-
-def _free_words(limit: _Limit, left: str) -> str:
-    return _beside(limit.cap, f"of {limit.size} {limit.unit}", f"{left} free")
 
 
 def _over(limit: _Limit, left: str, height: int) -> list[str]:

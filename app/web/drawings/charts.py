@@ -41,8 +41,8 @@ def draw_chart(chart: Chart) -> Drawing:
     if not points:
         return _empty(chart)
     plane = _Plane(
-        _axis([p[0] for p in points], chart.x_unit, log=chart.x_log),
-        _axis([p[1] for p in points], chart.y_unit, log=chart.y_log),
+        _axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
+        _axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
     )
     marks = [*_grid(plane, chart), *_bands(lines, plane), *_strokes(lines, plane)]
     marks += [*_dots(lines, plane), *_names(lines, plane)]
@@ -103,10 +103,10 @@ def _drawable(one: Line, chart: Chart) -> Line:
     return dataclasses.replace(one, points=points)
 
 
-def _axis(values: list[float], unit: str, *, log: bool) -> Axis:
+def _axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
     if log:
         return logarithmic(min(values), max(values), unit)
-    return linear(max(values), unit)
+    return linear(max(values), unit, room)
 
 
 def _grid(plane: _Plane, chart: Chart) -> list[str]:
