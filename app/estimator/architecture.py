@@ -51,6 +51,7 @@ class Architecture:
     positions: int = 0
     other: int = 0
     side_tables: int = 0
+    table_width: int = 0
     max_context: int | None = None
     family: str = ""
     norm_terms: int = 1
@@ -75,13 +76,13 @@ class Architecture:
 
     @property
     def embedding_parameters(self) -> int:
-        """Weights of the input table: V·h."""
-        return self.vocabulary * self.hidden
+        """Weights of the input table: V·h (V·`table_width` where it is narrower)."""
+        return self.vocabulary * (self.table_width or self.hidden)
 
     @property
     def head_parameters(self) -> int:
         """Weights of the output projection; 0 where it is the input table."""
-        return 0 if self.tied else self.vocabulary * self.hidden
+        return 0 if self.tied else self.embedding_parameters
 
     @property
     def is_routed(self) -> bool:
@@ -151,7 +152,31 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     text = text_part(config)
     check_family(text)
     if is_seq2seq(text):
-        return _from_seq2seq(text, name)
+        return sound(_from_seq2seq(text, name))
+    return sound(_from_decoder(text, name))
+
+
+def sound(model: Architecture) -> Architecture:
+    """Return `model` if all of its sizes are whole and none is negative."""
+    for layer, _ in model.runs:
+        for matrix in layer.matrices:
+            if not all(map(_is_size, (matrix.inputs, matrix.outputs, matrix.copies))):
+                message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
+                raise UnreadableConfig(message)
+        counts = (layer.vectors, layer.mixer.cache, layer.state, layer.convolution)
+        if not all(count == 0 or _is_size(count) for count in counts):
+            raise UnreadableConfig("A size of a layer is negative or not whole.")
+    if not _is_size(model.parameters) or min(model.parts().values()) < 0:
+        raise UnreadableConfig("A size of the model is negative or not whole.")
+    return model
+
+
+def _is_size(value: object) -> bool:
+    """Whether a value read from outside is a whole number above zero."""
+    return isinstance(value, int) and value > 0
+
+
+def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
     traits = traits_of(text)
     hidden = whole(text, "hidden")
     vocabulary = whole(text, "vocabulary")
@@ -160,7 +185,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
         positions = whole(text, "positions", 0) + traits.extra_positions
     return assemble(
         Architecture(
-            name=name or str(config.get("_name_or_path") or "this model"),
+            name=name or str(text.get("_name_or_path") or "this model"),
             hidden=hidden,
             vocabulary=vocabulary,
             tied=traits.tied,
@@ -168,6 +193,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
             positions=positions,
             other=_outside(text, traits, hidden, vocabulary),
             side_tables=_side_tables(text, hidden),
+            table_width=text.get("word_embed_proj_dim") or 0,
             max_context=whole(text, "positions", 0) or None,
             family=str(text.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
@@ -203,9 +229,8 @@ def _outside(
     mixing = streams * (streams * hidden + 1) + 1 if streams else 0
     bias = vocabulary if traits.head_bias else 0
     narrow = config.get("word_embed_proj_dim") or hidden
-    if narrow != hidden:
-        # A narrower table with a projection in and one out.
-        mixing += vocabulary * (narrow - hidden) + 2 * narrow * hidden
+    if narrow != hidden:  # a projection in and one out
+        mixing += 2 * narrow * hidden
     return norms * traits.norm_terms * hidden + bias + mixing
 
 
@@ -228,7 +253,7 @@ def assemble(model: Architecture) -> Architecture:
     mixer = next((a.mixer for a, _ in runs if a.mixer.heads), Mixer(kind="none"))
     dense = next((a.mlp for a, _ in runs if a.mlp.width and not a.mlp.is_routed), None)
     routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
-    tables = model.vocabulary * model.hidden * (1 if model.tied else 2)
+    tables = model.embedding_parameters + model.head_parameters
     outside = tables + model.positions * model.hidden + model.other
     outside += model.side_tables
     return dataclasses.replace(
