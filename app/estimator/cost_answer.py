@@ -271,12 +271,14 @@ def _break_even_steps(found: Plan) -> tuple[Step, ...]:
     )
 
 
-_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def _chart(asked: Cost, found: Plan) -> Chart:
     hours = asked.gpus * HOURS_PER_YEAR
-    pairs = tuple((share, *found.hour_at(share, hours)) for share in _SHARES)
+    theirs = tuple((share, found.hour_at(share, hours)[1]) for share in _SHARES)
+    up = [share for share in _SHARES if share < asked.availability]
+    mine = tuple((s, found.hour_at(s, hours)[0]) for s in (*up, asked.availability))
     here = (asked.utilisation, found.owned_hour)
     return Chart(
         "Cost of a used GPU-hour by utilisation",
@@ -285,8 +287,8 @@ def _chart(asked: Cost, found: Plan) -> Chart:
         "%",
         "USD/h",
         (
-            Line("Owned", tuple((share, owned) for share, owned, _ in pairs)),
-            Line("Rented", tuple((share, rent) for share, _, rent in pairs), "dash"),
+            Line("Owned", mine),
+            Line("Rented", theirs, "dash"),
             Line("Asked for", (here,), "mark"),
         ),
     )
@@ -311,10 +313,13 @@ def _bar(found: Plan) -> StackedBar:
 
 def _table(asked: Cost, found: Plan) -> Table:
     rows = []
-    for share in _SHARES[1::2]:
+    for share in _SHARES[2::2]:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
         cheaper = "Owned" if owned < rented else "Rented"
-        rows.append(((share, "%"), (owned, "USD/h"), (rented, "USD/h"), cheaper))
+        mine: str | tuple[float, str] = (owned, "USD/h")
+        if share > asked.availability:
+            mine, cheaper = "never up so long", "Rented"
+        rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
     columns = ("Utilisation", "Owned", "Rented", "Cheaper")
     return Table("Used GPU-hour by utilisation", columns, tuple(rows))
 
