@@ -11,6 +11,7 @@ from app.estimator.architecture import (
     from_config,
 )
 from app.estimator.estimate import Estimate, Figure, Step, Table, Verdict
+from app.estimator.families import is_known
 from app.estimator.flops import flops_per_token
 from app.estimator.inputs import ask
 from app.estimator.questions import ask_model, refuse
@@ -206,7 +207,7 @@ def _notes(model: Architecture) -> tuple[str, ...]:
         )
     if model.encoder:
         notes.append("Layers and heads are those of the decoder.")
-    if model.family and not model.is_known_family:
+    if model.family and not is_known(model.family):
         notes.append(
             f"The family “{model.family}” is not known; it was read as Llama-shaped."
         )
