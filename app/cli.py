@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["estimate"]:  # its options come from the registry
             return _estimate(words[1:])
+        if words[:1] in (["import"], ["export"]):  # their formats come from a list
+            return _exchange(words)
         given = _parser().parse_args(words)
         action: Callable[[argparse.Namespace], int] = given.action
         return action(given)
@@ -56,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(action=_check)
     commands.add_parser("estimate", help="size a model: estimate --list names all")
+    commands.add_parser("import", help="take questions in from another format")
+    commands.add_parser("export", help="write questions or attempts for others")
     accuracy = commands.add_parser(
         "accuracy", help="answer reference cases and print how near the answers are"
     )
@@ -148,6 +152,15 @@ def _estimate(words: Sequence[str]) -> int:
     )
 
     return estimate_command(words)
+
+
+def _exchange(words: list[str]) -> int:
+    from app.exchange.commands import (  # noqa: PLC0415 - other commands need it not
+        exchange_command,
+    )
+
+    settings = _settings()
+    return exchange_command(words, settings.content, settings.database)
 
 
 def _serve(_given: argparse.Namespace) -> int:

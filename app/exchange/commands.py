@@ -1,0 +1,142 @@
+"""`headroom import` and `headroom export`: files in and out, with a report."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.exchange.course import items_of, place_of, write_files
+from app.exchange.decoding import MOST_BYTES
+from app.exchange.formats import CARDS, READERS, WRITERS
+from app.exchange.intake import take_in
+from app.exchange.items import Remark, Unusable
+
+_SHOWN = 4
+
+
+def exchange_command(words: Sequence[str], content: Path, database: str) -> int:
+    """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done."""
+    del database
+    given = _parser(content).parse_args(words)
+    folder: Path = given.content
+    try:
+        _expect_course(folder)
+        if given.command == "import":
+            report = import_file(given.format, given.file, folder, given.topic)
+        else:
+            place = (folder, given.topic)
+            report = export_file(given.format, given.file, place, given.seed)
+    except Unusable as error:
+        print(f"headroom: {error}", file=sys.stderr)
+        return 2
+    print(report, file=sys.stderr if str(given.file) == "-" else sys.stdout)
+    return 0
+
+
+def _expect_course(folder: Path) -> None:
+    if not folder.is_dir():
+        raise Unusable(f"{folder} is not a folder; name the course with --content.")
+
+
+def _parser(content: Path) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="headroom")
+    commands = parser.add_subparsers(dest="command", required=True)
+    into = commands.add_parser("import", help="take questions in")
+    into.add_argument("format", choices=sorted(READERS))
+    into.add_argument("file", type=Path, metavar="FILE")
+    into.add_argument("--topic", required=True, metavar="SLUG")
+    out = commands.add_parser("export", help="write questions for others")
+    out.add_argument("format", choices=sorted(WRITERS))
+    out.add_argument("file", type=Path, metavar="FILE", help="- is the output")
+    out.add_argument("--topic", default="", metavar="SLUG", help="one topic only")
+    out.add_argument(
+        "--seed", type=int, default=0, help="draws the numbers of computed questions"
+    )
+    for command in (into, out):
+        command.add_argument("--content", type=Path, default=content, metavar="DIR")
+    return parser
+
+
+def import_file(form: str, path: Path, folder: Path, topic: str) -> str:
+    """Read `path` into a topic of the course under `folder`; the report.
+
+    Raises Unusable, and writes nothing, when the file or the topic cannot be used.
+    """
+    place = place_of(folder, topic)
+    taken = take_in(READERS[form](_content(path)), place)
+    write_files(folder, topic, taken.files)
+    where = ", ".join(f"topics/{topic}/{name}" for name in taken.files)
+    head = f"{_count(len(taken.carried), 'item')} carried"
+    head += f" into {where}." if where else "; nothing was written."
+    return _report(head, taken.refused, taken.lost)
+
+
+def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -> str:
+    """Write a course, or one topic of it, to `path` (`-`: the output); the report.
+
+    `place` is the folder of the course and the slug of the topic, or nothing for all.
+    """
+    folder, topic = place
+    reading = items_of(folder, topic, seed)
+    wanted = tuple(i for i in reading.items if (i.kind == "card") == (form in CARDS))
+    written = WRITERS[form](wanted, topic or folder.resolve().name)
+    if str(path) == "-":
+        sys.stdout.buffer.write(written.content)
+    else:
+        _write(path, written.content)
+    names = {i.name for i in wanted}
+    refused = (*(reading.refused if form not in CARDS else ()), *written.refused)
+    lost = (*(r for r in reading.lost if r.name in names), *written.lost)
+    left = len(reading.items) - len(wanted)
+    head = f"{_count(written.carried, 'item')} written."
+    if left and form not in CARDS:
+        head += f" {_count(left, 'card')} left out; apkg takes them."
+    return _report(head, refused, lost)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read ({error.strerror}).") from None
+    if len(content) > MOST_BYTES:
+        raise Unusable(f"{path} is larger than {MOST_BYTES // 1_000_000} MB.")
+    return content
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise Unusable(f"{path} cannot be written ({error.strerror}).") from None
+
+
+def _report(head: str, refused: Sequence[Remark], lost: Sequence[Remark]) -> str:
+    lines = [head]
+    for title, remarks in (("refused", refused), ("carried with a loss", lost)):
+        if remarks:
+            items = {(r.name, r.line) for r in remarks}
+            lines.append(f"{_count(len(items), 'item')} {title}:")
+            lines += _grouped(remarks)
+    return "\n".join(lines)
+
+
+def _grouped(remarks: Sequence[Remark]) -> list[str]:
+    """The remarks, those with the same reason in one line when they are many."""
+    groups: dict[str, list[Remark]] = {}
+    for remark in remarks:
+        groups.setdefault(remark.reason, []).append(remark)
+    lines: list[str] = []
+    for reason, group in groups.items():
+        if len(group) <= _SHOWN:
+            lines += [f"  {remark}" for remark in group]
+        else:
+            names = ", ".join(remark.name for remark in group[:_SHOWN])
+            more = len(group) - _SHOWN
+            lines.append(f"  {len(group)} items: {reason}: {names} and {more} more")
+    return lines
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,97 @@
+"""Bytes of unknown origin as text or as XML, or a sentence why not."""
+
+import codecs
+import re
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+from app.exchange.items import Unusable
+
+MOST_BYTES = 32_000_000
+_MOST_DEPTH = 100
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_KNOWN = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "us-ascii": "ascii",
+    "ascii": "ascii",
+    "iso-8859-1": "latin-1",
+    "iso-8859-15": "iso-8859-15",
+    "windows-1252": "cp1252",
+}
+
+
+def decode(data: bytes) -> str:
+    """UTF-8, or UTF-16 and UTF-32 with a byte order mark; raises Unusable."""
+    return _decoded(data, "utf-8")
+
+
+def _decoded(data: bytes, encoding: str) -> str:
+    if len(data) > MOST_BYTES:
+        raise Unusable(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            data, encoding = data[len(mark) :], name
+            break
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        raise Unusable(
+            f"The file is not {encoding.upper()} text; save it with that encoding."
+        ) from None
+    if "\0" in text:
+        raise Unusable("The file holds zero bytes, so it is no text.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_xml(data: bytes) -> ET.Element:
+    """The root of an XML document without a document type; raises Unusable.
+
+    A document type could define entities that grow without end or name other files, so
+    a document that has one is refused before anything in it is looked at.
+    """
+    declared = _DECLARED.match(data)
+    name = declared[1].decode().lower() if declared else "utf-8"
+    if name not in _KNOWN and not name.startswith(("utf-16", "utf-32")):
+        raise Unusable(f"The encoding “{name}” is not known; save the file as UTF-8.")
+    text = _decoded(data, _KNOWN.get(name, "utf-8"))
+    plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
+    _inspect(plain)
+    return ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
+
+
+def _inspect(plain: bytes) -> None:
+    """Refuse a document type, deep nesting, and what is not well-formed."""
+    depth = 0
+
+    def refuse(*_: object) -> None:
+        raise Unusable("The file has a document type (DTD); remove it and try again.")
+
+    def down(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _MOST_DEPTH:
+            raise Unusable(f"The file is nested deeper than {_MOST_DEPTH} elements.")
+
+    def up(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser = expat.ParserCreate("utf-8")
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = down
+    parser.EndElementHandler = up
+    try:
+        parser.Parse(plain, True)
+    except expat.ExpatError as error:
+        what = expat.ErrorString(error.code)
+        raise Unusable(f"The file is no XML: {what} in line {error.lineno}.") from None

@@ -1,0 +1,155 @@
+"""A question between two formats: plain values, texts in Markdown."""
+
+import dataclasses
+from typing import Literal
+
+Kind = Literal[
+    "single",
+    "multiple",
+    "true-false",
+    "numeric",
+    "short",
+    "order",
+    "match",
+    "cloze",
+    "card",
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Span:
+    """The numbers low..high around `centre`, all counted in `unit` ("" for none)."""
+
+    centre: float
+    low: float
+    high: float
+    unit: str = ""
+
+    @property
+    def tolerance(self) -> float:
+        """Half of the width; 0 when only the centre itself is meant."""
+        half = (self.high - self.low) / 2
+        return 0.0 if half <= abs(self.centre) * 1.5e-9 else half
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """A choice, a word, a number or a step, with what is said to who takes it.
+
+    `text` is Markdown in choices and steps, the bare word in short answers and empty
+    in numeric ones, which have a `span`.
+    """
+
+    text: str
+    right: bool
+    feedback: str = ""
+    span: Span | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pair:
+    """A left and a right thing; an empty `left` is a decoy."""
+
+    left: str
+    right: str
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Blank:
+    """A gap: the words that fill it, and a hint."""
+
+    answers: tuple[str, ...]
+    hint: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Item:
+    """One question or card.
+
+    `stem` is Markdown (the front of a card). `options` are choices, accepted and
+    foreseen answers, or the distractors of an order question, whose `steps` are in
+    the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
+    `blanks`, or the back of a card. `line` is where the item stood, from 1; `rank` its
+    place in its file when it has no line of its own.
+    """
+
+    name: str
+    kind: Kind
+    stem: str
+    options: tuple[Option, ...] = ()
+    steps: tuple[Option, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    titles: tuple[str, str] = ("", "")
+    text: str = ""
+    blanks: tuple[Blank, ...] = ()
+    hints: tuple[str, ...] = ()
+    explanation: str = ""
+    mistake: str = ""
+    partial: str = ""
+    shuffle: bool = True
+    case: bool = False
+    reverse: bool = False
+    difficulty: int = 3
+    objectives: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    line: int = 0
+
+
+BLANK = "\ue0ff"  # a private character, where a gap stands in the text of a cloze
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remark:
+    """What happened to an item on the way: its name, its line, and a sentence."""
+
+    name: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.name}: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file of another format holds: items, refusals, and what was lost."""
+
+    items: tuple[Item, ...]
+    refused: tuple[Remark, ...] = ()
+    lost: tuple[Remark, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Writing:
+    """Items in another format, which were refused, and what was lost."""
+
+    content: bytes
+    carried: int
+    refused: tuple[Remark, ...] = ()
+    lost: tuple[Remark, ...] = ()
+
+
+class Unusable(ValueError):  # noqa: N818 - reads as what it is at the raise
+    """A whole file that cannot be read; the sentence says why."""
+
+
+class NotCarried(ValueError):  # noqa: N818 - reads as what it is at the raise
+    """One item that cannot be carried; the sentence says why."""
+
+
+def shown(number: float) -> str:
+    """A number with as many digits as it has, up to twelve.
+
+    >>> shown(1822.0), shown(0.1 + 0.2), shown(-3e15)
+    ('1822', '0.3', '-3e+15')
+    """
+    text = f"{number:.12g}"
+    return "0" if text == "-0" else text
+
+
+def label(item: Item) -> str:
+    """The words by which a report names an item."""
+    return item.name or " ".join(item.stem.split())[:50] or "(nameless)"

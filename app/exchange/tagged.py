@@ -1,0 +1,59 @@
+"""What other formats have no field for, carried in their tags and back."""
+
+import dataclasses
+
+from app.exchange.items import Item
+
+_RULES = {"off", "net", "coverage", "each", "lcs"}
+
+
+def tags_of(item: Item) -> list[str]:
+    """The tags of an item, and its own fields as tags such as “objective:2.1”."""
+    found = list(item.tags)
+    found += [f"objective:{o}" for o in item.objectives]
+    found += [f"source:{s}" for s in item.sources]
+    if item.difficulty != 3:
+        found.append(f"difficulty:{item.difficulty}")
+    if item.partial or item.kind == "multiple":
+        found.append(f"partial:{item.partial or 'none'}")
+    if not item.shuffle:
+        found.append("shuffle:no")
+    if item.case:
+        found.append("case:yes")
+    return found
+
+
+def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
+    """The item with its fields read back from tags; the others stay tags."""
+    changes: dict[str, object] = {}
+    plain: list[str] = []
+    objectives: list[str] = []
+    sources: list[str] = []
+    for tag in tags:
+        key, _, value = tag.partition(":")
+        if key == "objective" and value:
+            objectives.append(value)
+        elif key == "source" and value:
+            sources.append(value)
+        elif not _field(key, value, changes):
+            plain.append(tag)
+    changes |= {
+        "tags": (*item.tags, *plain),
+        "objectives": (*item.objectives, *objectives),
+        "sources": (*item.sources, *sources),
+    }
+    return dataclasses.replace(item, **changes)  # type: ignore[arg-type] # by name
+
+
+def _field(key: str, value: str, changes: dict[str, object]) -> bool:
+    if key == "difficulty" and value in set("12345"):
+        changes["difficulty"] = int(value)
+    elif key == "partial" and value in _RULES | {"none"}:
+        changes["partial"] = "" if value == "none" else value
+    elif (key, value) == ("shuffle", "no"):
+        changes["shuffle"] = False
+    elif (key, value) == ("case", "yes"):
+        changes["case"] = True
+    else:
+        return False
+    return True

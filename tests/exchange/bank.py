@@ -1,0 +1,134 @@
+"""Items as hypothesis draws them, for round trips through every format."""
+
+import dataclasses
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from app.exchange.hypertext import from_plain, to_markdown
+from app.exchange.items import BLANK, Blank, Item, Option, Pair
+from app.exchange.texts import span_around
+
+SIGNS = "abcXYZ 019 .,;:!?'\"()[]{}<>#=~*_`$%&+-/\\|^@äßλ→"
+WORDS = st.text(SIGNS, min_size=1, max_size=24).map(lambda s: " ".join(s.split()))
+NAMES = st.from_regex(r"[a-z]{2,8}(-[a-z0-9]{1,6}){0,3}", fullmatch=True)
+PIECES = st.sampled_from(
+    [
+        "<p>{}</p><p>second</p>",
+        "a <b>{}</b> b",
+        "<em>{}</em>",
+        "<code>x &lt; 1</code> {}",
+        "\\(x^2 &lt; 3\\) {}",
+        "<p>{}</p><pre>if x:\n    y</pre>",
+        "<p>{}</p><ul><li>one</li><li>two</li></ul>",
+        "<p>{}</p><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>|</td></tr></table>",
+        "{} <a href='https://example.org/a?b=c&amp;d'>there</a> H<sub>2</sub>O",
+    ]
+)
+PLAIN = WORDS.map(from_plain).filter(bool)
+
+
+@st.composite
+def rich(draw: Callable) -> str:
+    words = draw(st.from_regex(r"[a-z]{1,9}( [a-z<>&]{1,5}){0,3}", fullmatch=True))
+    html = words.replace("&", "&amp;").replace("<", "&lt;")
+    return to_markdown(draw(PIECES).format(html)).text
+
+
+STEMS = st.one_of(PLAIN, rich()).filter(lambda t: not t.startswith(("`", "|")))
+LINES = st.one_of(
+    PLAIN,
+    st.sampled_from(["**bold** word", "`code`", "$a+b$ units", "E = mc<sup>2</sup>"]),
+)
+NOTES = st.one_of(st.just(""), STEMS)
+UNITS = st.sampled_from(["", "GB", "s", "TB/s", "%"])
+NUMBERS = st.integers(-(10**6), 10**6).map(lambda n: n / 1000)
+
+
+def distinct(texts: st.SearchStrategy, least: int, most: int) -> st.SearchStrategy:
+    """Texts that differ in more than case and signs."""
+    return st.lists(
+        texts,
+        min_size=least,
+        max_size=most,
+        unique_by=lambda t: "".join(c for c in t.lower() if c.isalnum()) or t,
+    )
+
+
+@st.composite
+def options(draw: Callable, rights: st.SearchStrategy) -> tuple[Option, ...]:
+    texts = draw(distinct(LINES, 3, 5))
+    right = draw(rights)
+    return tuple(Option(text, n < right, draw(NOTES)) for n, text in enumerate(texts))
+
+
+@st.composite
+def numbers(draw: Callable) -> tuple[Option, ...]:
+    unit = draw(UNITS)
+    centres = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
+    half = draw(st.sampled_from([0, 0.25, 2]))
+    return tuple(
+        Option("", n == 0, draw(NOTES), span_around(c, half, unit))
+        for n, c in enumerate(centres)
+    )
+
+
+BARE = st.from_regex(r"[a-zA-Z][a-z]{0,8}( [a-z]{1,6}){0,2}", fullmatch=True)
+
+
+@st.composite
+def words(draw: Callable) -> tuple[Option, ...]:
+    texts = draw(distinct(BARE, 1, 4))
+    return tuple(Option(t, n == 0, draw(NOTES)) for n, t in enumerate(texts))
+
+
+@st.composite
+def items(draw: Callable, *kinds: str) -> Item:
+    kind = draw(st.sampled_from(kinds))
+    tags = draw(st.lists(BARE, max_size=2, unique=True).map(tuple))
+    common = Item(draw(NAMES), kind, draw(STEMS), explanation=draw(NOTES), tags=tags)
+    return dataclasses.replace(common, **draw(FIELDS[kind]))
+
+
+def fields(**given: st.SearchStrategy) -> st.SearchStrategy:
+    return st.fixed_dictionaries(given)
+
+
+TRUTH = st.booleans().flatmap(
+    lambda good: st.tuples(NOTES, NOTES).map(
+        lambda notes: (
+            Option("True", good, notes[0]),
+            Option("False", not good, notes[1]),
+        )
+    )
+)
+STEPS = distinct(LINES, 3, 5).map(lambda ts: tuple(Option(t, True) for t in ts))
+PAIRS = st.tuples(distinct(LINES, 2, 4), distinct(LINES, 4, 4)).map(
+    lambda both: tuple(Pair(a, b) for a, b in zip(*both, strict=False))
+)
+FIELDS = {
+    "single": fields(options=options(st.just(1))),
+    "multiple": fields(
+        options=options(st.integers(2, 3)),
+        partial=st.sampled_from(["", "off", "net", "each", "coverage"]),
+    ),
+    "true-false": fields(options=TRUTH),
+    "numeric": fields(options=numbers()),
+    "short": fields(options=words(), case=st.booleans()),
+    "order": fields(steps=STEPS, partial=st.sampled_from(["", "off", "lcs"])),
+    "match": fields(pairs=PAIRS),
+    "cloze": fields(
+        stem=PLAIN,
+        text=st.just(f"It is {BLANK} and {BLANK}."),
+        blanks=st.tuples(
+            BARE.map(lambda w: Blank((w,))),
+            distinct(BARE, 2, 2).map(lambda ws: Blank(tuple(ws))),
+        ),
+    ),
+    "card": fields(text=STEMS, reverse=st.booleans(), explanation=st.just("")),
+}
+
+
+def bare(item: Item) -> Item:
+    """An item without what no format can know: its line."""
+    return dataclasses.replace(item, line=0, titles=("", ""))

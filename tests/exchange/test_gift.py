@@ -1,0 +1,81 @@
+"""GIFT in and out."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from app.exchange.gift import read_gift, write_gift
+from app.exchange.items import Item
+from tests.exchange.bank import bare, items
+
+REAL = sorted((Path(__file__).parent / "fuhrmanator").glob("*.gift"))
+
+
+def only(text: str) -> Item:
+    reading = read_gift(text)
+    assert reading.refused == ()
+    assert len(reading.items) == 1
+    return reading.items[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(items("single", "multiple", "true-false", "numeric", "short", "order", "match"))
+def test_what_is_written_is_read_again(item: Item) -> None:
+    written = write_gift((item,))
+
+    assert written.refused == ()
+    assert [bare(i) for i in read_gift(written.content.decode()).items] == [bare(item)]
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda p: p.stem)
+def test_real_files_survive_a_second_round(path: Path) -> None:
+    first = read_gift(path.read_text(encoding="utf-8")).items
+    again = read_gift(write_gift(first).content.decode()).items
+
+    assert [bare(i) for i in again] == [bare(i) for i in first]
+
+
+def test_every_question_of_the_real_files_is_read_or_named() -> None:
+    readings = [read_gift(p.read_text(encoding="utf-8")) for p in REAL]
+
+    assert sum(len(r.items) for r in readings) == 66
+    assert {x.reason for r in readings for x in r.refused} == {
+        "an essay cannot be judged by a program",
+        "it asks nothing: a description has no place in a quiz",
+    }
+
+
+def test_a_range_of_numbers_is_read_by_its_ends() -> None:
+    span = only("Pi? {#3.141..3.142}").options[0].span
+
+    assert span is not None
+    assert (span.low, span.high) == (3.141, 3.142)
+
+
+def test_a_unit_travels_in_the_stem() -> None:
+    item = only("How much?\\n\\nAnswer in GB.{#=140:4}")
+
+    assert item.stem == "How much?"
+    assert item.options[0].span.unit == "GB"
+
+
+def test_answers_in_the_middle_leave_a_gap() -> None:
+    item = only("Two plus two equals {=four =4} today.")
+
+    assert item.stem == "Two plus two equals \\_\\_\\_\\_\\_ today."
+    assert [o.text for o in item.options] == ["four", "4"]
+
+
+def test_half_credit_in_a_single_choice_is_named_as_lost() -> None:
+    reading = read_gift("Which?{~a ~%50%b =c}")
+
+    assert [str(x) for x in reading.lost] == [
+        "line 1: Which?: “b” is worth 50 %; here nothing"
+    ]
+
+
+def test_an_unclosed_brace_does_not_swallow_the_file() -> None:
+    text = "Broken?{=a ~b\n\n" + "\n\n".join(f"Q{n}?{{=a ~b ~c}}" for n in range(300))
+
+    assert len(read_gift(text).items) > 50

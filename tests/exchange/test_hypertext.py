@@ -1,0 +1,63 @@
+"""HTML of strangers to Markdown, and back."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.content.markdown.syntax import plain, tokens
+from app.exchange.hypertext import from_plain, to_markdown
+from app.exchange.rendering import canonical, to_html
+from tests.exchange.bank import SIGNS, STEMS
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<p>one</p><p>two</p>", "one\n\ntwo"),
+        ("a<br>b", "a\\\nb"),
+        ("<b>x </b>y", "**x** y"),
+        ("<script>alert(1)</script>safe", "safe"),
+        ("<img src=x onerror=alert(1)>", ""),
+        ("<a href='javascript:x()'>no</a>", "no"),
+        ("<a href='https://a.b/'>yes</a>", "[yes](https://a.b/)"),
+        ("<ol><li>a</li><li>b</li></ol>", "1. a\n2. b"),
+        ("<pre>x\n  y</pre>", "```\nx\n  y\n```"),
+        ("1. no list", "1\\. no list"),
+        ("\\(x < y\\)", "$x < y$"),
+        ("$5 and $6", "\\$5 and \\$6"),
+        ("<h2>Title</h2>text", "**Title**\n\ntext"),
+        ("[[gap]] [x] <!-- q: x -->", "\\[\\[gap\\]\\] \\[x\\]"),
+    ],
+)
+def test_html_becomes_markdown(html: str, markdown: str) -> None:
+    assert to_markdown(html).text == markdown
+
+
+def test_a_picture_left_out_is_named() -> None:
+    assert to_markdown("<img src='a.png' alt='A cat'>").lost == (
+        "a picture (A cat) is left out",
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(SIGNS, max_size=60))
+def test_plain_words_stay_the_words_they_are(words: str) -> None:
+    meant = " ".join(words.split())
+
+    assert plain(tokens(from_plain(meant))) == meant
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEMS)
+def test_our_way_of_writing_is_stable(markdown: str) -> None:
+    assert canonical(markdown) == markdown
+    assert to_html(canonical(markdown)) == to_html(markdown)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("<>/abipdtruhcol1=\"' &;#\n\\$()[]-", max_size=80))
+def test_no_html_is_too_odd(html: str) -> None:
+    text = to_markdown(html).text
+
+    assert "<script" not in to_html(text)
+    assert canonical(canonical(text)) == canonical(text)
