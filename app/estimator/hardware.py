@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import catalogue
@@ -42,8 +41,7 @@ class Accelerator:
     """One accelerator. None is a value that no source gives.
 
     `memory` [B], `memory_bandwidth` [B/s], peaks [FLOP/s, dense], `nvlink` and
-    `pcie` [B/s, one way, per GPU], `tdp` [W]. `matmul` holds measured rates of the
-    best matrix product by format [FLOP/s].
+    `pcie` [B/s, one way, per GPU], `tdp` [W].
     """
 
     id: str
@@ -72,7 +70,6 @@ class Accelerator:
     unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     read_on: str = ""
-    matmul: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def nvlink_both_ways(self) -> float | None:

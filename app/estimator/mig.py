@@ -33,7 +33,7 @@ class Mig:
         help="Profiles with commas between them; 7x 1g.10gb for several.",
         term="mig",
         group="Partitions",
-        topic="cluster-components",
+        topic="virtualisation",
     )
 
 
@@ -148,7 +148,7 @@ def _steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
         ),
     )
     return tuple(
-        Step(*words, numbers, value, unit, "mig-guide", "cluster-components", figure)
+        Step(*words, numbers, value, unit, "mig-guide", "virtualisation", figure)
         for words, numbers, (value, unit, figure) in rows
     )
 
@@ -217,5 +217,5 @@ ENTRY = Entry(
         Output("memory_share", "Share of memory", "%"),
         Output("more", "More of the smallest that fit", ""),
     ),
-    topic="cluster-components",
+    topic="virtualisation",
 )
