@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -74,8 +73,6 @@ def find(name: str) -> Entry | None:
     if known not in NAMES:
         return None
     module = f"app.estimator.{known.replace('-', '_')}"
-    if importlib.util.find_spec(module) is None:
-        return None
     entry: Entry = importlib.import_module(module).ENTRY
     return entry
 
