@@ -23,6 +23,7 @@ def ranking(asked: AcceleratorChoice, found: Search) -> Table:
     """The best candidates, each with what sets it off from the first."""
     best = found.found[0]
     work = "GPU-hours" if asked.job == "training" else "Time per token"
+    priced = any(one.price for one in found.found)
     rows = tuple(
         (
             format_number(place),
@@ -31,12 +32,13 @@ def ranking(asked: AcceleratorChoice, found: Search) -> Table:
             (one.need, "B"),
             _work(one),
             _known(one.power, "W"),
-            _known(one.cost, "USD/h"),
+            *((_known(one.cost, "USD/h"),) if priced else ()),
             _against_best(asked, best, one),
         )
         for place, one in enumerate(found.found[:_ROWS], 1)
     )
-    columns = ("", "GPU", "Number", "Each holds", work, "Power", "Hour", "Why")
+    hour = ("Hour",) if priced else ()
+    columns = ("Place", "GPU", "Number", "Each holds", work, "Power", *hour, "Why")
     return Table("Ranking", columns, rows)
 
 
@@ -106,8 +108,9 @@ def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
     if chip.memory:
         chips = (float(math.ceil(need / chip.memory)), "")
+    maker = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
     return (
-        f"{chip.name} ({chip.vendor})",
+        f"{chip.name}{maker}",
         chips,
         _known(chip.memory, "B"),
         _known(chip.memory_bandwidth, "B/s"),

@@ -271,7 +271,8 @@ def _break_even_steps(found: Plan) -> tuple[Step, ...]:
     )
 
 
-_SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def _chart(asked: Cost, found: Plan) -> Chart:
@@ -313,7 +314,7 @@ def _bar(found: Plan) -> StackedBar:
 
 def _table(asked: Cost, found: Plan) -> Table:
     rows = []
-    for share in _SHARES[2::2]:
+    for share in _TOLD:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
         cheaper = "Owned" if owned < rented else "Rented"
         mine: str | tuple[float, str] = (owned, "USD/h")

@@ -126,9 +126,9 @@ def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
         Figure("current", "Current of a rack, each phase", found.current, "A"),
         Figure("circuits", "Circuits of a rack", found.circuits),
         Figure("heat", "Heat of the machines", heat, "W"),
-        Figure("heat_btu", "Heat in BTU/h", heat_in_btu(heat), "BTU/h"),
+        Figure("heat_btu", "Heat in BTU/h", round(heat_in_btu(heat)), "BTU/h"),
         Figure("air", "Air through the systems", air_of(asked, found, systems), "m3/s"),
-        Figure("air_node", "Air through one system", per_node, "CFM"),
+        Figure("air_node", "Air through one system", round(per_node), "CFM"),
         Figure("coolant", "Coolant", coolant_of(asked, found), "m3/s"),
         _scaled(asked, found, "energy", "Energy", (found.energy, "Wh")),
         _scaled(asked, found, "carbon", "Carbon dioxide", (found.carbon, "kg")),
@@ -233,7 +233,7 @@ def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
             "Heat in BTU/h",
             "watts × 3.412",
             f"{format_value(found.machines, 'W')} × 3.412",
-            (heat_in_btu(found.machines), "BTU/h"),
+            (round(heat_in_btu(found.machines)), "BTU/h"),
             ("ashrae-datacom", "heat_btu"),
         ),
         _step(
@@ -302,7 +302,7 @@ def _table(found: Plan) -> Table:
             words,
             (watts, "W"),
             (watts * found.load, "W"),
-            (heat_in_btu(watts), "BTU/h"),
+            (round(heat_in_btu(watts)), "BTU/h"),
         )
         for words, watts in (
             ("One system", found.node),

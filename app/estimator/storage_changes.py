@@ -22,14 +22,14 @@ def changes_of(asked: Storage, found: Plan) -> tuple[Change, ...]:
     good = found.losses.lost <= asked.acceptable
     fed = found.needed_read <= asked.read_bandwidth
     saving = _saving_changes(asked, found, good=good) if fed else ()
-    reading = (_reading_change(asked, fed=fed),) if good else ()
+    reading = _reading_changes(asked, fed=fed) if good else ()
     return (*saving, *reading)
 
 
 def _saving_changes(asked: Storage, found: Plan, *, good: bool) -> tuple[Change, ...]:
     becomes = "Too much is lost." if good else "Fits."
     changes = []
-    if found.needed_write:
+    if found.needed_write and 1e6 < found.needed_write < 1e15:
         rate = rounded(found.needed_write / 1e9, up=not good)
         now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
@@ -43,14 +43,18 @@ def _saving_changes(asked: Storage, found: Plan, *, good: bool) -> tuple[Change,
     return tuple(changes)
 
 
-def _reading_change(asked: Storage, *, fed: bool) -> Change:
+def _reading_changes(asked: Storage, *, fed: bool) -> tuple[Change, ...]:
     limit = asked.read_bandwidth / (asked.gpus * asked.gpu_rate)
-    return Change(
-        "bytes_per_token",
-        "Bytes per token",
-        f"{format_number(asked.bytes_per_token)} B",
-        f"{rounded(limit, up=fed)} B",
-        "The GPUs starve." if fed else "The GPUs are fed.",
+    if not 0.01 < limit < 1e9:
+        return ()
+    return (
+        Change(
+            "bytes_per_token",
+            "Bytes per token",
+            f"{format_number(asked.bytes_per_token)} B",
+            f"{rounded(limit, up=fed)} B",
+            "The GPUs starve." if fed else "The GPUs are fed.",
+        ),
     )
 
 
