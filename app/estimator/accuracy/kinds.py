@@ -2,8 +2,8 @@
 
 import functools
 import importlib
-import importlib.util
 from collections.abc import Callable
+from typing import Any
 
 from app.estimator.accuracy.cases import Asked, Case
 from app.estimator.accuracy.prediction import Prediction
@@ -28,9 +28,7 @@ def predictors() -> dict[str, Predictor]:
     """The function for every kind that is known."""
     found: dict[str, Predictor] = {}
     for family in _FAMILIES:
-        name = f"app.estimator.accuracy.{family}"
-        if importlib.util.find_spec(name) is not None:
-            found.update(importlib.import_module(name).KINDS)
+        found.update(_family(family).KINDS)
     return found
 
 
@@ -44,12 +42,14 @@ def calibration() -> frozenset[str]:
     """The ids of all cases that some constant was fitted on."""
     ids: set[str] = set()
     for family in _FAMILIES:
-        name = f"app.estimator.accuracy.{family}"
-        if importlib.util.find_spec(name) is not None:
-            ids |= set(getattr(importlib.import_module(name), "CALIBRATION", ()))
+        ids |= set(getattr(_family(family), "CALIBRATION", ()))
     return frozenset(ids)
 
 
 def is_calibration(case: Case) -> bool:
     """Whether a case was used for fitting and so is no evidence."""
     return case.calibration or case.id in calibration()
+
+
+def _family(name: str) -> Any:
+    return importlib.import_module(f"app.estimator.accuracy.{name}")
