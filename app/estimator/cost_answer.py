@@ -296,19 +296,19 @@ def _chart(asked: Cost, found: Plan) -> Chart:
 
 
 def _bar(found: Plan) -> StackedBar:
-    owned = found.owned
+    owned, hours = found.owned, found.hours
     return StackedBar(
-        "A year of owning",
+        "A used GPU-hour when owned",
         (
-            Segment("weights", "Machines", owned.capital),
-            Segment("overhead", "Support and repair", owned.upkeep),
-            Segment("activations", "Electricity", owned.electricity),
-            Segment("kv", "Place", owned.place),
-            Segment("optimizer", "Staff", owned.staff),
+            Segment("weights", "Machines", owned.capital / hours),
+            Segment("overhead", "Support and repair", owned.upkeep / hours),
+            Segment("activations", "Electricity", owned.electricity / hours),
+            Segment("kv", "Place", owned.place / hours),
+            Segment("optimizer", "Staff", owned.staff / hours),
         ),
-        found.rented,
-        f"{format_value(found.rented, 'USD/year')} of rent",
-        "USD/year",
+        found.rented_hour,
+        f"{format_value(found.rented_hour, 'USD/h')} rented",
+        "USD/h",
     )
 
 

@@ -95,10 +95,10 @@ def test_every_price_says_that_it_is_an_example():
 
 
 @given(offers)
-def test_the_parts_sum_to_a_year_of_owning(offer):
+def test_the_parts_sum_to_an_owned_hour(offer):
     answer = estimate(**offer)
     bar = next(p for p in answer.pictures if hasattr(p, "segments"))
-    whole = answer["owned_year"].value
+    whole = answer["owned_hour"].value
     assert sum(s.value for s in bar.segments) == pytest.approx(whole)
 
 
