@@ -78,7 +78,8 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _open_rooms(app: FastAPI) -> None:
-    """Mount the routes of every room."""
+    """Mount the routes of every room; they are tried in this order."""
+    app.include_router(calculators.router)  # asked at every keystroke
     app.include_router(health.router)
     app.include_router(learners.router)
     app.include_router(progress.router)
@@ -86,7 +87,6 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(quiz.router)
     app.include_router(flashcards.router)
     app.include_router(exams.router)
-    app.include_router(calculators.router)
     app.include_router(api.router)
     if app.state.settings.authoring:
         app.include_router(authoring.router)

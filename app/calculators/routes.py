@@ -50,6 +50,31 @@ Typed = Annotated[dict[str, str], Depends(_typed)]
 Posted = Annotated[dict[str, str], Depends(posted)]
 
 
+async def result(request: Request) -> Response:
+    return await _kept_fragment(request, short=False)
+
+
+async def reading(request: Request) -> Response:
+    return await _kept_fragment(request, short=True)
+
+
+# Asked for at every keystroke, so without the cost of resolving dependencies.
+router.add_route("/calculators/{name}/result", result, ["GET"])
+router.add_route("/calculators/{name}/reading", reading, ["GET"])
+
+
+async def _kept_fragment(request: Request, *, short: bool) -> Response:
+    keep(request, shared=True)
+    entry = _entry(request.path_params["name"])
+    typed = typed_in(request.url.query)
+    library = await read_library(request)
+
+    def work() -> Response:
+        return _fragment(request, entry, typed, library, short=short)
+
+    return await _PACE.run(entry.name, work)
+
+
 @router.get("")
 def index(request: Request, learner: CurrentLearner) -> Response:
     keep(request)
@@ -120,31 +145,6 @@ def reading_posted(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
 ) -> Response:
     return _fragment(request, _entry(name), typed, library, short=True)
-
-
-async def result(request: Request) -> Response:
-    return await _kept_fragment(request, short=False)
-
-
-async def reading(request: Request) -> Response:
-    return await _kept_fragment(request, short=True)
-
-
-# Asked for at every keystroke, so without the cost of resolving dependencies.
-router.add_route("/calculators/{name}/result", result, ["GET"])
-router.add_route("/calculators/{name}/reading", reading, ["GET"])
-
-
-async def _kept_fragment(request: Request, *, short: bool) -> Response:
-    keep(request, shared=True)
-    entry = _entry(request.path_params["name"])
-    typed = typed_in(request.url.query)
-    library = await read_library(request)
-
-    def work() -> Response:
-        return _fragment(request, entry, typed, library, short=short)
-
-    return await _PACE.run(entry.name, work)
 
 
 @router.get("/{name}/result.{kind}")
