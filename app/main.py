@@ -27,6 +27,7 @@ from app.learners import routes as learners
 from app.learners.codes import Patience
 from app.progress import routes as progress
 from app.quiz import routes as quiz
+from app.search import routes as search
 from app.web import errors, health
 from app.web.clock import system_clock
 from app.web.front import Door, Front
@@ -84,6 +85,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(learners.router)
     app.include_router(progress.router)
     app.include_router(concepts.router)
+    app.include_router(search.router)
     app.include_router(quiz.router)
     app.include_router(flashcards.router)
     app.include_router(exams.router)

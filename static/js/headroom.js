@@ -67,7 +67,15 @@
     const near = document.activeElement?.closest("[data-keys]");
     return all.find((e) => near?.contains(e)) || all.find(seen) || all[0];
   };
+  // Results of a search are gone through one by one; the last word is the field's.
+  const pick = (by) => {
+    const links = [...document.querySelectorAll("[data-result]")];
+    const at = links.indexOf(document.activeElement) + by;
+    if (at >= 0) links[at]?.focus();
+    else document.getElementById("q").focus();
+  };
   const step = (by) => {
+    if (document.querySelector("[data-result]")) return pick(by);
     const stops = [...document.querySelectorAll("[data-stop]")];
     const tops = stops.map((e) => e.getBoundingClientRect().top);
     const index = by > 0 ? tops.findIndex((t) => t > 90) : tops.findLastIndex((t) => t < 60);
@@ -80,6 +88,11 @@
   document.addEventListener("keydown", (event) => {
     const key = event.key.toLowerCase();
     const { target } = event;
+    const arrow = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (arrow && target.matches("#q, [data-result]")) {
+      event.preventDefault();
+      return pick(target.id === "q" && arrow < 0 ? 0 : arrow);
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (cookie("keys") === "off" || typing(target)) return;
     const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
@@ -93,6 +106,12 @@
     else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
     else return;
     event.preventDefault();
+  });
+
+  // The address follows what is looked for, so that going back finds it again.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const field = event.target.id === "found" && document.getElementById("q");
+    if (field) history.replaceState(history.state, "", `?q=${encodeURIComponent(field.value)}`);
   });
 
   // The section that is being read, in the list beside the text.

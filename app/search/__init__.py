@@ -1,0 +1,1 @@
+"""Search over pages, glossary, card fronts and calculators; it shows no answer."""

@@ -1,0 +1,74 @@
+"""What of a course can be found. Whatever would give an answer away stays out."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.content.library import Library
+from app.content.model import Card, Topic
+from app.estimator.registry import Entry
+from app.search.findings import Document
+
+_BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
+_REVERSE = "~r"
+
+
+def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
+    """Page sections, glossary terms, fronts of cards, and calculators.
+
+    Questions are no documents, for their options and explanations answer them; a
+    reversed card asks with what the other one answers, so it is left out too.
+    """
+    return [*_pages(library), *_terms(library), *_cards(library), *_tools(calculators)]
+
+
+def _pages(library: Library) -> Iterator[Document]:
+    for topic in library.topics.values():
+        cards = [library.cards[c] for c in topic.cards if c in library.cards]
+        for section in topic.sections:
+            body = _line(_without_backs(section.plain, cards))
+            if section.anchor:
+                address = f"/concepts/{topic.slug}#{section.anchor}"
+                yield Document("page", section.title, body, address, topic.title)
+            else:
+                yield _opening(topic, body)
+
+
+def _opening(topic: Topic, body: str) -> Document:
+    words = f"{topic.summary} {body}".strip()
+    return Document("page", topic.title, words, f"/concepts/{topic.slug}")
+
+
+def _without_backs(plain: str, cards: Sequence[Card]) -> str:
+    """The text of a section without the answers of cards that stand in it."""
+    for card in cards:
+        whole = f"{card.front.plain} {card.back.plain}"
+        if not card.id.endswith(_REVERSE):
+            plain = plain.replace(whole, card.front.plain)
+    return plain
+
+
+def _terms(library: Library) -> Iterator[Document]:
+    for term in library.glossary.values():
+        body = _line(term.meaning.plain)
+        yield Document("term", term.name, body, f"/glossary#{term.anchor}")
+
+
+def _cards(library: Library) -> Iterator[Document]:
+    for card in library.cards.values():
+        if card.id.endswith(_REVERSE):
+            continue
+        topic = library.topics.get(card.topic)
+        front, where = _line(card.front.plain), topic.title if topic else ""
+        yield Document("card", front, "", f"/flashcards?card={card.id}", where)
+
+
+def _tools(calculators: Iterable[Entry]) -> Iterator[Document]:
+    for entry in calculators:
+        figures = ", ".join(output.label for output in entry.outputs)
+        body = f"{entry.summary} {figures}"
+        address = f"/calculators/{entry.name}"
+        yield Document("calculator", entry.title, body, address)
+
+
+def _line(text: str) -> str:
+    return _BEFORE_A_STOP.sub("", " ".join(text.split()))

@@ -1,0 +1,51 @@
+"""What a search gives back: hits with the words marked that led to them."""
+
+import dataclasses
+from typing import Literal
+
+Kind = Literal["page", "term", "card", "calculator"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """A thing that can be found: what it is called, what it says, where it lies.
+
+    `where` names the page it belongs to, or is empty.
+    """
+
+    kind: Kind
+    title: str
+    body: str
+    address: str
+    where: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text; `hit` where it is what was looked for."""
+
+    text: str
+    hit: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that was found, with its title and an excerpt in pieces."""
+
+    kind: Kind
+    address: str
+    where: str
+    title: tuple[Piece, ...]
+    excerpt: tuple[Piece, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Findings:
+    """The best hits, the best first; `count` tells how many there are in all.
+
+    `meant` is what was looked for instead when nothing has the words as typed.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    count: int = 0
+    meant: str = ""

@@ -1,0 +1,129 @@
+"""`find`, answered by an FTS5 index in memory that follows the course."""
+
+import dataclasses
+import functools
+import sqlite3
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from app.content.library import Library
+from app.estimator import registry
+from app.search.documents import documents
+from app.search.findings import Document, Findings, Hit, Piece
+from app.search.words import expression, mended, vocabulary, words_of
+
+_MOST_OF_A_KIND = 10
+_OPEN, _CLOSE = "\x02", "\x03"
+_LAYOUT = """
+CREATE VIRTUAL TABLE document USING fts5(
+  title, body, place UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
+)
+"""
+# A word in a title weighs as much as eight in the text.
+_ASK = """
+SELECT place, highlight(document, 0, char(2), char(3)),
+       snippet(document, 1, char(2), char(3), '…', 26)
+FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
+"""
+
+
+def find(library: Library, words: str) -> Findings:
+    """What of the course has all of the words, or words that begin like them.
+
+    When nothing has, words that nothing knows are mended; when that does not help,
+    whatever has some of the words is given.
+    """
+    wanted = words_of(words)
+    if not wanted:
+        return Findings()
+    return _index_of(_State(library)).find(wanted)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _State:
+    """A state of the course, known by its version."""
+
+    library: Library
+
+    def __hash__(self) -> int:
+        return hash(self.library.version)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _State) and other.library.version == self.library.version
+        )
+
+
+class _Index:
+    """The documents of one state of the course, ready to be asked."""
+
+    def __init__(self, found: Sequence[Document]) -> None:
+        self._documents = found
+        self._known = vocabulary(f"{d.title} {d.body}" for d in found)
+        self._lock = threading.Lock()
+        self._rows = sqlite3.connect(":memory:", check_same_thread=False)
+        weakref.finalize(self, self._rows.close)
+        self._rows.execute(_LAYOUT)
+        self._rows.executemany(
+            "INSERT INTO document VALUES (?, ?, ?)",
+            ((d.title, d.body, place) for place, d in enumerate(found)),
+        )
+
+    def find(self, words: Sequence[str]) -> Findings:
+        """The findings for words in small letters."""
+        rows = self._ask(expression(words))
+        if rows:
+            return self._findings(rows, words)
+        better = mended(words, self._known)
+        meant = " ".join(better) if tuple(words) != better else ""
+        rows = self._ask(expression(better)) or self._ask(expression(better, "OR"))
+        return self._findings(rows, better, meant if rows else "")
+
+    def _ask(self, wanted: str) -> list[Any]:
+        with self._lock:
+            return self._rows.execute(_ASK, (wanted,)).fetchall()
+
+    def _findings(
+        self, rows: Sequence[Any], words: Sequence[str], meant: str = ""
+    ) -> Findings:
+        name = " ".join(words)
+        ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
+        taken: dict[str, int] = {}
+        hits = []
+        for place, title, excerpt in ordered:
+            document = self._documents[place]
+            taken[document.kind] = taken.get(document.kind, 0) + 1
+            if taken[document.kind] <= _MOST_OF_A_KIND:
+                hits.append(_hit(document, title, excerpt))
+        return Findings(tuple(hits), len(rows), meant)
+
+    def _distance(self, place: int, name: str) -> int:
+        """What is called exactly so comes before what only speaks of it."""
+        title = self._documents[place].title.casefold()
+        return 0 if title == name else 1 if title.startswith(name) else 2
+
+
+def _hit(document: Document, title: str, excerpt: str) -> Hit:
+    return Hit(
+        document.kind,
+        document.address,
+        document.where,
+        _pieces(title),
+        _pieces(excerpt),
+    )
+
+
+def _pieces(marked: str) -> tuple[Piece, ...]:
+    """Text with marks as pieces."""
+    pieces = []
+    for part in marked.split(_OPEN):
+        hit, closed, rest = part.partition(_CLOSE)
+        pieces += [Piece(hit, hit=True), Piece(rest)] if closed else [Piece(part)]
+    return tuple(piece for piece in pieces if piece.text)
+
+
+@functools.lru_cache(maxsize=2)
+def _index_of(state: _State) -> _Index:
+    return _Index(documents(state.library, registry.entries()))

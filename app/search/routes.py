@@ -1,0 +1,33 @@
+"""GET the search, and its results alone for whoever is still typing."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from app.learners.current import CurrentLearner
+from app.search.index import find
+from app.web.render import page
+from app.web.shelf import CurrentLibrary
+
+router = APIRouter(include_in_schema=False)
+Typed = Annotated[str, Query(max_length=400)]
+
+
+@router.get("/search")
+def search(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner, q: Typed = ""
+) -> HTMLResponse:
+    return page(
+        request,
+        "search/index.html",
+        learner=learner,
+        typed=q,
+        found=find(library, q),
+    )
+
+
+@router.get("/search/results")
+def results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
+    """An address of its own, so that no cache takes the part for the whole."""
+    return page(request, "search/_results.html", typed=q, found=find(library, q))

@@ -1,0 +1,72 @@
+"""The words of a search: taken apart, varied, and mended when nothing has them."""
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+_WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
+_MOST = 8
+_LONGEST = 100
+
+
+def words_of(typed: str) -> tuple[str, ...]:
+    """The words of what was typed, in small letters, at most eight."""
+    return tuple(w.casefold() for w in _WORD.findall(typed[:_LONGEST]))[:_MOST]
+
+
+def vocabulary(texts: Iterable[str]) -> dict[str, int]:
+    """Every word of the texts with the number of times it stands there."""
+    known: dict[str, int] = {}
+    for text in texts:
+        for word in re.findall(r"\w+", text.casefold()):
+            known[word] = known.get(word, 0) + 1
+    return known
+
+
+def forms(word: str) -> tuple[str, ...]:
+    """A word and what else it may be the beginning of: plurals find the singular."""
+    if len(word) > 4 and word.endswith("ies"):
+        return (word, word[:-3] + "y")
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        return (word, word[:-1])
+    return (word,)
+
+
+def expression(words: Sequence[str], joint: str = "AND") -> str:
+    """A full-text expression: every word, or the beginning of one, in any order."""
+    return f" {joint} ".join(
+        "(" + " OR ".join(f'"{form}"*' for form in forms(word)) + ")" for word in words
+    )
+
+
+def mended(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
+    """The words with each unknown one replaced by the likeliest known one.
+
+    A word that begins a known one, or is like none, stays as it is.
+    """
+    return tuple(_mended(word, known) for word in words)
+
+
+def _mended(word: str, known: Mapping[str, int]) -> str:
+    if len(word) < 3 or any(_is_known(form, known) for form in forms(word)):
+        return word
+    close = difflib.get_close_matches(word, _alike(word, known), n=5, cutoff=0.7)
+    if not close:
+        return word
+    best = _likeness(word, close[0])
+    rivals = [c for c in close if best - _likeness(word, c) < 0.02]
+    return max(rivals, key=lambda rival: known[rival])
+
+
+def _alike(word: str, known: Collection[str]) -> list[str]:
+    """Known words near enough in length to be worth comparing."""
+    return [k for k in known if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
+
+
+def _likeness(word: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other, word).ratio()
+
+
+def _is_known(word: str, known: Collection[str]) -> bool:
+    first = re.split(r"\W", word)[0]
+    return any(k.startswith(first) for k in known)

@@ -1,0 +1,205 @@
+"""`find`: what a search has, in which order, and what it must never tell."""
+
+import time
+
+import pytest
+
+from app.content.library import Library, load
+from app.search.findings import Findings, Hit
+from app.search.index import find
+from tests.conftest import TINY
+
+COURSE = {
+    "syllabus.toml": (TINY / "syllabus.toml").read_text(),
+    "sources.toml": (TINY / "sources.toml").read_text(),
+    "glossary.md": (TINY / "glossary.md").read_text(),
+}
+
+
+def titles(found: Findings, kind: str = "") -> list[str]:
+    return [text(hit) for hit in found.hits if kind in ("", hit.kind)]
+
+
+def text(hit: Hit) -> str:
+    return "".join(piece.text for piece in hit.title)
+
+
+def everything(found: Findings) -> str:
+    return " ".join(
+        piece.text for hit in found.hits for piece in (*hit.title, *hit.excerpt)
+    )
+
+
+def test_all_four_kinds_are_found(library: Library):
+    kinds = {
+        hit.kind for words in ("cache", "size") for hit in find(library, words).hits
+    }
+
+    assert kinds == {"page", "term", "card", "calculator"}
+
+
+def test_what_is_called_so_comes_first(library: Library):
+    first = find(library, "kv cache").hits[0]
+
+    assert text(first).casefold() == "kv cache"
+
+
+def test_the_beginning_of_a_word_is_enough(library: Library):
+    assert titles(find(library, "param"), "term") == ["Parameter"]
+
+
+def test_every_word_must_be_there(library: Library):
+    both = find(library, "weights parameters")
+    one = find(library, "weights")
+
+    assert 0 < both.count < one.count
+
+
+def test_a_plural_finds_the_singular(library: Library):
+    assert "Parameter" in titles(find(library, "parameters"), "term")
+
+
+def test_large_letters_and_accents_do_not_matter(library: Library):
+    assert titles(find(library, "PARAMÉTER")) == titles(find(library, "parameter"))
+
+
+def test_the_words_that_led_there_are_marked(library: Library):
+    hit = next(h for h in find(library, "param").hits if h.kind == "term")
+
+    assert [p.text for p in hit.title if p.hit] == ["Parameter"]
+
+
+@pytest.mark.parametrize("typed", ["paramter", "parmaeter", "parametre", "paraemter"])
+def test_a_slip_of_the_finger_is_forgiven(library: Library, typed: str):
+    found = find(library, typed)
+
+    assert found.meant.startswith("parameter")
+    assert "Parameter" in titles(found)
+
+
+def test_only_the_wrong_word_is_mended(library: Library):
+    assert find(library, "kv cahce").meant == "kv cache"
+
+
+def test_some_of_the_words_are_better_than_nothing(library: Library):
+    found = find(library, "parameter zzzzzzzz")
+
+    assert "Parameter" in titles(found)
+
+
+def test_nothing_is_made_up_for_words_like_none(library: Library):
+    assert find(library, "zzzzzzzz") == Findings()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "   ", '"', "*", "AND", "NOT weights", 'a"b', "(", "title:weights", "\x00",
+     "weights\x00cache", "^", "-", "NEAR(a b)", "💥", "a" * 5000, "x " * 500],
+)  # fmt: skip
+def test_no_words_can_break_it(library: Library, typed: str):
+    assert isinstance(find(library, typed), Findings)
+
+
+def test_a_hit_leads_to_its_section(library: Library):
+    section = library.topics["weights"].sections[1]
+
+    addresses = [hit.address for hit in find(library, section.title).hits]
+
+    assert f"/concepts/weights#{section.anchor}" in addresses
+
+
+def test_no_back_of_a_card_is_ever_found(library: Library):
+    found = find(library, "bytes per parameter")
+
+    assert "Size of the weights" in titles(find(library, "size weights"), "card")
+    assert "Parameters × bytes per parameter." not in everything(found)
+    assert all("~r" not in hit.address for hit in found.hits)
+
+
+@pytest.fixture
+def guarded(tmp_path) -> Library:
+    """A course whose answers consist of words that stand nowhere else."""
+    pages = {
+        **COURSE,
+        "topics/weights/concept.md": """---
+title: Weights
+objective: 1.1
+summary: What they are.
+sources: [herd]
+---
+
+## A section
+
+Some visible prose.
+
+### Which animal guards the page?
+<!-- q: guard-card
+type: card
+-->
+
+The quokka.
+
+### What is asked?
+<!-- q: guard-q
+type: single
+difficulty: 1
+source: herd
+-->
+
+- [x] axolotl
+  > numbat
+- [ ] wombat
+  > dugong
+- [ ] potoroo
+  > bilby
+
+> echidna
+""",
+        "topics/weights/cards.md": """---
+title: Cards
+objective: 1.1
+source: herd
+---
+
+### Front animal
+<!-- q: guard-both
+type: card
+reverse: yes
+-->
+
+The cassowary.
+""",
+    }
+    for name, words in pages.items():
+        path = tmp_path / "course" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(words)
+    return load(tmp_path / "course")
+
+
+def test_the_answers_of_the_course_are_in_no_document(guarded: Library):
+    assert {"guard-card", "guard-both", "guard-both~r"} <= set(guarded.cards)
+    assert "guard-q" in guarded.questions
+    assert "quokka" in " ".join(s.plain for s in guarded.topics["weights"].sections)
+    assert titles(find(guarded, "animal"), "card")
+    for answer in ("quokka", "cassowary", "axolotl", "wombat", "echidna", "numbat"):
+        assert find(guarded, answer).hits == ()
+        assert answer not in everything(find(guarded, "prose animal asked weights"))
+
+
+def test_another_state_of_the_course_is_another_index(
+    library: Library, guarded: Library
+):
+    assert find(guarded, "visible prose").count == 1
+    assert "Some visible prose" not in everything(find(library, "visible prose"))
+    assert find(guarded, "visible prose").count == 1
+
+
+def test_a_search_takes_no_time(library: Library):
+    find(library, "weights")
+    begun = time.perf_counter()
+
+    for _ in range(100):
+        find(library, "weights memory")
+
+    assert time.perf_counter() - begun < 1
