@@ -1,6 +1,7 @@
 """Bytes of unknown origin as text or as XML, or a sentence why not."""
 
 import codecs
+import dataclasses
 import re
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
@@ -52,11 +53,19 @@ def _decoded(data: bytes, encoding: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_xml(data: bytes) -> ET.Element:
-    """The root of an XML document without a document type; raises Unusable.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """An XML document; `lines` are those of the elements asked for, in order."""
 
-    A document type could define entities that grow without end or name other files, so
-    a document that has one is refused before anything in it is looked at.
+    root: ET.Element
+    lines: tuple[int, ...]
+
+
+def read_xml(data: bytes, element: str = "") -> Document:
+    """An XML document without a document type, with the lines of some elements.
+
+    Raises Unusable. A document type could define entities that grow without end or
+    name other files, so a document that has one is refused before it is read.
     """
     declared = _DECLARED.match(data)
     name = declared[1].decode().lower() if declared else "utf-8"
@@ -64,20 +73,24 @@ def read_xml(data: bytes) -> ET.Element:
         raise Unusable(f"The encoding “{name}” is not known; save the file as UTF-8.")
     text = _decoded(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
-    _inspect(plain)
-    return ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
+    lines = _inspect(plain, element)
+    root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
+    return Document(root, tuple(lines))
 
 
-def _inspect(plain: bytes) -> None:
+def _inspect(plain: bytes, element: str) -> list[int]:
     """Refuse a document type, deep nesting, and what is not well-formed."""
     depth = 0
+    lines: list[int] = []
 
     def refuse(*_: object) -> None:
         raise Unusable("The file has a document type (DTD); remove it and try again.")
 
-    def down(*_: object) -> None:
+    def down(name: str, _attributes: object) -> None:
         nonlocal depth
         depth += 1
+        if name == element:
+            lines.append(parser.CurrentLineNumber)
         if depth > _MOST_DEPTH:
             raise Unusable(f"The file is nested deeper than {_MOST_DEPTH} elements.")
 
@@ -95,3 +108,4 @@ def _inspect(plain: bytes) -> None:
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code)
         raise Unusable(f"The file is no XML: {what} in line {error.lineno}.") from None
+    return lines

@@ -1,0 +1,68 @@
+"""The gaps of Moodle's cloze questions: `{1:SHORTANSWER:=right~wrong}`."""
+
+import html
+import re
+
+from app.exchange.gift.blocks import parts_of
+from app.exchange.items import BLANK, Blank, NotCarried
+from app.exchange.texts import Losses
+
+_GAP = re.compile(r"\{(\d*):([A-Z_]+):((?:\\.|[^}\\])*)\}", re.DOTALL)
+_TYPED = re.compile(r"^(?:SHORTANSWER|SA|MW)(?:_?C)?$")
+_CHOSEN = re.compile(r"^(?:MULTICHOICE|MC|MULTIRESPONSE|MR)(?:_?[HVS]{0,2})$")
+_NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
+_WEIGHT = re.compile(r"^%(-?\d+(?:\.\d+)?)%")
+
+
+def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
+    """The text with a mark for each gap, and the gaps; raises NotCarried."""
+    blanks: list[Blank] = []
+
+    def cut(found: re.Match[str]) -> str:
+        blanks.append(_blank(found[2], html.unescape(found[3]), losses))
+        return BLANK
+
+    marked = _GAP.sub(cut, text)
+    if not blanks:
+        raise NotCarried("it has no gap that can be read")
+    return marked, tuple(blanks)
+
+
+def _blank(kind: str, body: str, losses: Losses) -> Blank:
+    if _CHOSEN.match(kind):
+        losses.add("the choices of a gap are not shown; its answer is typed")
+    elif _NUMBER.match(kind):
+        losses.add("the tolerance of a number in a gap is not carried")
+    elif not _TYPED.match(kind):
+        raise NotCarried(f"gaps of the type {kind} are not known")
+    right = [answer for answer, weight in _answers(body, losses) if weight >= 100]
+    if _NUMBER.match(kind):
+        right = [answer.partition(":")[0].strip() for answer in right]
+    kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
+    if not kept:
+        raise NotCarried("a gap has no right answer")
+    return Blank(kept)
+
+
+def _answers(body: str, losses: Losses) -> list[tuple[str, float]]:
+    found = []
+    for _, part in parts_of(body, "~"):
+        words, *notes = [text for _, text in parts_of(part, "#")]
+        if any(note.strip() for note in notes):
+            losses.add("what is said about single answers of a gap is not carried")
+        weight = 0.0
+        words = words.strip()
+        if words.startswith("="):
+            weight, words = 100.0, words[1:]
+        elif marked := _WEIGHT.match(words):
+            weight, words = float(marked[1]), words[marked.end() :]
+        found.append((re.sub(r"\\(.)", r"\1", words).strip(), weight))
+    return found
+
+
+def write_gap(blank: Blank) -> str:
+    """One gap as Moodle reads it, not yet escaped for HTML."""
+    answers = "~".join(
+        "=" + re.sub(r"([\\}#~/\"=])", r"\\\1", a) for a in blank.answers
+    )
+    return f"{{1:SHORTANSWER:{answers}}}"

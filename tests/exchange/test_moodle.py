@@ -1,0 +1,136 @@
+"""Moodle XML in and out."""
+
+import pytest
+from hypothesis import given, settings
+
+from app.exchange.items import Item, Unusable
+from app.exchange.moodle import read_moodle, write_moodle
+from tests.exchange.bank import bare, items
+
+QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
+<quiz>
+<question type="category"><category><text>$course$/top</text></category></question>
+{}
+</quiz>"""
+
+
+def read(body: str) -> Item:
+    reading = read_moodle(QUESTION.format(body).encode())
+    assert [str(r) for r in reading.refused] == []
+    return reading.items[0]
+
+
+def refusal(body: str) -> str:
+    return str(read_moodle(QUESTION.format(body).encode()).refused[0])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    items(
+        "single",
+        "multiple",
+        "true-false",
+        "numeric",
+        "short",
+        "order",
+        "match",
+        "cloze",
+    )
+)
+def test_what_is_written_is_read_again(item: Item) -> None:
+    written = write_moodle((item,), "a & b")
+
+    assert written.refused == ()
+    assert [bare(i) for i in read_moodle(written.content).items] == [bare(item)]
+
+
+def test_a_number_takes_its_unit_from_the_file() -> None:
+    item = read(
+        """<question type="numerical"><name><text>n</text></name>
+        <questiontext format="html"><text><![CDATA[<p>How much?</p>]]></text>
+        </questiontext><answer fraction="100"><text>140</text>
+        <tolerance>4</tolerance></answer><units><unit><multiplier>1</multiplier>
+        <unit_name>GB</unit_name></unit></units></question>"""
+    )
+
+    assert item.options[0].span.unit == "GB"
+    assert item.options[0].span.tolerance == 4
+
+
+def test_gaps_keep_the_answers_that_count_in_full() -> None:
+    item = read(
+        """<question type="cloze"><name><text>RDMA</text></name>
+        <questiontext format="html"><text>It is {1:SA:=RoCE~%100%RoCE v2~%50%iWARP}
+        today.</text></questiontext></question>"""
+    )
+
+    assert item.stem == "RDMA"
+    assert item.blanks[0].answers == ("RoCE", "RoCE v2")
+
+
+def test_hints_are_kept_in_order() -> None:
+    item = read(
+        """<question type="shortanswer"><questiontext format="html"><text>Which?</text>
+        </questiontext><answer fraction="100"><text>this</text></answer>
+        <hint format="html"><text>one</text></hint>
+        <hint format="html"><text>two</text></hint></question>"""
+    )
+
+    assert item.hints == ("one", "two")
+
+
+def test_an_unknown_type_is_named_with_its_line() -> None:
+    body = '<question type="calculated"><name><text>sum</text></name></question>'
+
+    assert refusal(body) == (
+        "line 4: sum: questions of the type “calculated” have no counterpart here"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (
+            b'<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY c "&b;&b;">]><quiz>&c;</quiz>',
+            "The file has a document type (DTD); remove it and try again.",
+        ),
+        (
+            '<?xml version="1.0"?><!DOCTYPE quiz SYSTEM "file:///x"><quiz/>'.encode(
+                "utf-16"
+            ),
+            "The file has a document type (DTD); remove it and try again.",
+        ),
+        (b"<quiz><question>", "The file is no XML: no element found in line 1."),
+        (b"<html/>", "The file begins with <html>, not with <quiz>."),
+        (
+            b"<a>" * 200 + b"</a>" * 200,
+            "The file is nested deeper than 100 elements.",
+        ),
+        (
+            b'<?xml version="1.0" encoding="ebcdic"?><quiz/>',
+            "The encoding “ebcdic” is not known; save the file as UTF-8.",
+        ),
+        (
+            b"<quiz>\xff\xfa</quiz>",
+            "The file is not UTF-8 text; save it with that encoding.",
+        ),
+        (b"<qu\0iz/>", "The file holds zero bytes, so it is no text."),
+    ],
+)
+def test_a_hostile_file_is_refused_with_a_sentence(data: bytes, sentence: str) -> None:
+    with pytest.raises(Unusable) as refused:
+        read_moodle(data)
+
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+def test_known_encodings_are_read(encoding: str) -> None:
+    declared = {"latin-1": "iso-8859-1"}.get(encoding, encoding.removesuffix("-sig"))
+    text = QUESTION.replace("UTF-8", declared).format(
+        """<question type="shortanswer"><questiontext format="plain_text">
+        <text>Où?</text></questiontext><answer fraction="100"><text>là</text></answer>
+        </question>"""
+    )
+
+    assert read_moodle(text.encode(encoding)).items[0].stem == "Où?"
