@@ -24,14 +24,21 @@ class Stop(Exception):  # noqa: N818 - ends the command, with a sentence
     """The command cannot go on; the sentence says what to do about it."""
 
 
+# Commands whose options are known to their rooms: the registry, a list of formats.
+_ELSEWHERE = {
+    "estimate": "size a model: estimate --list names all",
+    "new": "begin a topic, a question or a mock exam",
+    "import": "take questions in from another format",
+    "export": "write questions or attempts for others",
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 (found wrong) or 2 (cannot)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if words[:1] == ["estimate"]:  # its options come from the registry
-            return _estimate(words[1:])
-        if words[:1] in (["import"], ["export"]):  # their formats come from a list
-            return _exchange(words)
+        if words[:1] and words[0] in _ELSEWHERE:
+            return _elsewhere(words)
         given = _parser().parse_args(words)
         action: Callable[[argparse.Namespace], int] = given.action
         return action(given)
@@ -56,10 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
     )
+    check.add_argument(
+        "--watch", action="store_true", help="check again at every change"
+    )
     check.set_defaults(action=_check)
-    commands.add_parser("estimate", help="size a model: estimate --list names all")
-    commands.add_parser("import", help="take questions in from another format")
-    commands.add_parser("export", help="write questions or attempts for others")
+    for name, words in _ELSEWHERE.items():
+        commands.add_parser(name, help=words)
     accuracy = commands.add_parser(
         "accuracy", help="answer reference cases and print how near the answers are"
     )
@@ -141,9 +150,33 @@ def _check(given: argparse.Namespace) -> int:
     folder = given.folder or _settings().content
     if not folder.is_dir():
         raise Stop(f"{folder} is not a folder; name the folder that holds the course.")
+    if given.watch:
+        return _watch(folder, given)
     problems = check(folder, fix=given.fix)
     print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
+
+
+def _watch(folder: Path, given: argparse.Namespace) -> int:
+    from app.authoring.commands import watch_command  # noqa: PLC0415 - slow to import
+
+    if given.fix or given.format != "text":
+        raise Stop("--watch prints text and writes nothing; leave the others out.")
+    return watch_command(folder)
+
+
+def _new(words: Sequence[str]) -> int:
+    from app.authoring.commands import new_command  # noqa: PLC0415 - slow to import
+
+    return new_command(words, _settings().content)
+
+
+def _elsewhere(words: list[str]) -> int:
+    if words[0] == "estimate":
+        return _estimate(words[1:])
+    if words[0] == "new":
+        return _new(words[1:])
+    return _exchange(words)
 
 
 def _estimate(words: Sequence[str]) -> int:

@@ -1,0 +1,90 @@
+"""What an author does from the command line: begin something, watch the check."""
+
+import argparse
+import contextlib
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.authoring import starting
+from app.authoring.starting import Course, Unwilling, read_course
+from app.authoring.watching import watch
+
+
+def new_command(words: Sequence[str], folder: Path) -> int:
+    """`headroom new …`: 0 when written, 2 when not, with a sentence on stderr."""
+    given = _parser(folder).parse_args(words)
+    try:
+        said: str = given.begin(read_course(given.dir), given)
+    except (Unwilling, OSError) as error:
+        sys.stderr.write(f"headroom: {error}\n")
+        return 2
+    sys.stdout.write(f"{said}\n")
+    return 0
+
+
+def watch_command(folder: Path) -> int:
+    """`headroom check --watch`: goes on until it is interrupted, and then quietly."""
+    with contextlib.suppress(KeyboardInterrupt):  # it may come while printing
+        for words in watch(folder):
+            sys.stdout.write(f"{words}\n")
+            sys.stdout.flush()
+    return 0
+
+
+def _parser(folder: Path) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headroom new", description="Write a commented starting point."
+    )
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--dir", type=Path, default=folder, help="the course (HEADROOM_CONTENT)"
+    )
+    kinds = parser.add_subparsers(required=True, metavar="topic|question|exam")
+    topic = kinds.add_parser("topic", parents=[shared], help="a page with all it needs")
+    topic.add_argument("slug")
+    topic.add_argument("--title", required=True)
+    topic.add_argument("--objective", default="", help="a number of syllabus.toml")
+    topic.set_defaults(begin=_topic)
+    question = kinds.add_parser(
+        "question", parents=[shared], help="a question or card of a topic"
+    )
+    question.add_argument("--topic", required=True, metavar="SLUG")
+    question.add_argument("--type", choices=starting.KINDS, default="single")
+    question.add_argument("--id", default="", help="else one is made of topic and type")
+    question.set_defaults(begin=_question)
+    exam = kinds.add_parser("exam", parents=[shared], help="a mock exam")
+    exam.add_argument("slug")
+    exam.add_argument("--title", default="")
+    exam.add_argument("--questions", type=_count, default=0)
+    exam.add_argument("--minutes", type=_count, default=0)
+    exam.set_defaults(begin=_exam)
+    return parser
+
+
+def _topic(course: Course, given: argparse.Namespace) -> str:
+    today = dt.datetime.now(dt.UTC).date()
+    files = starting.new_topic(course, given.slug, given.title, given.objective, today)
+    names = "\n".join(f"  {file}" for file in files)
+    return (
+        f"Written:\n{names}\nName “{given.slug}” in the order of syllabus.toml where "
+        f"it is to be read.\nSee it at /authoring/pages/{given.slug}"
+    )
+
+
+def _question(course: Course, given: argparse.Namespace) -> str:
+    path, line = starting.new_question(course, given.topic, given.type, given.id)
+    return f"Written: {path}:{line}"
+
+
+def _exam(course: Course, given: argparse.Namespace) -> str:
+    title = given.title or f"{course.library.syllabus.exam} mock exam".strip()
+    path = starting.new_exam(course, given.slug, title, given.questions, given.minutes)
+    return f"Written: {path}"
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 500:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to 500")
+    return int(text)

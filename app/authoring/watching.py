@@ -1,0 +1,77 @@
+"""`headroom check --watch`: the check again at every change, saying what changed."""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from app.content.check import write
+from app.content.library import build
+from app.content.problems import Problem
+from app.content.shelf import Shelf, Watch
+
+_PAUSE = 0.2
+Found = tuple[Problem, ...]
+
+
+def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
+    """What to print: every problem first, then after each change what is different.
+
+    Ends when `wait`, which is called between two looks, raises KeyboardInterrupt.
+    """
+    pause = wait or (lambda: time.sleep(_PAUSE))
+    shelf = Shelf(folder, None)
+    before: Found | None = None
+    try:
+        while True:
+            found, stamps = _look(shelf, folder)
+            if before is None:
+                yield write(found)
+            elif found != before:
+                yield differences(before, found)
+            before = found
+            while True:
+                pause()
+                if stamps.changed():
+                    break
+    except KeyboardInterrupt:
+        return
+
+
+def differences(before: Found, now: Found) -> str:
+    """What was mended and what is new, and how many are left.
+
+    A problem whose line moved while its words stayed is neither.
+    """
+    old, new = _words(before), _words(now)
+    gone = [problem for words, problem in old.items() if words not in new]
+    come = [problem for words, problem in new.items() if words not in old]
+    lines = [f"mended  {_place(p)} {p.code} {p.message}" for p in gone]
+    for p in come:
+        lines.append(f"new     {_place(p)} {p.code} {p.message}")
+        if p.hint:
+            lines.append(f"        {p.hint}")
+    summary = write(now).splitlines()[-1]
+    return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
+
+
+def _look(shelf: Shelf, folder: Path) -> tuple[Found, Watch]:
+    # The check speaks of the files as they are; only a server keeps a good version.
+    shelf.good.clear()
+    readings, stamps = shelf.read()
+    return tuple(sorted(build(readings, folder).problems)), stamps
+
+
+def _words(problems: Found) -> dict[tuple[str, str, str, int], Problem]:
+    """Problems by all but their line; equal ones are told apart by their order."""
+    found: dict[tuple[str, str, str, int], Problem] = {}
+    for problem in problems:
+        number = 0
+        while (name := (problem.path, problem.code, problem.message, number)) in found:
+            number += 1
+        found[name] = problem
+    return found
+
+
+def _place(problem: Problem) -> str:
+    return f"{problem.path}:{problem.line}:{problem.column}"

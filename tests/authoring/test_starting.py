@@ -1,0 +1,166 @@
+"""`headroom new topic|question|exam`: starting points that pass the check."""
+
+import datetime as dt
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.authoring.starting import KINDS, shares
+from app.cli import main
+from app.content.check import check
+from app.content.library import load
+
+
+def new(folder: Path, *words: str) -> int:
+    return main(["new", words[0], "--dir", str(folder), *words[1:]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_of_every_type_passes_the_check(folder, kind):
+    assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
+
+    assert check(folder) == []
+    made = load(folder)
+    assert f"weights-{kind}" in {**made.questions, **made.cards}
+
+
+def test_all_types_together_pass_the_check_twice_over(folder):
+    for kind in (*KINDS, *KINDS):
+        assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
+
+    assert check(folder) == []
+
+
+def test_a_question_stands_behind_what_was_there(folder, capsys):
+    path = folder / "topics/weights/quiz.md"
+    before = path.read_text()
+
+    new(folder, "question", "--topic", "weights")
+    after = path.read_text()
+
+    assert after.startswith(before.rstrip("\n"))
+    line = int(capsys.readouterr().out.rsplit(":", 1)[1])
+    assert after.splitlines()[line - 1].startswith("### Starting point")
+
+
+def test_a_topic_without_a_quiz_gets_one(folder):
+    (folder / "topics/weights/cards.md").unlink()
+
+    assert new(folder, "question", "--topic", "weights", "--type", "card") == 0
+
+    assert check(folder) == []
+    assert load(folder).cards["weights-card"].objectives == ("1.1",)
+
+
+def test_an_id_is_taken_once(folder, capsys):
+    words = ("question", "--topic", "weights", "--id", "k-trade")
+
+    assert new(folder, *words) == 2
+    assert "“k-trade” was used before" in capsys.readouterr().err
+
+
+def test_an_id_that_was_retired_is_not_given_again(folder):
+    new(folder, "question", "--topic", "weights")
+    check(folder, fix=True)
+    lock = folder / "ids.lock"
+    lines = lock.read_text().splitlines()
+    gone = [i for i, line in enumerate(lines) if line.startswith("weights-single ")]
+    assert gone
+    quiz = folder / "topics/weights/quiz.md"
+    quiz.write_text(quiz.read_text().partition("### Starting point")[0])
+
+    new(folder, "question", "--topic", "weights")
+
+    assert "q: weights-single-2" in quiz.read_text()
+
+
+def test_a_topic_that_is_not_there_is_named_with_its_neighbour(folder, capsys):
+    assert new(folder, "question", "--topic", "wieghts") == 2
+    assert "Did you mean “weights”?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("title", ["Power", 'Of "watts" & {braces}: $5 #1', "Ünïcode"])
+def test_a_topic_passes_the_check_with_nothing_lacking(folder, title):
+    assert new(folder, "topic", "power", "--title", title) == 0
+
+    assert check(folder) == []
+    topic = load(folder).topics["power"]
+    assert topic.title == title
+    assert len(topic.questions) == 5
+    assert topic.reviewed == dt.datetime.now(dt.UTC).date()
+
+
+def test_two_topics_begun_alike_pass_the_check(folder):
+    new(folder, "topic", "power", "--title", "Power")
+    new(folder, "topic", "cooling", "--title", "Cooling", "--objective", "2.1")
+
+    assert check(folder) == []
+    assert load(folder).topics["cooling"].objectives == ("2.1",)
+
+
+def test_nothing_is_written_over(folder, capsys):
+    new(folder, "exam", "another")
+    page = (folder / "topics/weights/concept.md").read_bytes()
+    exam = (folder / "exams/another.toml").read_bytes()
+
+    assert new(folder, "topic", "weights", "--title", "Other") == 2
+    assert new(folder, "exam", "another", "--title", "Other") == 2
+
+    assert capsys.readouterr().err.count("is there already") == 2
+    assert (folder / "topics/weights/concept.md").read_bytes() == page
+    assert (folder / "exams/another.toml").read_bytes() == exam
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("topic", "Not A Slug", "--title", "T"), "cannot stand in an address"),
+        (("topic", "../up", "--title", "T"), "cannot stand in an address"),
+        (("topic", "t", "--title", "two\nlines"), "one line"),
+        (("topic", "t", "--title", "T", "--objective", "9.9"), "is not an objective"),
+        (("exam", "e", "--questions", "400"), "too few questions"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(folder, capsys, words, said):
+    assert new(folder, *words) == 2
+
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_an_exam_follows_the_weights_and_passes_the_check(folder):
+    assert new(folder, "exam", "longer", "--questions", "10", "--minutes", "9") == 0
+
+    assert check(folder) == []
+    exam = load(folder).exams["longer"]
+    assert (exam.questions, exam.minutes) == (10, 9)
+    assert exam.domains == {"1": 6, "2": 4}
+
+
+def test_an_exam_asks_at_most_what_the_bank_has(folder):
+    new(folder, "exam", "longest")
+
+    made = tomllib.loads((folder / "exams/longest.toml").read_text())
+
+    assert made["questions"] == sum(made["domains"].values())
+    assert check(folder) == []
+
+
+def test_a_course_without_sources_says_what_comes_first(folder, capsys):
+    (folder / "sources.toml").write_text("")
+
+    assert new(folder, "topic", "t", "--title", "T") == 2
+    assert "sources.toml lists no source yet" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_none_is_one_sentence(tmp_path, capsys):
+    assert new(tmp_path / "none", "topic", "t", "--title", "T") == 2
+    assert "is not a folder" in capsys.readouterr().err
+
+
+def test_questions_are_parted_by_weight():
+    assert shares({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
+    for number in range(60):
+        assert sum(shares({"a": 1, "b": 1, "c": 1}, number).values()) == number
