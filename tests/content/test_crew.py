@@ -1,12 +1,9 @@
 """Many files at once: shared among processes, the readings are the same."""
 
-import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-
-import pytest
 
 from app.content.library import load
 
@@ -43,30 +40,15 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.slow
-def test_a_large_course_loads_while_one_waits(tmp_path: Path) -> None:
-    """2,200 questions and 200 pages: under 3 s cold and 0.5 s from the cache.
-
-    Measured as processor time, with a limit of twice that: the machine of a test may
-    do other things beside.
-    """
+def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> None:
+    """2,200 questions and 200 pages; `benchmarks.content` says how long it takes."""
     course = large_course(tmp_path / "course")
 
-    start = cpu_seconds()
     library = load(course, tmp_path / "cache")
-    cold = cpu_seconds() - start
-    start = cpu_seconds()
     again = load(course, tmp_path / "cache")
-    warm = cpu_seconds() - start
 
     assert (len(library.topics), len(library.questions)) == (200, 2200)
     assert again == library
-    assert cold < 6
-    assert warm < 1
-
-
-def cpu_seconds() -> float:
-    return sum(os.times()[:4])
 
 
 def large_course(folder: Path) -> Path:
