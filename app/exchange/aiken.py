@@ -1,9 +1,9 @@
 """Aiken, the simplest format of all: single choices in plain text."""
 
 import dataclasses
+import html
 import re
 
-from app.content.markdown.syntax import plain, tokens
 from app.exchange.hypertext import from_plain
 from app.exchange.items import (
     Item,
@@ -15,10 +15,12 @@ from app.exchange.items import (
     Writing,
     label,
 )
+from app.exchange.rendering import to_html
 from app.exchange.texts import plain_of
 
 _OPTION = re.compile(r"^\s*([A-Z])[.)]\s+(.*)$")
 _ANSWER = re.compile(r"^\s*ANSWER\s*:\s*([A-Z])\s*$")
+_TAG = re.compile(r"</?[a-z][^>]*>")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -106,9 +108,8 @@ def _block(item: Item) -> str:
 
 
 def _words(markdown: str) -> str:
-    found = plain_of(markdown)
-    text = found if found is not None else plain(tokens(markdown))
-    return " ".join(text.split())
+    """The words alone; formulas stay, in TeX."""
+    return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
 
 
 def _losses(item: Item) -> list[str]:

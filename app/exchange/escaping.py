@@ -5,8 +5,8 @@ import re
 _ALWAYS = re.compile(r"[\\`*\[\]<|$~]")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
-_LEAD = re.compile(r"^(?:[#>+=-]|\d{1,9}(?=[.)]))")
-_NUMBERED = re.compile(r"^(\d{1,9})([.)])")
+_LEAD = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
+_NUMBERED = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
 
 
 def escaped(words: str) -> str:
@@ -24,7 +24,7 @@ def line_escaped(line: str) -> str:
     r"""Escape what would be markup at the beginning of a line.
 
     >>> line_escaped("1. first"), line_escaped("# one"), line_escaped("-1 is less")
-    ('1\\. first', '\\# one', '\\-1 is less')
+    ('1\\. first', '\\# one', '-1 is less')
     """
     numbered = _NUMBERED.match(line)
     if numbered:
