@@ -22,6 +22,8 @@ from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.web.drawings import draw
+from app.web.drawings.standalone import standalone
 from app.web.instruments import course_of, instrument
 from app.web.keeping import keep
 from app.web.readings import LONGEST_LINK, address, read_estimate
@@ -31,7 +33,12 @@ from app.web.shelf import CurrentLibrary, read_library
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
 _PACE = Pace()
-_KINDS = {"md": "text/markdown", "csv": "text/csv", "json": "application/json"}
+_KINDS = {
+    "md": "text/markdown",
+    "csv": "text/csv",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+}
 
 
 def _entry(name: str) -> Entry:
@@ -145,6 +152,17 @@ def reading_posted(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
 ) -> Response:
     return _fragment(request, _entry(name), typed, library, short=True)
+
+
+@router.get("/{name}/result.svg")
+def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
+    entry = _entry(name)
+    pictures = entry.compute(read(entry.inputs, typed)).pictures
+    if not pictures:
+        raise NotFound("This calculator draws no picture.")
+    files = request.app.state.static.files
+    sheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
+    return _file(name, "svg", standalone(draw(pictures[0]), *sheets))
 
 
 @router.get("/{name}/result.{kind}")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -226,3 +227,13 @@ def test_a_comparison_is_taken_along_in_three_forms(client):
     both = client.get(f"{path}.json{query}").json()
     assert both["b"]["inputs"]["weights"] == "fp8"
     assert client.get(f"{path}.csv?b.weights=none").status_code == 422
+
+
+def test_a_picture_is_taken_along_as_a_file_that_needs_no_style_sheet(client):
+    answer = client.get(f"{PATH}/result.svg?concurrent=8")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    root = ET.fromstring(answer.text)  # noqa: S314 - our own drawing
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in answer.text
+    assert "light-dark" not in answer.text
+    assert client.get("/calculators/model/result.svg").status_code == 404

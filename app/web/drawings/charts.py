@@ -6,7 +6,16 @@ import math
 from app.estimator.estimate import Chart, Line, Table
 from app.estimator.units import format_value
 from app.web.drawings.axes import Axis, linear, logarithmic
-from app.web.drawings.svg import Drawing, dot, frame, line, number, text
+from app.web.drawings.svg import (
+    CHARACTER,
+    NARROWEST,
+    Drawing,
+    dot,
+    frame,
+    line,
+    number,
+    text,
+)
 
 _TOP = 24.0
 _HEIGHT = 220.0
@@ -209,11 +218,23 @@ def _apart(names: list[_Name]) -> list[tuple[_Name, float]]:
     for name in sorted(names, key=lambda n: -n.down):
         down = name.down
         for other, taken in placed:
-            side = (name.across > 50) == (other.across > 50)
-            if side and abs(down - taken) < _APART:
+            if _share_width(name, other) and abs(down - taken) < _APART:
                 down = taken - _APART
         placed.append((name, max(down, 10.0 - _TOP)))
     return placed
+
+
+def _share_width(one: _Name, other: _Name) -> bool:
+    """Whether two names would stand above each other in a narrow drawing."""
+    (start, end), (other_start, other_end) = _extent(one), _extent(other)
+    return start < other_end and other_start < end
+
+
+def _extent(name: _Name) -> tuple[float, float]:
+    wide = len(name.words) * CHARACTER / NARROWEST * 100
+    if name.across > 50:
+        return name.across - wide, name.across
+    return name.across, name.across + wide
 
 
 def _name(one: Line, plane: _Plane) -> _Name:
