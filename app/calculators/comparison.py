@@ -13,7 +13,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate, Figure, StackedBar
 from app.estimator.inputs import BadInputs, InputProblem
 from app.estimator.registry import Entry
-from app.estimator.units import MINUS, format_value
+from app.estimator.units import MINUS, format_number, format_value
 from app.web.drawings import draw_bar
 from app.web.drawings.bars import key_of, reach_of
 from app.web.instruments import Course, Field, fields_of
@@ -248,6 +248,8 @@ def _against(figure: Figure, first: Figure) -> str:
     if not distance:
         return "the same"
     sign = "+" if distance > 0 else MINUS
+    if figure.unit == "%":
+        return f"{sign}{format_number(abs(distance) * 100)} points"
     return f"{sign}{format_value(abs(distance), figure.unit)}"
 
 

@@ -17,6 +17,7 @@ from app.calculators.sides import (
     with_third,
     without_third,
 )
+from app.content.library import Library
 from app.errors import NotFound
 from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
@@ -285,12 +286,12 @@ def _whole(
     entry: Entry,
     typed: Mapping[str, str],
     learner: CurrentLearnerValue,
-    library: Any,
+    library: Library,
 ) -> Response:
     """The page of one calculator; 422 with every word kept when an input is wrong."""
     course = course_of(library)
     shown = instrument(entry, typed, course=course)
-    listed = registry.entries()
+    number, total = starts.number_of(entry)
     return page(
         request,
         "calculators/show.html",
@@ -298,9 +299,10 @@ def _whole(
         learner=learner,
         instrument=shown,
         summary=entry.summary,
-        number=listed.index(entry) + 1 if entry in listed else 0,
-        total=len(listed),
+        number=number,
+        total=total,
         explained=starts.explained(entry, course),
+        asked=starts.asked(entry, library),
     )
 
 
@@ -308,7 +310,7 @@ def _fragment(
     request: Request,
     entry: Entry,
     typed: Mapping[str, str],
-    library: Any,
+    library: Library,
     *,
     short: bool = False,
 ) -> Response:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from app.content.library import Library
 from app.estimator import registry
 from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
@@ -125,18 +126,40 @@ STARTS: tuple[Start, ...] = (
 )
 
 
-def groups() -> dict[str, list[Listed]]:
-    """All calculators by group, in the order of the registry."""
-    found: dict[str, list[Listed]] = {}
-    for number, entry in enumerate(registry.entries(), 1):
-        found.setdefault(entry.group, []).append(_listed(entry, number))
+def in_groups() -> dict[str, list[Entry]]:
+    """All estimates by group, groups and estimates in the order of the registry."""
+    found: dict[str, list[Entry]] = {}
+    for entry in registry.entries():
+        found.setdefault(entry.group, []).append(entry)
     return found
+
+
+def number_of(entry: Entry) -> tuple[int, int]:
+    """The place of a calculator in the list, and how many there are."""
+    listed = [e.name for group in in_groups().values() for e in group]
+    return listed.index(entry.name) + 1, len(listed)
+
+
+def groups() -> dict[str, list[Listed]]:
+    """The list of calculators with an answer for each."""
+    return {
+        title: [_listed(entry, number_of(entry)[0]) for entry in entries]
+        for title, entries in in_groups().items()
+    }
 
 
 def explained(entry: Entry, course: Course) -> dict[str, str]:
     """The pages that teach this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in declared(entry.inputs).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
+
+
+def asked(entry: Entry, library: Library) -> dict[str, str]:
+    """Where the course asks about what this calculator answers: address and words."""
+    topic = library.topics.get(entry.topic)
+    if topic is None or not topic.questions:
+        return {}
+    return {f"/quiz/{topic.slug}": f"{len(topic.questions)} questions, {topic.title}"}
 
 
 @functools.cache
