@@ -15,10 +15,14 @@ class ListingForm(BaseModel):
 
 
 class TableForm(BaseModel):
-    """Which questions are shown, in what order (a leading − falls), in what form."""
+    """Which questions are shown, in what order (a leading − falls), in what form.
+
+    `start` is the number of the first row shown, counted from 0.
+    """
 
     show: Literal["", "look", "answered", "all"] = ""
     sort: str = Field("discrimination", max_length=20)
+    start: int = Field(0, ge=0, le=100_000)
     format: Literal["html", "csv"] = "html"
 
 

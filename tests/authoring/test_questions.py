@@ -216,3 +216,12 @@ def test_twenty_thousand_attempts_are_answered_within_a_second(client, crowd, li
     assert client.get("/authoring/questions/k-trade").status_code == 200
 
     assert time.perf_counter() - begun < 2
+
+
+def test_a_long_table_goes_on_by_a_link(client, library):
+    count = len(library.questions)
+
+    html = client.get(f"/authoring/questions?show=all&start={count - 1}").text
+
+    assert html.split('id="table"')[1].count('<th scope="row">') == 1 + 1  # an exam
+    assert client.get("/authoring/questions?start=-1").status_code == 422

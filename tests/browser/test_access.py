@@ -33,6 +33,11 @@ PAGES = [
     "/exams/nca-aiio",
     "/settings",
     "/continue",
+    "/authoring",
+    "/authoring/questions",
+    "/authoring/questions?show=all",
+    "/authoring/questions/tm-zero3?seed=1",
+    "/authoring/pages/training-memory",
     "/nothing-is-here",
 ]
 

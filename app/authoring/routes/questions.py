@@ -25,6 +25,7 @@ from app.web.render import is_htmx, page
 from app.web.shelf import CurrentLibrary, find_question
 
 router = APIRouter()
+_ROWS = 100  # of the table on one page; the CSV has all
 _FALLING = {"count", "sd", "guess"}  # what one wants the most of first
 
 
@@ -61,7 +62,10 @@ def table(
         library=library,
         mends=mends,
         why={m.item: m.reasons[0].words for m in mends},
-        parts=parts,
+        parts={name: len(part) for name, part in parts.items()},
+        rows=parts[chosen][wanted.start :][:_ROWS],
+        start=wanted.start,
+        most=_ROWS,
         shown=chosen,
         sort=(by, falling),
         columns=bench.COLUMNS,
