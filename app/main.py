@@ -13,6 +13,7 @@ from itsdangerous import Signer
 
 from app.api import routes as api
 from app.authoring import routes as authoring
+from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
@@ -83,6 +84,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(calculators.router)  # asked at every keystroke
     app.include_router(health.router)
     app.include_router(learners.router)
+    app.include_router(belongings.router)
     app.include_router(progress.router)
     app.include_router(concepts.router)
     app.include_router(search.router)

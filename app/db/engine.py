@@ -15,6 +15,7 @@ _PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # an acknowledged answer survives a power cut
+    "PRAGMA secure_delete=ON",  # what was erased is overwritten, not only freed
     "PRAGMA busy_timeout=5000",
     "PRAGMA cache_size=-20000",
     "PRAGMA mmap_size=268435456",

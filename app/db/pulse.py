@@ -22,8 +22,13 @@ class Pulse:
         return int(rows[0][0])
 
     def changes(self, key: str) -> int:
-        """How often the learner of `key` has written; −1 for one without a row."""
-        rows = self._ask("SELECT changes FROM learner WHERE key = ?", (key,))
+        """A number that every write of this learner moves; −1 for one without a row.
+
+        It holds the birth of the row: whoever erased everything and begins again
+        with the same key is not shown what was counted before.
+        """
+        question = "SELECT (created_at << 20) + changes FROM learner WHERE key = ?"
+        rows = self._ask(question, (key,))
         return int(rows[0][0]) if rows else -1
 
     def close(self) -> None:

@@ -100,9 +100,14 @@ class _Index:
         return Findings(tuple(hits), len(rows), meant)
 
     def _distance(self, place: int, name: str) -> int:
-        """What is called exactly so comes before what only speaks of it."""
-        title = self._documents[place].title.casefold()
-        return 0 if title == name else 1 if title.startswith(name) else 2
+        """What is called exactly so comes first, cards after what explains them."""
+        document = self._documents[place]
+        title = document.title.casefold()
+        if title == name:
+            return 0
+        if document.kind == "card":
+            return 3
+        return 1 if title.startswith(name) else 2
 
 
 def _hit(document: Document, title: str, excerpt: str) -> Hit:

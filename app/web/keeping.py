@@ -119,6 +119,11 @@ class Pages:
         while self._size > _BYTES or len(self._kept) > _PAGES:
             self._drop(next(iter(self._kept)))
 
+    def forget(self, visitor: Visitor) -> None:
+        """Throw away every page that was made for this learner."""
+        for key in [key for key in self._kept if key[2] == visitor.key]:
+            self._drop(key)
+
     def close(self) -> None:
         """Forget everything and let the database go."""
         self._kept.clear()

@@ -1,0 +1,1 @@
+"""Everything that is kept about a learner: taken along, or erased."""

@@ -1,0 +1,80 @@
+"""GET everything as an archive; GET and POST the erasure of everything."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.belongings import store
+from app.belongings.archive import archive
+from app.db.engine import DbSession
+from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.web.clock import Now
+from app.web.render import page
+from app.web.visitor import forget_line
+
+router = APIRouter(prefix="/settings", include_in_schema=False)
+WORD = "erase"
+# The pages and grades that a browser holds for use without a network go as well.
+_FORGET = {"clear-site-data": '"cache", "storage"'}
+
+
+@router.get("/export")
+def export(learner: CurrentLearner, db: DbSession, now: Now) -> Response:
+    day = learner.study_day(now).isoformat()
+    name = f'attachment; filename="headroom-{day}.zip"'
+    return Response(
+        archive(store.belongings(db, learner.id), now),
+        media_type="application/zip",
+        headers={"content-disposition": name, "cache-control": "no-store"},
+    )
+
+
+@router.get("/erasure")
+def ask_before(
+    request: Request, learner: CurrentLearner, db: DbSession
+) -> HTMLResponse:
+    return _question(request, learner, db)
+
+
+@router.post("/erasure")
+def erase(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    word: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    if word.strip().casefold() != WORD:
+        message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
+        problems = [{"field": "word", "message": message}]
+        return _question(request, learner, db, word, problems)
+    store.erase(db, learner.id)
+    request.app.state.pages.forget(request.state.visitor)
+    response = RedirectResponse("/settings/erased", 303, headers=_FORGET)
+    response.raw_headers.append((b"set-cookie", forget_line()))
+    return response
+
+
+@router.get("/erased")
+def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
+    return page(request, "belongings/erased.html", learner=learner)
+
+
+def _question(
+    request: Request,
+    learner: CurrentLearnerValue,
+    db: DbSession,
+    typed: str = "",
+    problems: list[dict[str, str]] | None = None,
+) -> HTMLResponse:
+    return page(
+        request,
+        "belongings/erasure.html",
+        status=422 if problems else 200,
+        learner=learner,
+        counts=store.count(db, learner.id),
+        sitting=store.is_sitting(db, learner.id),
+        word=WORD,
+        typed=typed,
+        problems=problems or [],
+    )

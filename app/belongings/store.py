@@ -1,0 +1,103 @@
+"""All rows that belong to a learner, in whatever table, by their foreign keys."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, delete, func, select
+from sqlmodel import Session, SQLModel, col
+
+from app.db.tables import DeviceCode, Learner, Sitting
+
+# Never shown: the key and the digests let people in, the number means nothing.
+_KEPT_BACK = {"key", "digest"}
+_LEFT_OUT = {DeviceCode.__tablename__}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Belongings:
+    """The rows of one table, oldest first, each by the names of its columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+
+
+def belongings(db: Session, learner_id: int) -> list[Belongings]:
+    """Every table that holds something of a learner, with their rows."""
+    return [
+        _rows(db, table, learner_id)
+        for table in owned_tables()
+        if table.name not in _LEFT_OUT
+    ]
+
+
+def count(db: Session, learner_id: int) -> dict[str, int]:
+    """How many rows each table holds of a learner."""
+    return {
+        table.name: db.scalar(
+            select(func.count()).select_from(table).where(_theirs(table, learner_id))
+        )
+        or 0
+        for table in owned_tables()
+    }
+
+
+def is_sitting(db: Session, learner_id: int) -> bool:
+    """Whether an exam of this learner is still running."""
+    open_ones = select(func.count()).where(
+        col(Sitting.learner_id) == learner_id, col(Sitting.closed_at).is_(None)
+    )
+    return bool(db.scalar(open_ones))
+
+
+def erase(db: Session, learner_id: int) -> None:
+    """Delete a learner; every row of theirs goes with it."""
+    db.execute(delete(Learner).where(col(Learner.id) == learner_id))
+
+
+@functools.cache
+def owned_tables() -> tuple[Table, ...]:
+    """The learner and all that hangs on it, parents first."""
+    tables = SQLModel.metadata.sorted_tables
+    return tuple(table for table in tables if _way(table) is not None)
+
+
+def _way(table: Table) -> tuple[str, Table] | None:
+    """The column by which rows are a learner's, and the table it points into."""
+    if table.name == Learner.__tablename__:
+        return "id", table
+    for owner, column in _parents(table):
+        if owner.name == Learner.__tablename__:
+            return column, owner
+    for owner, column in _parents(table):
+        if owner is not table and _way(owner) is not None:
+            return column, owner
+    return None
+
+
+def _parents(table: Table) -> Iterator[tuple[Table, str]]:
+    for key in sorted(table.foreign_keys, key=lambda k: k.parent.name):
+        if key.ondelete == "CASCADE":
+            yield key.column.table, key.parent.name
+
+
+def _theirs(table: Table, learner_id: int) -> ColumnElement[bool]:
+    """The condition that picks the rows of one learner."""
+    way = _way(table)
+    if way is None:
+        raise LookupError(f"No row of {table.name} belongs to a learner.")
+    column, owner = way
+    if owner.name == Learner.__tablename__:
+        return table.c[column] == learner_id
+    return table.c[column].in_(select(owner.c.id).where(_theirs(owner, learner_id)))
+
+
+def _rows(db: Session, table: Table, learner_id: int) -> Belongings:
+    columns = [c for c in table.columns if c.name not in _KEPT_BACK]
+    wanted = select(*columns).where(_theirs(table, learner_id)).order_by(table.c.id)
+    rows = db.execute(wanted).mappings()
+    return Belongings(
+        table.name, tuple(c.name for c in columns), tuple(dict(row) for row in rows)
+    )

@@ -1,0 +1,161 @@
+"""GET /settings/export: an archive that says the same as the pages."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+
+from fastapi.testclient import TestClient
+
+from app.belongings.store import owned_tables
+from tests.exams.test_sitting import begin, finish, save
+from tests.flashcards.conftest import fields
+
+
+def read_archive(content: bytes) -> dict[str, int]:
+    """What a stranger's script would make of an archive: the totals of its rows."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        attempts = json.loads(archive.read("attempt.json"))
+        reviews = json.loads(archive.read("review.json"))
+        readings = archive.read("reading.csv").decode()
+        answers = json.loads(archive.read("sitting_answer.json"))
+        sittings = json.loads(archive.read("sitting.json"))
+    undone = {row["voids"] for row in reviews if row["voids"]}
+    firsts = [row for row in attempts if row["first"]]
+    return {
+        "first answers": len(firsts),
+        "right": sum(row["score"] == 1 for row in firsts),
+        "reviews": sum(not r["voids"] and r["id"] not in undone for r in reviews),
+        "cards": len(
+            {
+                row["card"]
+                for row in reviews
+                if not row["voids"] and row["id"] not in undone
+            }
+        ),
+        "sections": len(list(csv.DictReader(io.StringIO(readings)))),
+        "exams": sum(row["closed_at"] is not None for row in sittings),
+        "questions sat": sum(len(row["paper"]) for row in sittings),
+        "answered": sum(bool(row["raw"]) for row in answers),
+    }
+
+
+def review(client: TestClient, card: str, rating: int) -> None:
+    page = client.get(f"/flashcards?show=1&card={card}").text
+    body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": rating}
+    assert client.post(f"/flashcards/{card}/reviews", data=body).status_code == 303
+
+
+def study(client: TestClient) -> None:
+    """Read a page, review two cards, undo one of them, sit an exam."""
+    client.post("/concepts/weights/readings", data={})
+    review(client, "w-c-bf16", 3)
+    review(client, "w-c-size", 1)
+    undo = fields(client.get("/flashcards").text, "/flashcards/undo")
+    client.post("/flashcards/undo", data=undo)
+    sitting = begin(client)
+    save(client, sitting, 1, answer="1")
+    finish(client, sitting)
+
+
+def number(words: str, page: str) -> int:
+    found = re.search(rf"([\d,]+)\s+{words}", page.replace("\xa0", " "))
+    assert found, words
+    return int(found[1].replace(",", ""))
+
+
+def test_the_archive_has_the_totals_of_the_pages(client: TestClient):
+    study(client)
+
+    totals = read_archive(client.get("/settings/export").content)
+
+    progress = client.get("/progress").text
+    counted = client.get("/settings/erasure").text
+    assert totals["first answers"] == number("first answer", progress)
+    assert totals["exams"] == 1
+    assert (totals["reviews"], totals["cards"]) == (1, 1)
+    for words, rows in rows_of(client.get("/settings/export").content).items():
+        row = re.search(rf"{words}</th><td class=\"n\">([\d,]+)<", counted)
+        assert row, words
+        assert int(row[1].replace(",", "")) == rows
+
+
+def rows_of(content: bytes) -> dict[str, int]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        rows = json.loads(archive.read("about.json"))["rows"]
+    return {
+        "Answers to questions": rows["attempt"],
+        "Reviews of cards": rows["review"],
+        "Cards begun": rows["memory"],
+        "Sections read": rows["reading"],
+        "Exams": rows["sitting"],
+    }
+
+
+def test_json_and_csv_have_the_same_rows(client: TestClient):
+    study(client)
+
+    with zipfile.ZipFile(io.BytesIO(client.get("/settings/export").content)) as archive:
+        names = {n.split(".")[0] for n in archive.namelist() if n.endswith(".csv")}
+        for name in names:
+            objects = json.loads(archive.read(f"{name}.json"))
+            lines = csv.DictReader(io.StringIO(archive.read(f"{name}.csv").decode()))
+            assert [str(o["id"]) for o in objects] == [row["id"] for row in lines]
+    tables = {table.name for table in owned_tables()}
+    assert names == tables - {"device_code"}
+
+
+def test_what_lets_people_in_stays_here(rosa: TestClient, own_everything):
+    own_everything(rosa, "Rosa")
+    key = rosa.cookies["headroom"].split(".")[0]
+    rosa.post("/settings/codes")
+
+    with zipfile.ZipFile(io.BytesIO(rosa.get("/settings/export").content)) as archive:
+        words = b"".join(archive.read(name) for name in archive.namelist()).decode()
+
+    assert '"name": "Rosa"' in words
+    assert key not in words
+    assert "digest" not in words
+
+
+def test_times_can_be_read(client: TestClient):
+    study(client)
+
+    with zipfile.ZipFile(io.BytesIO(client.get("/settings/export").content)) as archive:
+        rows = json.loads(archive.read("reading.json"))
+
+    assert {row["at"] for row in rows} == {"2026-06-09T12:00:00.000Z"}
+
+
+def test_nothing_of_another_learner_is_in_it(
+    rosa: TestClient, milo: TestClient, own_everything
+):
+    own_everything(rosa, "Rosa")
+    own_everything(milo, "Milo")
+
+    with zipfile.ZipFile(io.BytesIO(rosa.get("/settings/export").content)) as archive:
+        rows = {
+            n: json.loads(archive.read(n))
+            for n in archive.namelist()
+            if n[-5:] == ".json"
+        }
+
+    assert {len(r) for n, r in rows.items() if n != "about.json"} == {1}
+    assert "Milo" not in json.dumps(rows)
+
+
+def test_who_has_done_nothing_gets_an_empty_archive(client: TestClient):
+    answer = client.get("/settings/export")
+
+    assert answer.headers["content-type"] == "application/zip"
+    assert answer.headers["content-disposition"].startswith('attachment; filename="')
+    assert answer.headers["cache-control"] == "no-store"
+    assert set(read_archive(answer.content).values()) == {0}
+
+
+def test_the_settings_lead_there(client: TestClient):
+    page = client.get("/settings").text
+
+    assert 'href="/settings/export"' in page
+    assert 'href="/settings/erasure"' in page
