@@ -1,28 +1,36 @@
 """`headroom import` and `headroom export`: files in and out, with a report."""
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import Session
+
+from app.db.engine import make_engine
 from app.exchange.course import items_of, place_of, write_files
 from app.exchange.decoding import MOST_BYTES
-from app.exchange.formats import CARDS, READERS, WRITERS
+from app.exchange.formats import ATTEMPTS, CARDS, READERS, WHOLE, WRITERS
 from app.exchange.intake import take_in
-from app.exchange.items import Remark, Unusable
+from app.exchange.items import Item, Remark, Unusable
+from app.exchange.store import COLUMNS, attempts
+from app.exchange.tables import table
 
 _SHOWN = 4
 
 
 def exchange_command(words: Sequence[str], content: Path, database: str) -> int:
     """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done."""
-    del database
     given = _parser(content).parse_args(words)
     folder: Path = given.content
     try:
         _expect_course(folder)
         if given.command == "import":
             report = import_file(given.format, given.file, folder, given.topic)
+        elif given.format in ATTEMPTS:
+            report = export_attempts(given.format, given.file, database)
         else:
             place = (folder, given.topic)
             report = export_file(given.format, given.file, place, given.seed)
@@ -46,7 +54,7 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     into.add_argument("file", type=Path, metavar="FILE")
     into.add_argument("--topic", required=True, metavar="SLUG")
     out = commands.add_parser("export", help="write questions for others")
-    out.add_argument("format", choices=sorted(WRITERS))
+    out.add_argument("format", choices=sorted({*WRITERS, *ATTEMPTS}))
     out.add_argument("file", type=Path, metavar="FILE", help="- is the output")
     out.add_argument("--topic", default="", metavar="SLUG", help="one topic only")
     out.add_argument(
@@ -78,12 +86,9 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     """
     folder, topic = place
     reading = items_of(folder, topic, seed)
-    wanted = tuple(i for i in reading.items if (i.kind == "card") == (form in CARDS))
+    wanted = tuple(i for i in reading.items if _fits(form, i))
     written = WRITERS[form](wanted, topic or folder.resolve().name)
-    if str(path) == "-":
-        sys.stdout.buffer.write(written.content)
-    else:
-        _write(path, written.content)
+    _write(path, written.content)
     names = {i.name for i in wanted}
     refused = (*(reading.refused if form not in CARDS else ()), *written.refused)
     lost = (*(r for r in reading.lost if r.name in names), *written.lost)
@@ -92,6 +97,30 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     if left and form not in CARDS:
         head += f" {_count(left, 'card')} left out; apkg takes them."
     return _report(head, refused, lost)
+
+
+def _fits(form: str, item: Item) -> bool:
+    return form in WHOLE or (item.kind == "card") == (form in CARDS)
+
+
+def export_attempts(form: str, path: Path, database: str) -> str:
+    """Write every attempt of a database to `path` (`-`: the output); the report."""
+    engine = make_engine(database)
+    try:
+        with Session(engine) as session:
+            rows = list(attempts(session))
+    except DBAPIError as error:
+        raise Unusable(
+            f"the database {database} cannot be read ({error.orig})."
+        ) from None
+    finally:
+        engine.dispose()
+    if form == "attempts-csv":
+        content = table(COLUMNS, rows)
+    else:
+        content = json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n"
+    _write(path, content)
+    return f"{_count(len(rows), 'attempt')} written."
 
 
 def _content(path: Path) -> bytes:
@@ -106,6 +135,9 @@ def _content(path: Path) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
+    if str(path) == "-":
+        sys.stdout.buffer.write(content)
+        return
     try:
         path.write_bytes(content)
     except OSError as error:

@@ -1,5 +1,6 @@
 """The files of a course as the exchange reads and writes them."""
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,7 +86,10 @@ def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
             c.id for c in readings[path].cards
         }
         found = read_authored(_text(folder / path), path, seed)
-        items += [i for i in found.items if i.name in sound]
+        topic = path.split("/")[1]
+        items += [
+            dataclasses.replace(i, topic=topic) for i in found.items if i.name in sound
+        ]
         refused += found.refused
         lost += found.lost
     return Reading(tuple(items), tuple(refused), tuple(lost))

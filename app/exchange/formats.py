@@ -1,24 +1,34 @@
 """Which formats can be read and written, and by what."""
 
+import time
 from collections.abc import Callable, Mapping
 
 from app.exchange.aiken import read_aiken, write_aiken
+from app.exchange.apkg import write_apkg
 from app.exchange.decoding import decode
 from app.exchange.gift import read_gift, write_gift
 from app.exchange.items import Item, Reading, Writing
 from app.exchange.moodle import read_moodle, write_moodle
+from app.exchange.tables import read_csv, read_json, write_csv, write_json
 
 Reader = Callable[[bytes], Reading]
 Writer = Callable[[tuple[Item, ...], str], Writing]
 
 READERS: Mapping[str, Reader] = {
+    "csv": lambda data: read_csv(decode(data)),
+    "json": lambda data: read_json(decode(data)),
     "aiken": lambda data: read_aiken(decode(data)),
     "gift": lambda data: read_gift(decode(data)),
     "moodle": read_moodle,
 }
 WRITERS: Mapping[str, Writer] = {
+    "apkg": lambda items, title: write_apkg(items, title, int(time.time())),
+    "csv": lambda items, _title: write_csv(items),
+    "json": lambda items, _title: write_json(items),
     "aiken": lambda items, _title: write_aiken(items),
     "gift": lambda items, _title: write_gift(items),
     "moodle": write_moodle,
 }
 CARDS = frozenset({"apkg"})  # formats for cards instead of questions
+WHOLE = frozenset({"csv", "json"})  # formats for both
+ATTEMPTS = frozenset({"attempts-csv", "attempts-json"})

@@ -85,8 +85,9 @@ def _inline(words: str) -> str:
     for found in _MATH.finditer(words):
         tex = found["inline"] or found["block"] or found["dollars"]
         tex = " ".join(tex.split())
-        if "$" in tex or not tex:
-            continue
+        beside = words[: found.start()][-1:] + words[found.end() :][:1]
+        if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", beside):
+            continue  # Markdown would not take it for a formula
         formula = f"${tex}$" if found["inline"] else f"{_SET}${tex}${_SET}"
         done += escaped(words[at : found.start()]) + formula
         at = found.end()

@@ -70,8 +70,8 @@ class Item:
     `stem` is Markdown (the front of a card). `options` are choices, accepted and
     foreseen answers, or the distractors of an order question, whose `steps` are in
     the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
-    `blanks`, or the back of a card. `line` is where the item stood, from 1; `rank` its
-    place in its file when it has no line of its own.
+    `blanks`, or the back of a card. `topic` is where it
+    comes from; `line` where it stood in its file, from 1.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Item:
     objectives: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    topic: str = ""
     line: int = 0
 
 

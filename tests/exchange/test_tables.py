@@ -1,0 +1,73 @@
+"""Questions and attempts as JSON and CSV."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+
+from app.config import Settings
+from app.exchange.commands import exchange_command
+from app.exchange.items import Item, Unusable
+from app.exchange.tables import read_csv, read_json, write_csv, write_json
+from tests.exchange.bank import FIELDS, bare, items
+
+
+@settings(max_examples=100, deadline=None)
+@given(items(*FIELDS))
+def test_json_keeps_everything(item: Item) -> None:
+    again = read_json(write_json((item,)).content.decode())
+
+    assert [bare(i) for i in again.items] == [bare(item)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(items(*FIELDS))
+def test_csv_keeps_everything(item: Item) -> None:
+    again = read_csv(write_csv((item,)).content.decode())
+
+    assert [bare(i) for i in again.items] == [bare(item)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[", "The file is no JSON: "),
+        ("[]", "The file has no list “items”."),
+        ("[" * 100_000, "The file is no JSON: "),
+    ],
+)
+def test_a_broken_file_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(Unusable, match=sentence):
+        read_json(text)
+
+
+def test_a_broken_row_is_named_and_its_neighbours_stay() -> None:
+    rows = [
+        {"name": "x", "kind": "riddle", "stem": "?"},
+        3,
+        {"name": "y", "kind": "short", "stem": "?", "options": [{"text": "a"}]},
+        {"name": "z", "kind": "short", "stem": "Which?", "options": []},
+    ]
+    reading = read_json(json.dumps({"items": rows}))
+
+    assert [i.name for i in reading.items] == ["z"]
+    assert str(reading.refused[0]) == (
+        "line 1: x: it cannot be read (“riddle” is no type of question)"
+    )
+    assert len(reading.refused) == 3
+
+
+def test_attempts_leave_as_rows(
+    rosa: TestClient, settings: Settings, tmp_path: Path
+) -> None:
+    page = rosa.get("/quiz/weights")
+    assert page.status_code == 200
+    target = tmp_path / "attempts.json"
+    words = ["export", "attempts-json", str(target)]
+
+    status = exchange_command(words, settings.content, settings.database)
+
+    assert status == 0
+    assert json.loads(target.read_text()) == []
