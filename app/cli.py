@@ -57,16 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="migrate, check the content and serve")
     serve.set_defaults(action=_serve)
-    check = commands.add_parser("check", help="name everything wrong in the content")
-    check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
-    check.add_argument("--format", choices=("text", "json", "github"), default="text")
-    check.add_argument(
-        "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
+    _add_check(
+        commands.add_parser("check", help="name everything wrong in the content")
     )
-    check.add_argument(
-        "--watch", action="store_true", help="check again at every change"
-    )
-    check.set_defaults(action=_check)
     for name, words in _ELSEWHERE.items():
         commands.add_parser(name, help=words)
     accuracy = commands.add_parser(
@@ -84,6 +77,18 @@ def _parser() -> argparse.ArgumentParser:
     database.add_argument("what", choices=("upgrade",))
     database.set_defaults(action=_upgrade)
     return parser
+
+
+def _add_check(check: argparse.ArgumentParser) -> None:
+    check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
+    check.add_argument("--format", choices=("text", "json", "github"), default="text")
+    check.add_argument(
+        "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
+    )
+    check.add_argument(
+        "--watch", action="store_true", help="check again at every change"
+    )
+    check.set_defaults(action=_check)
 
 
 def _settings() -> Settings:
