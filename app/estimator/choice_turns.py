@@ -9,6 +9,7 @@ from app.estimator.choice_search import USABLE, Candidate, Search, search
 from app.estimator.estimate import Change
 from app.estimator.formats import FORMATS
 from app.estimator.inputs import BadInputs
+from app.estimator.turning import within
 from app.estimator.units import format_number, format_value
 
 if TYPE_CHECKING:  # the estimate imports this module
@@ -65,6 +66,8 @@ def _tries(asked: AcceleratorChoice, found: Search) -> tuple[_Try, ...]:
 def _training_tries(asked: AcceleratorChoice) -> tuple[_Try, ...]:
     now = format_value(asked.days, "s").replace("\u00a0", " ")
     half = asked.days / 2
+    if not within(type(asked), "days", half):
+        return ()
     days = f"{format_number(half / 86400)} days"
     return (("days", "Time for the training", half, now, days),)
 

@@ -8,7 +8,7 @@ from app.estimator.cost_plan import Plan, purchase
 from app.estimator.estimate import Change
 from app.estimator.money import annuity
 from app.estimator.ownership import HOURS_PER_YEAR
-from app.estimator.turning import rounded
+from app.estimator.turning import rounded, within
 from app.estimator.units import format_number
 
 if TYPE_CHECKING:  # the estimate imports this module
@@ -20,17 +20,18 @@ def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
     buys = found.owned_hour < found.rented_hour
     becomes = "Renting is cheaper." if buys else "Buying is cheaper."
     changes = []
-    if found.meets and found.meets <= asked.availability:
+    meets = found.meets or 0.0
+    if meets <= asked.availability and within(type(asked), "utilisation", meets):
         now = f"{format_number(100 * asked.utilisation)} %"
-        flips = f"{rounded(100 * found.meets, up=not buys)} %"
+        flips = f"{rounded(100 * meets, up=not buys)} %"
         changes.append(Change("utilisation", "Utilisation", now, flips, becomes))
     rent = _rent(asked, found)
-    if 0.001 < rent <= 10_000:
+    if within(type(asked), "rent", rent):
         now = f"{format_number(asked.rent)} USD/h"
         flips = f"{rounded(rent, up=not buys)} USD/h"
         changes.append(Change("rent", "Rent of a GPU-hour", now, flips, becomes))
     price = _price(asked, found)
-    if 1 < price <= 1e7:
+    if within(type(asked), "price", price):
         now = f"{format_number(asked.price)} USD"
         flips = f"{rounded(price, up=buys)} USD"
         changes.append(

@@ -25,7 +25,7 @@ from app.estimator.power_plan import (
     coolant_of,
 )
 from app.estimator.registry import Output
-from app.estimator.turning import rounded
+from app.estimator.turning import rounded, within
 from app.estimator.units import format_number, format_value
 
 if TYPE_CHECKING:  # the estimate imports this module
@@ -358,15 +358,15 @@ def _rack_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
         was, flips = str(asked.rack_units), str(found.units)
         return (Change("rack_units", "Height of a rack", was, flips, "Holds one."),)
     changes = []
-    if found.in_rack < room:
-        needed = (found.in_rack + 1) * found.node
+    needed = (found.in_rack + 1) * found.node
+    if found.in_rack < room and within(type(asked), "rack_limit", needed):
         flips = f"{rounded(needed / 1e3, up=True)} kW"
         count = found.in_rack + 1
         racks = format_number(-(-asked.nodes // count))
         holds = "one system" if count == 1 else f"{count} systems"
         becomes = f"Holds {holds}: {racks} racks."
         changes.append(Change("rack_limit", "Power of a rack", now, flips, becomes))
-    if found.in_rack:
+    if found.in_rack and within(type(asked), "rack_limit", found.node):
         flips = f"{rounded(found.node / 1e3 * 0.999, up=False)} kW"
         changes.append(
             Change("rack_limit", "Power of a rack", now, flips, "Holds none.")
@@ -384,7 +384,7 @@ def _site_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
     becomes = "Too much for the site." if fits else "Fits."
     changes = []
     flips = most + 1 if fits else most
-    if flips:
+    if 0 < flips <= 1_000_000:
         now = format_number(asked.nodes)
         changes.append(Change("nodes", "Systems", now, format_number(flips), becomes))
     pue = limit / found.machines

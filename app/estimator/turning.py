@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+from app.estimator.inputs import declared
 from app.estimator.units import format_number
 
 
@@ -36,3 +37,10 @@ def rounded(value: float, *, up: bool) -> str:
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
     whole = math.ceil(value / scale) if up else math.floor(value / scale)
     return format_number(float(f"{whole * scale:.6g}"))
+
+
+def within(inputs: type, field: str, value: float) -> bool:
+    """Whether a value in base units may be typed for a field, roundings included."""
+    asked = declared(inputs)[field]
+    low, high = asked.minimum or 0.0, asked.maximum or math.inf
+    return low * 1.01 <= value <= high * 0.99
