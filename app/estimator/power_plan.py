@@ -67,18 +67,14 @@ class Plan:
 def plan(asked: PowerCooling) -> Plan:
     """Plan a site; BadInputs names what is not known of the system."""
     system = find_system(asked.system)
-    node = asked.node_power or system.power
-    if node is None:
-        raise refuse("node_power", "", _unknown("highest power", system))
-    units = asked.node_units or system.rack_units
-    if units is None:
-        raise refuse("node_units", "", _unknown("height", system))
+    node, units = _sizes(asked, system)
     in_rack = nodes_in_rack(asked.rack_limit, node, asked.rack_units, units)
     others = asked.nodes * node * asked.other
     machines = asked.nodes * node + others
     load = asked.load or LOAD
     site = site_power(machines, asked.pue)
-    current = phase_current(node * max(1, in_rack), asked.voltage, asked.power_factor)
+    full = node * max(1, in_rack)
+    current = phase_current(full, asked.voltage, asked.power_factor)
     drawn = energy(asked.duration, machines * load, asked.pue)
     return Plan(
         system=system,
@@ -97,6 +93,17 @@ def plan(asked: PowerCooling) -> Plan:
         energy=drawn / 3600,
         carbon=carbon(drawn, asked.carbon_intensity),
     )
+
+
+def _sizes(asked: PowerCooling, system: System) -> tuple[float, int]:
+    """Highest power [W] and rack units of a system, as typed or as published."""
+    node = asked.node_power or system.power
+    if node is None:
+        raise refuse("node_power", "", _unknown("highest power", system))
+    units = asked.node_units or system.rack_units
+    if units is None:
+        raise refuse("node_units", "", _unknown("height", system))
+    return node, units
 
 
 def _unknown(what: str, system: System) -> str:
