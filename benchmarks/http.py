@@ -29,7 +29,8 @@ AIMS = {
     "Today": 0.05,
     "Concept page": 0.10,
     "Concept page, unchanged (304)": 0.80,
-    "Calculator result": 0.10,
+    "Calculator result, asked before": 0.10,
+    "Calculator result, new inputs": 0.10,
     "Card review": 0.05,
 }
 
@@ -77,14 +78,14 @@ def requests(port: int, cookie: str) -> dict[str, Callable[[], bytes]]:
     topic = first_topic(port)
     etag = fetch(port, f"/concepts/{topic}", cookie)[1].get("ETag", "")
     result = "/calculators/inference-memory/result?model=llama-3.1-70b&concurrent="
-    counter = itertools.count(1)
     return {
         "Today": get("/", cookie),
         "Concept page": get(f"/concepts/{topic}", cookie),
         "Concept page, unchanged (304)": get(
             f"/concepts/{topic}", cookie, f"If-None-Match: {etag}\r\n"
         ),
-        "Calculator result": get(f"{result}{next(counter) % 4096 + 1}", ""),
+        "Calculator result, asked before": get(f"{result}16", ""),
+        "Calculator result, new inputs": new_results(result),
         "Card review": reviews(port),
     }
 
@@ -93,6 +94,16 @@ def get(path: str, cookie: str, more: str = "") -> Callable[[], bytes]:
     text = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n{more}\r\n"
     wire = text.encode()
     return lambda: wire
+
+
+def new_results(address: str) -> Callable[[], bytes]:
+    """Each request asks for inputs that nobody asked for before."""
+    counter = itertools.count(17)
+
+    def request() -> bytes:
+        return get(f"{address}{next(counter)}", "")()
+
+    return request
 
 
 def reviews(port: int) -> Callable[[], bytes]:

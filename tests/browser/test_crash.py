@@ -70,20 +70,25 @@ def left(page: Page) -> int:
 
 
 def answer(page: Page, chance: random.Random) -> str:
-    """Choose an option, or type a number; returns what stands there then."""
-    options = page.locator("main input[type=radio], main .opt input[type=checkbox]")
+    """Choose an option, type something or set a place, whatever the question wants."""
+    options = page.locator("main .opt input")
+    boxes = page.locator("main form input.in")
     if options.count():
         options.nth(chance.randrange(options.count())).check()
+    elif boxes.count():
+        boxes.first.fill(str(chance.randrange(1, 500)))
+        boxes.first.blur()
     else:
-        box = page.locator("main input[name=answer]")
-        box.fill(str(chance.randrange(1, 500)))
-        box.blur()
+        places = page.locator("main form select").first
+        last = places.locator("option").count() - 1
+        places.select_option(index=last)
     return entered(page)
 
 
 def entered(page: Page) -> str:
+    """The answer as the form holds it."""
     return page.evaluate(
-        "[...document.querySelectorAll('main input[name=answer]')]"
-        ".filter(i => i.type === 'text' || i.checked)"
-        ".map(i => i.value).join()"
+        "[...new FormData(document.querySelector('main form'))]"
+        ".filter(([name]) => !['since', 'flag', 'strike', 'go'].includes(name))"
+        ".map(([name, value]) => `${name}=${value}`).sort().join('&')"
     )
