@@ -1,13 +1,15 @@
 """The estimate `training-time`: a step, a run, and what the run costs."""
 
 import dataclasses
+import math
+from typing import Any
 
 from app.estimator import training_time_answer
 from app.estimator.architecture import Architecture, find_model
 from app.estimator.estimate import Estimate
 from app.estimator.flops import flops_per_token
 from app.estimator.hardware import Accelerator, find_accelerator
-from app.estimator.inputs import ask
+from app.estimator.inputs import BadInputs, ask
 from app.estimator.job_questions import (
     ask_degree,
     ask_domain,
@@ -29,6 +31,7 @@ from app.estimator.training_step import StepTime, step_time
 from app.estimator.training_time_answer import Run
 
 _YEAR = 365.25 * 86400.0
+_MOST_GPUS = 1_000_000
 
 
 def _batch(default: int | None, label: str, help_text: str, maximum: int) -> int:
@@ -229,6 +232,10 @@ def compute(asked: TrainingTime) -> Estimate:
     plan = plan_of(asked)
     step = timed(model, gpu, asked, plan)
     run = run_of(model, gpu, asked, plan, step)
+    if run.memory > (gpu.memory or 0.0):
+        run = dataclasses.replace(run, lighter=lighter(model, gpu, asked))
+    elif asked.deadline is not None and run.seconds > asked.deadline:
+        run = dataclasses.replace(run, enough=enough(model, gpu, asked))
     return training_time_answer.answer(asked, model, gpu, run)
 
 
@@ -296,25 +303,51 @@ def run_of(
         watts=watts,
         memory=memory,
         layers=model.layers,
-        lighter=_lighter(model, gpu, plan) if memory > (gpu.memory or 0.0) else "",
     )
 
 
-def _lighter(model: Architecture, gpu: Accelerator, plan: Plan) -> str:
-    """The recomputation that makes a plan fit; empty where none does."""
+def lighter(
+    model: Architecture, gpu: Accelerator, asked: TrainingTime
+) -> tuple[str, str] | None:
+    """The one input, with its value, that makes a plan fit in memory."""
     limit = gpu.memory or 0.0
-    for recompute in _HEAVIER[plan.recompute]:
-        lighter = dataclasses.replace(plan, recompute=recompute)
-        if memory_per_gpu(model, lighter) <= limit:
-            return recompute
-    return ""
+    for field, value in _LIGHTER:
+        changed = dataclasses.replace(asked, **{field: value})
+        try:
+            check(model, changed, gpu)
+        except BadInputs:
+            continue
+        if memory_per_gpu(model, plan_of(changed)) <= limit:
+            return field, str(value)
+    return None
 
 
-_HEAVIER: dict[str, tuple[Recompute, ...]] = {
-    "none": ("selective", "full"),
-    "selective": ("full",),
-    "full": (),
-}
+_LIGHTER: tuple[tuple[str, Any], ...] = (
+    ("recompute", "selective"),
+    ("zero", "1"),
+    ("recompute", "full"),
+    ("zero", "3"),
+    ("tensor_parallel", 2),
+    ("tensor_parallel", 4),
+    ("tensor_parallel", 8),
+)
+
+
+def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | None:
+    """The fewest GPUs, near enough, with which a run keeps its deadline."""
+    limit = asked.deadline or math.inf
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    gpus = asked.gpus
+    for _ in range(12):
+        changed = dataclasses.replace(asked, gpus=gpus)
+        plan = plan_of(changed)
+        run = run_of(model, gpu, changed, plan, timed(model, gpu, changed, plan))
+        if run.seconds <= limit:
+            return gpus
+        gpus = group * math.ceil(gpus * 1.002 * run.seconds / limit / group)
+        if gpus > _MOST_GPUS:
+            break
+    return None
 
 
 def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:

@@ -63,6 +63,11 @@ _PARTS = (
     ("data", "Gradients and weights"),
     ("optimizer", "Optimizer"),
 )
+_LIGHTER = {
+    "recompute": "Recomputation",
+    "zero": "ZeRO stage",
+    "tensor_parallel": "Tensor parallel",
+}
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
@@ -70,7 +75,8 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 class Run:
     """A run as it was found: plan, step, losses and time [s].
 
-    `lighter` is the recomputation with which a plan that is too large fits.
+    `lighter` is the input, with its value, that makes a plan that is too large fit,
+    and `enough` is how many GPUs keep a deadline that is missed.
     """
 
     plan: Plan
@@ -84,7 +90,8 @@ class Run:
     watts: float
     memory: float
     layers: int
-    lighter: str = ""
+    lighter: tuple[str, str] | None = None
+    enough: int | None = None
 
 
 def answer(
@@ -100,7 +107,7 @@ def answer(
         pictures=(_timeline(run),),
         tables=(_table(run),),
         notes=_notes(asked, run),
-        changes=_changes(asked, gpu, run),
+        changes=_changes(asked, run),
     )
 
 
@@ -349,21 +356,15 @@ def _batch_note(plan: Plan) -> str:
     return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."
 
 
-def _changes(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Change, ...]:
+def _changes(asked: TrainingTime, run: Run) -> tuple[Change, ...]:
     changes = []
-    if asked.deadline is not None and run.seconds > asked.deadline:
-        group = run.plan.gpus // run.plan.data
-        needed = run.seconds * asked.gpus / asked.deadline
-        more = -(-int(needed) // group) * group + group
-        now, then = format_number(asked.gpus), format_number(more)
-        reason = "In time, if the step scales."
-        changes.append(Change("gpus", "GPUs", now, then, reason))
-    if run.memory > (gpu.memory or 0.0) and run.lighter:
-        becomes = "Fits in memory."
-        change = Change(
-            "recompute", "Recomputation", asked.recompute, run.lighter, becomes
-        )
-        changes.append(change)
+    if run.enough is not None:
+        now, then = format_number(asked.gpus), format_number(run.enough)
+        changes.append(Change("gpus", "GPUs", now, then, "In time."))
+    if run.lighter is not None:
+        field, then = run.lighter
+        label, now = _LIGHTER[field], str(getattr(asked, field))
+        changes.append(Change(field, label, now, then, "Fits in memory."))
     pieces = 2 * run.plan.pieces
     stages = run.plan.pipeline * pieces
     if run.step.bubble > 0.1 * run.step.total and stages <= run.layers:

@@ -1,0 +1,223 @@
+"""Estimates of time and capacity: published runs, and what every answer must keep."""
+
+import dataclasses
+
+import pytest
+
+from app.estimator import plan_search, registry
+from app.estimator.architecture import find_model
+from app.estimator.hardware import find_accelerator
+from app.estimator.inputs import BadInputs, declared
+from app.estimator.plan_search import Job
+
+NAMES = [
+    "collectives",
+    "training-time",
+    "latency",
+    "serving-capacity",
+    "parallelism-plan",
+]
+
+# A setting in which each input has something to say, where the first one has not.
+_SETTINGS = {
+    "collectives": ({"gpus": 64},),
+    "training-time": (
+        {"gpus": 64},
+        {
+            "model": "qwen3-30b-a3b",
+            "gpus": 64,
+            "pipeline_parallel": 2,
+            "sequence": 32768,
+        },
+    ),
+    "latency": (
+        {"tensor_parallel": 16, "cache": "fp8"},
+        {"draft_tokens": 4, "acceptance": 0.4},
+        {"batch": 16},
+    ),
+    "serving-capacity": (
+        {"tensor_parallel": 16, "weights": "bf16"},
+        {"concurrent": 100, "replicas": 1, "ttft_target": 0.3},
+        {"simulate": True},
+    ),
+    "parallelism-plan": ({"gpus": 64}, {"gpus": 64, "objective": "cost"}),
+}
+# Another value for an input, where the half or the double of it is not allowed.
+_OTHERS = {
+    "weights": "int8",
+    "cache": "bf16",
+    "number_format": "fp8",
+    "recompute": "full",
+    "zero": "3",
+    "software": "eager",
+    "engine": "sglang",
+    "network": "efa",
+    "operation": "all_gather",
+    "percentile": "p50",
+    "objective": "cost",
+    "model": "llama-2-13b",
+    "gpu": "h200-sxm5-141",
+    "expert_parallel": 4,
+    "context_parallel": 2,
+    "domain": 4,
+    "deadline": 86400.0,
+    "watts_per_gpu": 900.0,
+    "global_batch": 128,
+    "chunk": 128,
+    "cached_share": 0.5,
+    "draft_tokens": 3,
+    "requests_per_second": 3.0,
+    "replicas": 7,
+    "usable_memory": 0.5,
+    "memory_utilization": 0.6,
+    "message": 1e6,
+    "sequence": 2048,
+    "spare": 0,
+    "other_time": 0.2,
+    "pue": 1.1,
+}
+
+
+def said(estimate: object) -> object:
+    return dataclasses.replace(estimate, pictures=())  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_input_is_without_effect(name: str) -> None:
+    entry = registry.find(name)
+    assert entry is not None
+    silent = set(declared(entry.inputs))
+    for setting in ({}, *_SETTINGS[name]):
+        try:
+            first = registry.estimate(name, setting)
+        except BadInputs:
+            continue
+        for field in sorted(silent):
+            other = changed(entry.inputs(**setting), field)
+            try:
+                second = registry.estimate(name, {**setting, field: other})
+            except BadInputs:
+                continue
+            if said(second) != said(first):
+                silent.discard(field)
+    assert silent == set()
+
+
+def changed(inputs: object, field: str) -> object:
+    now = getattr(inputs, field)
+    other = _OTHERS.get(field)
+    if other is not None and other != now:
+        return other
+    return (not now) if isinstance(now, bool) else 2 * (now or 1)
+
+
+def test_llama_3_405b_took_thirty_million_hours() -> None:
+    # Llama 3.1 model card: 30.84 million H100 hours; paper: 38 to 43 % MFU.
+    run = registry.estimate(
+        "training-time",
+        {
+            "model": "llama-3.1-405b",
+            "gpu": "16384x H100",
+            "tokens": "15.6T",
+            "tensor_parallel": 8,
+            "pipeline_parallel": 16,
+            "interleave": 4,
+            "sequence": 8192,
+            "global_batch": 2048,
+            "recompute": "none",
+        },
+    )
+    assert run["gpu_hours"].value == pytest.approx(30.84e6, rel=0.1)
+    assert 0.36 < float(run["mfu"].value or 0) < 0.46
+
+
+def test_a_chat_service_for_500_people_fits_on_a_few_servers() -> None:
+    service = registry.estimate("serving-capacity", {"concurrent": 500})
+    assert service["fits"].value is True
+    assert 8 <= int(service["gpus"].value or 0) <= 64
+
+
+def test_simulation_and_formula_agree_at_half_load() -> None:
+    asked = {"requests_per_second": 3, "simulate": True, "replicas": 1}
+    service = registry.estimate("serving-capacity", asked)
+    table = next(t for t in service.tables if t.label == "Formula and simulation")
+    median = table.rows[0]
+    assert isinstance(median[3], tuple)
+    assert isinstance(median[4], tuple)
+    assert median[3][0] == pytest.approx(median[4][0], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("serving-capacity", {"replicas": 1, "concurrent": 400}),
+        ("serving-capacity", {"tensor_parallel": 1, "weights": "bf16"}),
+        (
+            "training-time",
+            {"model": "70B", "gpus": 64, "tensor_parallel": 4, "recompute": "none"},
+        ),
+        ("training-time", {"gpus": 64, "deadline": 10 * 86400.0}),
+        ("training-time", {"model": "70B", "gpus": 64}),
+    ],
+)
+def test_the_value_that_is_said_to_flip_the_verdict_does(
+    name: str, setting: dict[str, object]
+) -> None:
+    before = registry.estimate(name, setting)
+    assert before.verdict.status == "no"
+    field = "replicas" if "replicas" in setting else before.changes[0].field
+    change = next(c for c in before.changes if c.field == field)
+    after = registry.estimate(name, {**setting, change.field: change.flips_at})
+    assert after.verdict.status != "no"
+
+
+def test_a_faster_network_never_slows_a_plan() -> None:
+    model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
+    job = Job(gpus=64, sequence=8192, global_batch=512)
+    slow = plan_search.fabric_of(gpu, nic_rate=6e9)
+    fast = plan_search.best(model, gpu, job)
+    assert fast is not None
+    worse = plan_search.best(model, gpu, job, slow)
+    assert worse is not None
+    assert fast.tokens_per_second >= worse.tokens_per_second
+
+
+def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
+    model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
+    job = Job(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
+    ranked = plan_search.search(model, gpu, job, most=50)
+    assert ranked
+    rates = [c.tokens_per_second for c in ranked]
+    assert rates == sorted(rates, reverse=True)
+    for candidate in ranked:
+        assert candidate.plan.gpus == 2048
+        assert candidate.plan.global_batch == 15360
+        assert candidate.memory <= 80e9
+
+
+def test_a_search_over_16384_gpus_takes_no_second() -> None:
+    import time  # noqa: PLC0415 - only this test looks at the clock
+
+    start = time.perf_counter()
+    registry.estimate("parallelism-plan", {"model": "405B", "gpu": "16384x H100"})
+    assert time.perf_counter() - start < 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "field"),
+    [
+        ("training-time", {"tensor_parallel": 3}, "tensor_parallel"),
+        ("training-time", {"gpus": 6, "pipeline_parallel": 4}, "gpus"),
+        ("training-time", {"gpu": "A100", "number_format": "fp8"}, "number_format"),
+        ("training-time", {"expert_parallel": 2}, "expert_parallel"),
+        ("latency", {"gpu": "A100", "weights": "fp8"}, "weights"),
+        ("latency", {"tensor_parallel": 3}, "tensor_parallel"),
+        ("parallelism-plan", {"gpu": "A100", "number_format": "fp8"}, "number_format"),
+    ],
+)
+def test_impossible_combinations_say_what_is_impossible(
+    name: str, setting: dict[str, object], field: str
+) -> None:
+    with pytest.raises(BadInputs) as refused:
+        registry.estimate(name, setting)
+    assert [p.field for p in refused.value.problems] == [field]
