@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.authoring.curves import Curve, curves_of
 from app.authoring.mending import (
     Mend,
     card_reasons,
@@ -22,6 +23,8 @@ from app.authoring.statistics import (
     TestStatistics,
     describe,
     describe_test,
+    discrimination_interval,
+    fifths,
 )
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
 from app.content.library import Library
@@ -112,12 +115,35 @@ def survey(answers: Sequence[FirstAnswer]) -> dict[tuple[str, str], ItemStatisti
     An answer to an earlier wording counts for the learner's total, but an edited
     question is another column, so that the effect of the edit shows.
     """
-    names = {f"{a.item}\0{a.revision}": (a.item, a.revision) for a in answers}
-    found = describe(
-        Response(a.learner, f"{a.item}\0{a.revision}", a.score, 1.0, a.chosen)
-        for a in answers
-    )
+    names = {_column(a.item, a.revision): (a.item, a.revision) for a in answers}
+    found = describe(responses_of(answers))
     return {names[name]: one for name, one in found.items()}
+
+
+def responses_of(answers: Iterable[FirstAnswer]) -> list[Response]:
+    """First answers as statistics take them, each wording a column of its own."""
+    return [
+        Response(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen)
+        for a in answers
+    ]
+
+
+def closer_look(
+    question: Question, answers: Sequence[FirstAnswer]
+) -> tuple[tuple[float, float] | None, list[Curve]]:
+    """The interval of the discrimination, and who chooses what."""
+    name = _column(question.id, question.revision)
+    responses = responses_of(answers)
+    answer = question.answer
+    options = answer.options if isinstance(answer, Choices) else ()
+    letters = letters_of(question)
+    named = [(o.key, letters[o.key], o.right) for o in options if o.key in letters]
+    curves = curves_of(named, fifths(responses, name)) if named else []
+    return discrimination_interval(responses, name), curves
+
+
+def _column(item: str, revision: str) -> str:
+    return f"{item}\0{revision}"
 
 
 def rows_of(

@@ -2,11 +2,13 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from app.content.model import (
     Choices,
     Cloze,
+    Design,
     Match,
     Numeric,
     Order,
@@ -15,6 +17,7 @@ from app.content.model import (
     Variant,
 )
 from app.quiz.grading import Raw, Unreadable, grade
+from app.web.asking import Asked
 from app.web.words import percent_of
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -63,20 +66,11 @@ def _judged(variant: Variant, words: str, raw: Raw) -> State:
 
 def _answers(variant: Variant) -> Iterator[Answer]:
     answer = variant.answer
-    if isinstance(answer, Choices):
-        yield from _choosing(answer)
-    elif isinstance(answer, Numeric):
-        yield from _counting(answer)
-    elif isinstance(answer, Short):
-        for option in answer.options:
-            yield f"“{option.answer}”", {"answer": [option.answer]}
-        yield "Something else", {"answer": ["something else"]}
-    elif isinstance(answer, Cloze):
-        yield from _filling(answer)
-    elif isinstance(answer, Order):
-        yield from _ordering(answer)
-    elif isinstance(answer, Match):
-        yield from _matching(answer)
+    if isinstance(answer, Design):
+        fields = Asked(variant, "").plan
+        yield "The plan as it stands", {f.name: [f.value] for f in fields}
+    else:
+        yield from _WAYS[type(answer)](answer)
 
 
 def _choosing(answer: Choices) -> Iterator[Answer]:
@@ -106,6 +100,12 @@ def _counting(answer: Numeric) -> Iterator[Answer]:
             yield f"{number} {other}", {"answer": [f"{number} {other}"]}
     yield "Another number", {"answer": ["987654321"]}
     yield "What is no number", {"answer": ["many"]}
+
+
+def _wording(answer: Short) -> Iterator[Answer]:
+    for option in answer.options:
+        yield f"“{option.answer}”", {"answer": [option.answer]}
+    yield "Something else", {"answer": ["something else"]}
 
 
 def _filling(answer: Cloze) -> Iterator[Answer]:
@@ -152,6 +152,16 @@ def _matching(answer: Match) -> Iterator[Answer]:
 
 def _paired(rows: Sequence[Pair], answers: Sequence[str]) -> Typed:
     return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
+
+
+_WAYS: dict[type, Callable[[Any], Iterator[Answer]]] = {
+    Choices: _choosing,
+    Numeric: _counting,
+    Short: _wording,
+    Cloze: _filling,
+    Order: _ordering,
+    Match: _matching,
+}
 
 
 def typed(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -8,10 +8,11 @@ for complete data changes no index, because all of them are free of scale.
 
 import dataclasses
 import functools
+import itertools
 import math
 import random
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 LEAST = 10  # no index is shown under this many first attempts
@@ -154,6 +155,55 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
         return None
     best = max(wrong, key=lambda key: wrong[key])
     return best if wrong[best] > max(keyed) + 0.1 else None
+
+
+def discrimination_interval(
+    responses: Iterable[Response], item: str, seed: int = 0
+) -> tuple[float, float] | None:
+    """Give the 95 % bootstrap interval of an item's discrimination, −100..100.
+
+    Learners are drawn again with their marks; None under `LEAST` first attempts and
+    from `SURE` on, where the index speaks for itself.
+    """
+    given = list(responses)
+    rows = [r for r in given if r.item == item]
+    column = _column(rows, _by_learner(given))
+    if not LEAST <= len(column.marks) < SURE:
+        return None
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    pairs = list(zip(column.marks, column.others, column.totals, strict=True))
+    found = []
+    for _ in range(_RESAMPLES):
+        marks, others, totals = zip(*chance.choices(pairs, k=len(pairs)), strict=True)
+        index = _discrimination(_Column(marks, others, totals, ()))
+        if index is not None:
+            found.append(index)
+    return _tails(sorted(found)) if len(found) > _RESAMPLES / 2 else None
+
+
+def fifths(
+    responses: Iterable[Response], item: str
+) -> tuple[tuple[int, dict[str, float]], ...]:
+    """Give for each fifth of learners, the weakest first, who chose which option.
+
+    Learners are ordered by their marks on everything else. Returns five times
+    (learners, {option: share 0..1}), or nothing under `SURE` of them.
+    """
+    given = list(responses)
+    rows = [r for r in given if r.item == item]
+    column = _column(rows, _by_learner(given))
+    ranked = [(x, r) for x, r in zip(column.rests, rows, strict=True) if x is not None]
+    if len(ranked) < SURE:
+        return ()
+    ranked.sort(key=lambda pair: pair[0])
+    cuts = [len(ranked) * place // 5 for place in range(6)]
+    parts = [ranked[a:b] for a, b in itertools.pairwise(cuts)]
+    return tuple((len(part), _shares([r for _, r in part])) for part in parts)
+
+
+def _shares(rows: Sequence[Response]) -> dict[str, float]:
+    counts = Counter(key for row in rows for key in row.options)
+    return {key: count / len(rows) for key, count in counts.items()}
 
 
 def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:

@@ -116,6 +116,22 @@ def test_options_have_counts_and_the_rest_of_those_who_chose_them(
     assert wrong < right
 
 
+def test_from_fifty_answers_on_a_drawing_says_who_chooses_what(client, crowd, library):
+    crowd.all_answer(library.questions.values(), crowd.join(60))
+
+    html = client.get(f"{AT}/k-trade").text
+
+    said = re.search(r"weakest to strongest fifth: ([^\"]*)", html)
+    assert said
+    shares = re.fullmatch(
+        r"A from (\d+)% to (\d+)%; B, the key, from (\d+)% to (\d+)%; C .*", said[1]
+    )
+    assert shares
+    first_wrong, last_wrong, first_key, last_key = map(int, shares.groups())
+    assert first_wrong > last_wrong
+    assert first_key < last_key
+
+
 def test_an_edit_shows_as_a_difference_with_its_interval(client, crowd, library):
     question = library.questions["k-trade"]
     crowd.worded("k-trade", "old", 1_780_000_000_000)

@@ -18,6 +18,8 @@ from app.authoring.statistics import (
     change,
     describe,
     describe_test,
+    discrimination_interval,
+    fifths,
     guess_score,
     never_chosen,
     probable_wrong_key,
@@ -193,3 +195,41 @@ def test_any_responses_give_statistics(responses: list[Response]) -> None:
     for item in describe(responses).values():
         assert item.facility is None or -1e-9 <= item.facility <= 100 + 1e-9
         assert item.discrimination is None or abs(item.discrimination) <= 100 + 1e-6
+
+
+def skilled(learners: int) -> list[Response]:
+    """Learners of rising skill at eleven items; option a is the key of `x`."""
+    rows = []
+    for place in range(learners):
+        good = place >= learners / 2
+        rows.append(Response(place, "x", float(good), 1.0, ("a" if good else "b",)))
+        rows += [
+            Response(place, f"i{n}", float(n * learners < place * 10))
+            for n in range(10)
+        ]
+    return rows
+
+
+def test_a_discrimination_has_an_interval_that_holds_it() -> None:
+    rows = skilled(30)
+
+    interval = discrimination_interval(rows, "x")
+
+    index = describe(rows)["x"].discrimination
+    assert interval is not None
+    assert interval[0] < index < interval[1]
+    assert interval == discrimination_interval(rows, "x")
+
+
+@pytest.mark.parametrize("learners", [9, 50])
+def test_few_learners_have_no_interval_and_many_need_none(learners: int) -> None:
+    assert discrimination_interval(skilled(learners), "x") is None
+
+
+def test_fifths_go_from_the_weakest_to_the_strongest() -> None:
+    found = fifths(skilled(60), "x")
+
+    assert [count for count, _ in found] == [12] * 5
+    assert found[0][1] == {"b": 1.0}
+    assert found[4][1] == {"a": 1.0}
+    assert fifths(skilled(49), "x") == ()

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.authoring import bench, store
+from app.authoring.curves import draw_curves
 from app.authoring.forms import TableAsked
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
@@ -141,7 +142,10 @@ def _measured(db: DbSession, question: Question) -> dict[str, Any]:
     answers = store.first_answers(db)
     found = bench.survey(answers)
     now = found.get((question.id, question.revision))
+    interval, curves = bench.closer_look(question, answers)
     return {
+        "discrimination_interval": interval,
+        "curves": draw_curves(curves) if curves else "",
         "found": now,
         "guess": guess_of(question),
         "why": sorted(reasons(question, now), key=lambda reason: -reason.weight),

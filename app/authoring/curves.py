@@ -1,0 +1,90 @@
+"""Who chooses what: the share of each option, fifth by fifth of the learners."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from app.web.drawings.svg import frame, line, number, text
+
+_TOP, _HEIGHT, _APART = 6.0, 150.0, 15.0
+_LEFT, _WIDE = 12.0, 80.0
+Fifths = Sequence[tuple[int, Mapping[str, float]]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Curve:
+    """One option: its letter, whether it is right, its share in each fifth."""
+
+    letter: str
+    right: bool
+    shares: tuple[float, ...]
+
+
+def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[Curve]:
+    """The curves of options given as (key, letter, right); none without fifths."""
+    if not found:
+        return []
+    return [
+        Curve(letter, right, tuple(shares.get(key, 0.0) for _, shares in found))
+        for key, letter, right in options
+    ]
+
+
+def draw_curves(curves: Sequence[Curve]) -> Markup:
+    """A good question has its key rising and the rest falling."""
+    marks = []
+    for share in (0.0, 0.5, 1.0):
+        marks.append(line("ax", 0, _down(share), 100, _down(share)))
+        marks.append(text(f"{share:.0%}", 0, _down(share) - 4))
+    marks += [_lines(curves), *_names(curves)]
+    bottom = _TOP + _HEIGHT + 19
+    marks.append(text("weakest fifth", _LEFT, bottom))
+    marks.append(text("strongest fifth", _LEFT + _WIDE, bottom, "e"))
+    return frame(marks, bottom + 6, says(curves))
+
+
+def says(curves: Sequence[Curve]) -> str:
+    """The drawing as a sentence."""
+    told = "; ".join(
+        f"{c.letter}{', the key,' if c.right else ''} "
+        f"from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
+        for c in curves
+    )
+    return f"Share choosing each option, weakest to strongest fifth: {told}."
+
+
+def _down(share: float) -> float:
+    return _TOP + (1 - share) * _HEIGHT
+
+
+def _lines(curves: Sequence[Curve]) -> str:
+    drawn = "".join(
+        f'<polyline class="ln{"" if c.right else " ln2"}" points="{_points(c)}"/>'
+        for c in curves
+    )
+    return (
+        f'<svg x="{number(_LEFT)}%" y="{number(_TOP)}" width="{number(_WIDE)}%"'
+        f' height="{number(_HEIGHT)}" viewBox="0 0 100 100"'
+        f' preserveAspectRatio="none" overflow="visible">{drawn}</svg>'
+    )
+
+
+def _points(curve: Curve) -> str:
+    step = 100 / (len(curve.shares) - 1)
+    return " ".join(
+        f"{number(place * step)},{number(100 - 100 * share)}"
+        for place, share in enumerate(curve.shares)
+    )
+
+
+def _names(curves: Sequence[Curve]) -> list[str]:
+    """The letters at the ends of their lines, moved apart where they would touch."""
+    made = []
+    free = _TOP + _HEIGHT + 4
+    for curve in sorted(curves, key=lambda c: c.shares[-1]):
+        down = min(_down(curve.shares[-1]) + 4, free)
+        free = down - _APART
+        words = f"{curve.letter} key" if curve.right else curve.letter
+        made.append(text(words, 94, down, "b" if curve.right else ""))
+    return made
