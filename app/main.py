@@ -26,6 +26,7 @@ from app.exams.closing import closing
 from app.flashcards import routes as flashcards
 from app.learners import routes as learners
 from app.learners.codes import Patience
+from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
 from app.search import routes as search
@@ -85,6 +86,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(health.router)
     app.include_router(learners.router)
     app.include_router(belongings.router)
+    app.include_router(notes.router)
     app.include_router(progress.router)
     app.include_router(concepts.router)
     app.include_router(search.router)

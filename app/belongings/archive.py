@@ -26,6 +26,7 @@ review           every grade of a card: 1 again, 2 hard, 3 good, 4 easy. A row
 memory           what the reviews of each card amount to
 suspension       cards put aside
 reading          sections of pages that you have read
+note             what you wrote beside sections, and your bookmarks
 practice_run     sets of questions that you worked through
 sitting          mock exams; paper is the list of questions drawn for it
 sitting_answer   what you answered in them, by number

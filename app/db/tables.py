@@ -218,6 +218,20 @@ class Reading(SQLModel, table=True):
     at: int = Field(sa_column=_time())
 
 
+class Note(SQLModel, table=True):
+    """What a learner wrote beside a section, or that they marked it to come back."""
+
+    __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    topic: str = Field(max_length=80)
+    section: str = Field(max_length=120)
+    words: str = Field(default="", sa_column=Column(Text, nullable=False))
+    marked: bool = False
+    at: int = Field(sa_column=_time())
+
+
 class Sitting(SQLModel, table=True):
     """A mock exam being sat or finished. `paper` is its drawn questions as JSON.
 

@@ -134,6 +134,29 @@ def upgrade() -> None:
         )
 
     op.create_table(
+        "note",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("learner_id", sa.Integer(), nullable=False),
+        sa.Column("topic", sa.String(length=80), nullable=False),
+        sa.Column("section", sa.String(length=120), nullable=False),
+        sa.Column("words", sa.Text(), nullable=False),
+        sa.Column("marked", sa.Boolean(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["learner_id"],
+            ["learner.id"],
+            name=op.f("fk_note_learner_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_note")),
+        sa.UniqueConstraint(
+            "learner_id",
+            "topic",
+            "section",
+            name=op.f("uq_note_learner_id_topic_section"),
+        ),
+    )
+    op.create_table(
         "practice_run",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("learner_id", sa.Integer(), nullable=False),
@@ -349,6 +372,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_practice_run_learner_id"))
 
     op.drop_table("practice_run")
+    op.drop_table("note")
     with op.batch_alter_table("memory", schema=None) as batch_op:
         batch_op.drop_index("ix_memory_learner_topic")
         batch_op.drop_index("ix_memory_learner_last")

@@ -1,0 +1,1 @@
+"""Notes and bookmarks: what a learner wrote beside the sections of a page."""

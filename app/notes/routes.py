@@ -1,0 +1,82 @@
+"""GET and POST the notes of a page; GET all of them, also as Markdown."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.db.engine import DbSession
+from app.errors import Problem
+from app.learners.current import CurrentLearner, EnrolledLearner
+from app.notes import store
+from app.notes.forms import LONGEST, NoteForm
+from app.notes.listing import leaves, markdown, places_of
+from app.web.clock import Now
+from app.web.keeping import keep
+from app.web.render import page
+from app.web.shelf import CurrentLibrary, find_topic
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/notes")
+def all_notes(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
+) -> HTMLResponse:
+    keep(request)
+    listed = leaves(library, store.notes(db, learner.id))
+    return page(request, "notes/index.html", learner=learner, leaves=listed)
+
+
+@router.get("/notes.md")
+def as_markdown(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
+) -> Response:
+    listed = leaves(library, store.notes(db, learner.id))
+    return Response(
+        markdown(listed, str(request.base_url).rstrip("/")),
+        media_type="text/markdown; charset=utf-8",
+        headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
+    )
+
+
+@router.get("/concepts/{topic}/notes")
+def notes_of(
+    request: Request,
+    topic: str,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+) -> HTMLResponse:
+    keep(request)
+    found = find_topic(library, topic)
+    return page(
+        request,
+        "notes/topic.html",
+        learner=learner,
+        topic=found,
+        longest=LONGEST,
+        places=places_of(found, store.notes(db, learner.id, found.slug)),
+    )
+
+
+@router.post("/concepts/{topic}/notes")
+def write(
+    noted: Annotated[NoteForm, Form()],
+    topic: str,
+    library: CurrentLibrary,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+) -> Response:
+    found = find_topic(library, topic)
+    note = noted.read(found.slug)
+    known = {n.section for n in store.notes(db, learner.id, found.slug)}
+    known |= {s.anchor for s in found.sections if s.anchor}
+    if note.section not in known:
+        raise Problem(f"This page has no section “{note.section}”.", "section")
+    if len(note.words) > LONGEST:
+        message = f"A note has at most {LONGEST:,} characters; this has {{}}."
+        raise Problem(message.format(f"{len(note.words):,}"), "words")
+    store.write(db, learner.id, note, now)
+    return RedirectResponse(f"/concepts/{found.slug}/notes#n-{note.section}", 303)
