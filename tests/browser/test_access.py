@@ -34,6 +34,8 @@ PAGES = [
     "/search",
     "/search?q=memory",
     "/search?q=qantisation",
+    "/notes",
+    "/concepts/training-memory/notes",
     "/settings",
     "/settings/erasure",
     "/settings/erased",
