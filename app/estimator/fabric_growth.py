@@ -77,12 +77,13 @@ def changes_of(asked: Fabric, found: Plan) -> tuple[Change, ...]:
             ratio,
             other(way, ratio=ratio),
         ),
+        ("layout", "Layout", asked.layout, layout, other(way, layout=layout)),
         (
-            "layout",
-            "Layout",
-            asked.layout,
-            layout,
-            other(way, layout=layout),
+            "managers",
+            "Links of fabric managers",
+            way.managers,
+            0,
+            other(way, managers=0),
         ),
     )
     return tuple(

@@ -291,7 +291,7 @@ def _size_steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
 
 def _chart(asked: Storage, found: Plan) -> Chart:
     losses = found.losses
-    points = tuple(losses.interval * 1.6**i for i in range(-6, 7))
+    points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
     allowed = tuple((x, asked.acceptable) for x in (points[0], points[-1]))
     return Chart(
         "Lost time by interval",

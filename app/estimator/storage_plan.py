@@ -45,18 +45,17 @@ GPU_MTBF_RANGE = (8_000 * 3600.0, 51_000 * 3600.0)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Losses:
-    """How saving and failing trade; seconds, and shares of the time."""
+    """How saving and failing trade; seconds, and shares of the time.
+
+    `goodput` is the share that is progress at the best interval.
+    """
 
     stall: float
     mtbf: float
     restart: float
     young: float
     interval: float
-
-    @property
-    def goodput(self) -> float:
-        """Share of the time that is progress."""
-        return self.goodput_at(self.interval)
+    goodput: float
 
     @property
     def lost(self) -> float:
@@ -133,7 +132,9 @@ def losses_of(
     interval = daly_interval(stall, mtbf)
     if beside:
         interval = max(interval, written)
-    return Losses(stall, mtbf, restart, young_interval(stall, mtbf), interval)
+    young = young_interval(stall, mtbf)
+    share = exact_goodput(interval, stall, restart, mtbf)
+    return Losses(stall, mtbf, restart, young, interval, share)
 
 
 def needed_write(asked: Storage, size: float, losses: Losses) -> float | None:
@@ -162,5 +163,5 @@ def needed_write(asked: Storage, size: float, losses: Losses) -> float | None:
         return other.lost - asked.acceptable
 
     start = write_rate(size, seconds)
-    found = root(excess, math.log(start), math.log(start * 1.2))
+    found = root(excess, math.log(start), math.log(start * 1.2), 1e-6)
     return None if found is None else math.exp(found)

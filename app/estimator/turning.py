@@ -7,7 +7,12 @@ from app.estimator.inputs import declared
 from app.estimator.units import format_number
 
 
-def root(excess: Callable[[float], float], first: float, second: float) -> float | None:
+def root(
+    excess: Callable[[float], float],
+    first: float,
+    second: float,
+    near: float = 1e-9,
+) -> float | None:
     """Where a smooth function of one number is zero, by secants; None if not found.
 
     >>> round(root(lambda x: x * x - 2, 1.0, 2.0), 6)
@@ -21,7 +26,7 @@ def root(excess: Callable[[float], float], first: float, second: float) -> float
         if not math.isfinite(second) or abs(second) > 600:
             return None
         low, high = high, excess(second)
-        if abs(high) < 1e-9:
+        if abs(high) < near:
             return second
     return second if abs(high) < 1e-6 else None
 

@@ -115,6 +115,12 @@ def test_a_128th_node_has_no_port_beside_the_fabric_manager():
     assert found(nodes=128)["leaves"] == 40
 
 
+def test_without_its_manager_a_full_unit_needs_no_further_one():
+    changes = fabric.compute(Fabric(nodes=512)).changes
+    change = next(c for c in changes if c.field == "managers")
+    assert change.becomes == "128 leaf, 128 spine and 64 core switches."
+
+
 def test_eight_nodes_fit_on_one_switch_when_nothing_else_is_on_it():
     of = found(nodes=8, managers=0)
     assert (of["switches"], of["tiers"]) == (1, 1)
