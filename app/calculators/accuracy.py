@@ -2,18 +2,20 @@
 
 import dataclasses
 import functools
-from pathlib import Path
 
 from markupsafe import Markup
 
-from app import estimator
-from app.estimator.accuracy.report import Report, Result, Summary, report
+from app.estimator.accuracy.report import (
+    Report,
+    Result,
+    Summary,
+    own_cases,
+    report,
+)
 from app.estimator.estimate import Chart, Line
 from app.estimator.units import format_number
 from app.web.drawings import Drawing, draw_chart
 from app.web.drawings.strips import Strip, draw_strips
-
-CASES = Path(estimator.__file__).parent / "data" / "cases.json"
 
 # Kinds in the words of the pages; a kind without an entry shows its own name.
 _LABELS = {
@@ -115,7 +117,7 @@ class KindStanding:
 
 @functools.cache
 def _report() -> Report:
-    return report([CASES])
+    return report(own_cases())
 
 
 @functools.cache

@@ -40,7 +40,9 @@ SIGNS: dict[Status, tuple[str, str]] = {
     "info": ("", ""),
 }
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
-_NUMBER = re.compile(rf"[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
+_NUMBER = re.compile(
+    rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
