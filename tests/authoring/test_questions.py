@@ -209,13 +209,14 @@ def test_twenty_thousand_attempts_are_answered_within_a_second(client, crowd, li
     questions = list(library.questions.values())
     learners = crowd.join(20_000 // len(questions))
     crowd.all_answer(questions, learners)
-    client.get("/authoring/questions")
+    for path in ("/authoring/questions?show=all", "/authoring/questions/k-trade"):
+        assert min(seconds(client, path) for _ in range(3)) < 1, path
 
+
+def seconds(client, path: str) -> float:
     begun = time.perf_counter()
-    assert client.get("/authoring/questions?show=all").status_code == 200
-    assert client.get("/authoring/questions/k-trade").status_code == 200
-
-    assert time.perf_counter() - begun < 2
+    assert client.get(path).status_code == 200
+    return time.perf_counter() - begun
 
 
 def test_a_long_table_goes_on_by_a_link(client, library):
