@@ -9,6 +9,7 @@ from app.exchange.decoding import decode
 from app.exchange.gift import read_gift, write_gift
 from app.exchange.items import Item, Reading, Writing
 from app.exchange.moodle import read_moodle, write_moodle
+from app.exchange.qti import read_qti, write_qti
 from app.exchange.tables import read_csv, read_json, write_csv, write_json
 
 Reader = Callable[[bytes], Reading]
@@ -20,6 +21,7 @@ READERS: Mapping[str, Reader] = {
     "aiken": lambda data: read_aiken(decode(data)),
     "gift": lambda data: read_gift(decode(data)),
     "moodle": read_moodle,
+    "qti": read_qti,
 }
 WRITERS: Mapping[str, Writer] = {
     "apkg": lambda items, title: write_apkg(items, title, int(time.time())),
@@ -28,6 +30,8 @@ WRITERS: Mapping[str, Writer] = {
     "aiken": lambda items, _title: write_aiken(items),
     "gift": lambda items, _title: write_gift(items),
     "moodle": write_moodle,
+    "qti": lambda items, _title: write_qti(items, "3.0"),
+    "qti21": lambda items, _title: write_qti(items, "2.1"),
 }
 CARDS = frozenset({"apkg"})  # formats for cards instead of questions
 WHOLE = frozenset({"csv", "json"})  # formats for both

@@ -19,8 +19,13 @@ def legal(text: str) -> str:
     return _ILLEGAL.sub("", text)
 
 
-def document(root: ET.Element) -> bytes:
-    """The bytes of a whole document; white space is added only between elements."""
-    ET.indent(root)
+def document(root: ET.Element, *, indent: bool = True) -> bytes:
+    """The bytes of a whole document.
+
+    Indented where elements hold no words beside other elements; elsewhere the white
+    space would become a part of the text.
+    """
+    if indent:
+        ET.indent(root)
     body: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return body + b"\n"

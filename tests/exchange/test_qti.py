@@ -1,0 +1,115 @@
+"""QTI 2.1 and 3.0 in and out."""
+
+import io
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+
+from app.exchange.items import Item, Unusable
+from app.exchange.qti import read_qti, write_qti
+from tests.exchange.bank import bare, items
+
+V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"
+CHOICE = f"""<qti-assessment-item xmlns="{V3}" identifier="a" title="Sky">
+<qti-response-declaration identifier="RESPONSE" cardinality="single"
+  base-type="identifier"><qti-correct-response><qti-value>B</qti-value>
+  </qti-correct-response></qti-response-declaration>
+<qti-item-body><p>Look up.</p>
+<qti-choice-interaction response-identifier="RESPONSE" max-choices="1">
+<qti-prompt>Which colour?</qti-prompt>
+<qti-simple-choice identifier="A">Green</qti-simple-choice>
+<qti-simple-choice identifier="B">Blue</qti-simple-choice>
+<qti-simple-choice identifier="C">Red</qti-simple-choice>
+</qti-choice-interaction></qti-item-body></qti-assessment-item>"""
+
+
+def packed(**files: str | bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("version", ["2.1", "3.0"])
+@settings(max_examples=150, deadline=None)
+@given(
+    item=items(
+        "single",
+        "multiple",
+        "true-false",
+        "numeric",
+        "short",
+        "order",
+        "match",
+        "cloze",
+    )
+)
+def test_what_is_written_is_read_again(version: str, item: Item) -> None:
+    written = write_qti((item,), version)
+
+    assert written.refused == ()
+    assert [bare(i) for i in read_qti(written.content).items] == [bare(item)]
+
+
+def test_a_choice_of_another_program_is_read() -> None:
+    item = read_qti(CHOICE.encode()).items[0]
+
+    assert item.stem == "Look up.\n\nWhich colour?"
+    assert [(o.text, o.right) for o in item.options] == [
+        ("Green", False),
+        ("Blue", True),
+        ("Red", False),
+    ]
+
+
+def test_an_older_spelling_says_the_same() -> None:
+    old = CHOICE.replace("qti-assessment-item", "assessmentItem")
+    for name in ("response-declaration", "correct-response", "item-body"):
+        old = old.replace(
+            f"qti-{name}", name.split("-")[0] + name.split("-")[1].title()
+        )
+    old = old.replace("qti-choice-interaction", "choiceInteraction")
+    old = old.replace("qti-simple-choice", "simpleChoice").replace("qti-", "")
+    old = old.replace("response-identifier", "responseIdentifier")
+    old = old.replace("max-choices", "maxChoices")
+
+    assert read_qti(old.encode()).items == read_qti(CHOICE.encode()).items
+
+
+def test_a_broken_item_is_named_and_its_neighbours_stay() -> None:
+    reading = read_qti(packed(a__xml=b"", **{"a.xml": CHOICE, "b.xml": "<oops"}))
+
+    assert [i.name for i in reading.items] == ["Sky"]
+    assert str(reading.refused[-1]).startswith("b.xml: The file is no XML")
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (packed(**{"../a.xml": CHOICE}), "names a file outside of it"),
+        (packed(**{"/etc/a.xml": CHOICE}), "names a file outside of it"),
+        (packed(**{"c:\\a.xml": CHOICE}), "names a file outside of it"),
+        (packed(**{"a.xml": b"0" * 40_000_000}), "unpacks to far more than it holds"),
+        (packed(**{f"{n}.txt": "" for n in range(5001)}), "more than 5,000 files"),
+        (b"PK\x03\x04 no archive", "cannot be read"),
+        (packed(**{"a.txt": "x"}), "The package holds no items."),
+        (b"<manifest/>", "not with an item"),
+    ],
+)
+def test_a_hostile_file_is_refused_with_a_sentence(data: bytes, sentence: str) -> None:
+    with pytest.raises(Unusable, match=sentence):
+        read_qti(data)
+
+
+@pytest.mark.parametrize("version", ["2.1", "3.0"])
+def test_a_package_lists_its_files(version: str) -> None:
+    written = write_qti((Item("x-1", "card", "a", text="b"),), version)
+    assert str(written.refused[0]) == "x-1: QTI has no question of the type card"
+
+    item = read_qti(CHOICE.encode()).items[0]
+    archive = zipfile.ZipFile(io.BytesIO(write_qti((item, item), version).content))
+
+    assert archive.namelist() == ["imsmanifest.xml", "items/Sky.xml", "items/Sky-2.xml"]
+    assert b'href="items/Sky-2.xml"' in archive.read("imsmanifest.xml")
