@@ -1,4 +1,4 @@
-"""What every planning estimate keeps: inputs matter, lines are sourced, it is quick."""
+"""What every planning estimate keeps: inputs matter and lines are sourced."""
 
 import dataclasses
 import math
@@ -11,7 +11,18 @@ from app.estimator.inputs import BadInputs, declared, read, word_of
 from app.estimator.sources import SOURCES
 
 NAMES = ["fabric", "storage", "power-cooling", "cost", "accelerator-choice"]
-# The slowest may be 100 µs on a quiet machine; shared ones need room.
+
+# Inputs that act only together with another one: the words to start from.
+BESIDE = {
+    ("power-cooling", "liquid_rise"): {"liquid": "50"},
+    ("power-cooling", "node_units"): {"rack_limit": "60"},
+    ("power-cooling", "rack_units"): {"rack_limit": "60"},
+    ("accelerator-choice", "tokens"): {"job": "training"},
+    ("accelerator-choice", "days"): {"job": "training"},
+    ("accelerator-choice", "cooling"): {"rank": "speed"},
+    ("accelerator-choice", "rare"): {"model": "7B", "rank": "power"},
+    ("accelerator-choice", "budget"): {"prices": "h100 4, h200 5"},
+}
 OTHERS = {
     "text": ["h200 5, l40s 1"],
     "model": ["7B", "llama-3.1-405b"],
