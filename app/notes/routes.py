@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import HTMLResponse, Response
 
+from app.content.model import Topic
 from app.db.engine import DbSession
 from app.errors import Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
@@ -13,10 +14,15 @@ from app.notes.forms import LONGEST, NoteForm
 from app.notes.listing import leaves, markdown, places_of
 from app.web.clock import Now
 from app.web.keeping import keep
-from app.web.render import page
+from app.web.render import page, reply
 from app.web.shelf import CurrentLibrary, find_topic
 
 router = APIRouter(include_in_schema=False)
+
+
+async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
+    """The topic of the address; raises NotFound."""
+    return find_topic(library, topic)
 
 
 @router.get("/notes")
@@ -43,33 +49,31 @@ def as_markdown(
 @router.get("/concepts/{topic}/notes")
 def notes_of(
     request: Request,
-    topic: str,
-    library: CurrentLibrary,
+    found: Annotated[Topic, Depends(read_topic)],
     learner: CurrentLearner,
     db: DbSession,
 ) -> HTMLResponse:
     keep(request)
-    found = find_topic(library, topic)
     return page(
         request,
         "notes/topic.html",
         learner=learner,
         topic=found,
         longest=LONGEST,
+        kept=False,
         places=places_of(found, store.notes(db, learner.id, found.slug)),
     )
 
 
 @router.post("/concepts/{topic}/notes")
 def write(
+    request: Request,
     noted: Annotated[NoteForm, Form()],
-    topic: str,
-    library: CurrentLibrary,
+    found: Annotated[Topic, Depends(read_topic)],
     learner: EnrolledLearner,
     db: DbSession,
     now: Now,
 ) -> Response:
-    found = find_topic(library, topic)
     note = noted.read(found.slug)
     known = {n.section for n in store.notes(db, learner.id, found.slug)}
     known |= {s.anchor for s in found.sections if s.anchor}
@@ -79,4 +83,13 @@ def write(
         message = f"A note has at most {LONGEST:,} characters; this has {{}}."
         raise Problem(message.format(f"{len(note.words):,}"), "words")
     store.write(db, learner.id, note, now)
-    return RedirectResponse(f"/concepts/{found.slug}/notes#n-{note.section}", 303)
+    places = places_of(found, [note])
+    return reply(
+        request,
+        "notes/_note.html",
+        otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",
+        topic=found,
+        longest=LONGEST,
+        place=next(p for p in places if p.note.section == note.section),
+        kept=True,
+    )

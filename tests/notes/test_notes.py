@@ -124,3 +124,15 @@ def test_a_page_leads_to_its_notes_and_the_empty_list_says_where(client: TestCli
 
 def test_an_unknown_page_has_no_notes(client: TestClient):
     assert client.get("/concepts/nowhere/notes").status_code == 404
+
+
+def test_with_htmx_one_section_answers_and_the_others_stay(
+    htmx: TestClient, section: str
+):
+    answer = write(htmx, section, "Two bytes each.")
+
+    assert answer.status_code == 200
+    assert answer.text.count("<section") == 1
+    assert "Two bytes each.</textarea>" in answer.text
+    assert "Kept" in answer.text
+    assert "Taken away" in write(htmx, section, "").text
