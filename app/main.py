@@ -94,7 +94,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(flashcards.router)
     app.include_router(exams.router)
     app.include_router(api.router)
-    if app.state.settings.authoring:
+    if app.state.settings.bench:
         app.include_router(authoring.router)
 
 
