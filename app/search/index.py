@@ -12,7 +12,7 @@ from app.content.library import Library
 from app.estimator import registry
 from app.search.documents import documents
 from app.search.findings import Document, Findings, Hit, Piece
-from app.search.words import expression, mended, vocabulary, words_of
+from app.search.words import expression, is_known, mended, vocabulary, words_of
 
 _MOST_OF_A_KIND = 10
 _OPEN, _CLOSE = "\x02", "\x03"
@@ -76,10 +76,12 @@ class _Index:
         rows = self._ask(expression(words))
         if rows:
             return self._findings(rows, words)
-        better = mended(words, self._known)
-        meant = " ".join(better) if tuple(words) != better else ""
-        rows = self._ask(expression(better)) or self._ask(expression(better, "OR"))
-        return self._findings(rows, better, meant if rows else "")
+        better = [w for w in mended(words, self._known) if is_known(w, self._known)]
+        for joint in ("AND", "OR"):
+            rows = self._ask(expression(better, joint)) if better else []
+            if rows:
+                return self._findings(rows, better, " ".join(better))
+        return Findings()
 
     def _ask(self, wanted: str) -> list[Any]:
         with self._lock:

@@ -39,6 +39,12 @@ def expression(words: Sequence[str], joint: str = "AND") -> str:
     )
 
 
+def is_known(word: str, known: Collection[str]) -> bool:
+    """Whether a known word is, or begins with, this word or its singular."""
+    starts = [re.split(r"\W", form)[0] for form in forms(word)]
+    return any(k.startswith(start) for start in starts for k in known)
+
+
 def mended(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
     """The words with each unknown one replaced by the likeliest known one.
 
@@ -48,7 +54,7 @@ def mended(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _mended(word: str, known: Mapping[str, int]) -> str:
-    if len(word) < 3 or any(_is_known(form, known) for form in forms(word)):
+    if len(word) < 3 or is_known(word, known):
         return word
     close = difflib.get_close_matches(word, _alike(word, known), n=5, cutoff=0.7)
     if not close:
@@ -65,8 +71,3 @@ def _alike(word: str, known: Collection[str]) -> list[str]:
 
 def _likeness(word: str, other: str) -> float:
     return difflib.SequenceMatcher(None, other, word).ratio()
-
-
-def _is_known(word: str, known: Collection[str]) -> bool:
-    first = re.split(r"\W", word)[0]
-    return any(k.startswith(first) for k in known)

@@ -84,6 +84,7 @@ def test_only_the_wrong_word_is_mended(library: Library):
 def test_some_of_the_words_are_better_than_nothing(library: Library):
     found = find(library, "parameter zzzzzzzz")
 
+    assert found.meant == "parameter"
     assert "Parameter" in titles(found)
 
 
