@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
 from app.db.engine import make_engine
-from app.exchange.course import items_of, place_of, write_files
+from app.exchange.course import items_of, place_of, title_of, write_files
 from app.exchange.decoding import MOST_BYTES
 from app.exchange.formats import ATTEMPTS, CARDS, READERS, WHOLE, WRITERS
 from app.exchange.intake import take_in
@@ -87,7 +87,7 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     folder, topic = place
     reading = items_of(folder, topic, seed)
     wanted = tuple(i for i in reading.items if _fits(form, i))
-    written = WRITERS[form](wanted, topic or folder.resolve().name)
+    written = WRITERS[form](wanted, title_of(folder))
     _write(path, written.content)
     names = {i.name for i in wanted}
     refused = (*(reading.refused if form not in CARDS else ()), *written.refused)

@@ -70,6 +70,15 @@ def write_files(folder: Path, slug: str, files: Mapping[str, str]) -> None:
             beside.unlink(missing_ok=True)
 
 
+def title_of(folder: Path) -> str:
+    """The exam that a course prepares for, or the name of its folder."""
+    readings, _ = Shelf(folder, None).read()
+    syllabus = (
+        readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    )
+    return (syllabus.exam if syllabus else "") or folder.resolve().name
+
+
 def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
     """Every sound item of a course, or of one topic, in authored order."""
     readings, _ = Shelf(folder, None).read()

@@ -8,6 +8,7 @@ from app.exchange.apkg import write_apkg
 from app.exchange.decoding import decode
 from app.exchange.gift import read_gift, write_gift
 from app.exchange.items import Item, Reading, Writing
+from app.exchange.mkdocs import read_mkdocs
 from app.exchange.moodle import read_moodle, write_moodle
 from app.exchange.qti import read_qti, write_qti
 from app.exchange.tables import read_csv, read_json, write_csv, write_json
@@ -20,6 +21,7 @@ READERS: Mapping[str, Reader] = {
     "json": lambda data: read_json(decode(data)),
     "aiken": lambda data: read_aiken(decode(data)),
     "gift": lambda data: read_gift(decode(data)),
+    "mkdocs-quiz": lambda data: read_mkdocs(decode(data)),
     "moodle": read_moodle,
     "qti": read_qti,
 }

@@ -262,7 +262,7 @@ class _Reader(HTMLParser):
             self.line = ""
         elif tag == "table":
             rows, self.rows, self.line = [r for r in self.rows if r], None, ""
-            if rows:
+            if any(any(row) for row in rows):
                 self._add(_table(rows))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from app.content.parse import parse
 from app.exchange.authored import read_authored
 from app.exchange.items import Item, Reading, Remark, Span, label
-from app.exchange.quizfile import block, new_id
+from app.exchange.quizfile import block, headed, new_id
 
+_SHARED = "It goes with more than one."
 _FORBIDDEN_IN_BLANK = "|?[]\n"
 
 
@@ -98,7 +99,18 @@ def _fitted(item: Item, place: Place, lost: list[Remark]) -> Item:
         objectives = ()
     if sources == (place.source,):
         sources = ()
-    return dataclasses.replace(item, objectives=objectives, sources=sources)
+    fitted = dataclasses.replace(item, objectives=objectives, sources=sources)
+    return _with_reasons(headed(fitted))
+
+
+def _with_reasons(item: Item) -> Item:
+    """Equal right sides are told to be meant, which other formats need not say."""
+    rights = [p.right for p in item.pairs if p.left]
+    pairs = tuple(
+        dataclasses.replace(p, why=p.why or _SHARED) if rights.count(p.right) > 1 else p
+        for p in item.pairs
+    )
+    return dataclasses.replace(item, pairs=pairs)
 
 
 def _refusal(

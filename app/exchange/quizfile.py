@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable
 
 from app.content.identity import slug
-from app.exchange.escaping import code_span, escaped
+from app.exchange.escaping import code_span, escaped, line_escaped
 from app.exchange.hypertext import one_line
 from app.exchange.items import BLANK, Blank, Item, Option, Pair, Span, shown
 
 _LONGEST_ID = 48
+_STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
 def block(item: Item, name: str) -> str:
@@ -21,6 +22,15 @@ def block(item: Item, name: str) -> str:
     parts += [_alert("TIP", hint) for hint in item.hints]
     parts += [_alert("NOTE", item.explanation), _alert("CAUTION", item.mistake)]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def headed(item: Item) -> Item:
+    """The item with a first paragraph that can be a heading: its name, if need be."""
+    if item.stem and not _STRUCTURED.match(item.stem):
+        return item
+    name = " ".join(item.name.split()) or "Question"
+    stem = f"{line_escaped(escaped(name))}\n\n{item.stem}".strip()
+    return dataclasses.replace(item, stem=stem)
 
 
 def new_id(item: Item, taken: Iterable[str]) -> str:
@@ -37,11 +47,7 @@ def new_id(item: Item, taken: Iterable[str]) -> str:
 
 def _heading(item: Item) -> tuple[str, str]:
     """The first paragraph as heading and the rest below it."""
-    first, _, rest = item.stem.partition("\n\n")
-    structured = re.match(r"(?:`{3}|\| |> |- |\d+\. |\$\$)", first)
-    if structured or not first:
-        name = " ".join(item.name.split()) or "Question"
-        return escaped(name), item.stem
+    first, _, rest = headed(item).stem.partition("\n\n")
     line = one_line(first)
     return re.sub(r"(#+)$", r"\\\1", line), rest
 
