@@ -20,6 +20,7 @@ _SWEEPS = 3
 _MOST_PLANS = 400
 _COUNTS = ("1", "2", "4", "8", "16", "32", "64", "128", "256")
 _LOST = math.inf
+_UNKNOWN = "not known, the plan does not run"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,7 +144,13 @@ def _judged(
         best[name] = found or (
             reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
         )
-    return judge(condition, outputs, best)
+    try:
+        return judge(condition, outputs, best)
+    except BadExpression as error:
+        if error.code != "E44":
+            raise
+        # The figure exists, but not for this plan: what does not run has no latency.
+        return Judgement(condition, met=False, value=_UNKNOWN, excess=1.0)
 
 
 def _options(field: Input) -> tuple[str, ...]:
