@@ -1,6 +1,7 @@
 """Neutral items written as Moodle XML."""
 
 import html
+import re
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
@@ -139,7 +140,10 @@ def _match(node: ET.Element, item: Item) -> None:
 
 def _inline(text: str) -> str:
     """Right sides are plain text in Moodle unless they hold a tag."""
-    return text if "<" in text else html.unescape(text)
+    words = html.unescape(text)
+    if "<" in text or not re.search(r"<[a-zA-Z/!]", words):
+        return text if "<" in text else words
+    return f"<span>{text}</span>"
 
 
 def _order(node: ET.Element, item: Item) -> None:

@@ -1,0 +1,123 @@
+"""`headroom import` and `headroom export` on a course of two topics."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from app.content.check import check
+from app.content.library import load
+from app.exchange.formats import READERS, WRITERS
+
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+GIFT = """\
+// [tag:objective:1.1] [tag:objective:9.9] [tag:difficulty:2]
+::Weights of 7 B::How much memory do the weights take in FP16?{
+=14 GB#Two bytes each. ~7 GB#That is one byte. ~28 GB#That is four bytes. }
+
+::Essay::Write about memory.{}
+
+::weights of 7 b::Which format has two bytes per value?{=FP16 =BF16}
+"""
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+@pytest.fixture
+def gift(tmp_path: Path) -> Path:
+    path = tmp_path / "some.gift"
+    path.write_text(GIFT, encoding="utf-8")
+    return path
+
+
+def take_in(
+    course: Path, path: Path, form: str = "gift", topic: str = "weights"
+) -> int:
+    words = ["import", form, str(path), "--topic", topic, "--content", str(course)]
+    return main(words)
+
+
+def errors(course: Path) -> list[str]:
+    return [p.message for p in check(course) if p.severity == "error"]
+
+
+def test_what_was_taken_in_passes_the_check_and_is_reported(
+    course: Path, gift: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert take_in(course, gift) == 0
+
+    assert errors(course) == errors(TINY)
+    assert capsys.readouterr().out.splitlines() == [
+        "2 items carried into topics/weights/quiz.md.",
+        "1 item refused:",
+        "  line 5: Essay: an essay cannot be judged by a program",
+        "1 item carried with a loss:",
+        "  line 2: Weights of 7 B: unknown here: 9.9",
+    ]
+
+
+def test_what_stood_in_the_file_stands_there_still(course: Path, gift: Path) -> None:
+    quiz = course / "topics" / "weights" / "quiz.md"
+    before = quiz.read_text(encoding="utf-8").rstrip()
+    take_in(course, gift)
+
+    assert quiz.read_text(encoding="utf-8").startswith(before)
+    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load(course).questions)
+
+
+def test_a_second_time_nothing_is_doubled(
+    course: Path, gift: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    take_in(course, gift)
+    before = set(load(course).questions)
+    capsys.readouterr()
+    take_in(course, gift)
+
+    assert set(load(course).questions) == before
+    assert "the topic has this question already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", sorted(set(READERS) & set(WRITERS)))
+def test_a_course_leaves_and_comes_back(
+    course: Path, tmp_path: Path, form: str
+) -> None:
+    target = tmp_path / "out"
+    assert main(["export", form, str(target), "--content", str(course)]) == 0
+    known = load(course)
+    for name in ("quiz.md", "cards.md"):
+        (course / "topics" / "weights" / name).unlink(missing_ok=True)
+    lost = set(known.questions) - set(load(course).questions)
+    take_in(course, target, form)
+
+    if form != "aiken":  # knows no ids
+        assert lost <= set(load(course).questions)
+    assert errors(course) == errors(TINY)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--topic", "nowhere"], "There is no topic “nowhere” with a concept.md"),
+        (["--topic", "../weights"], "There is no topic “../weights”"),
+    ],
+)
+def test_a_topic_that_is_not_there_is_named(
+    course: Path, gift: Path, words: list[str], sentence: str, capsys: object
+) -> None:
+    status = main(["import", "gift", str(gift), "--content", str(course), *words])
+
+    assert status == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_named(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert take_in(course, course / "none.gift") == 2
+    assert "none.gift cannot be read (No such file or directory)." in (
+        capsys.readouterr().err
+    )
