@@ -1,7 +1,5 @@
 """`find`: what a search has, in which order, and what it must never tell."""
 
-import time
-
 import pytest
 
 from app.content.library import Library, load
@@ -194,13 +192,3 @@ def test_another_state_of_the_course_is_another_index(
     assert find(guarded, "visible prose").count == 1
     assert "Some visible prose" not in everything(find(library, "visible prose"))
     assert find(guarded, "visible prose").count == 1
-
-
-def test_a_search_takes_no_time(library: Library):
-    find(library, "weights")
-    begun = time.perf_counter()
-
-    for _ in range(100):
-        find(library, "weights memory")
-
-    assert time.perf_counter() - begun < 1
