@@ -71,6 +71,14 @@ class Maker:
             last.tail = (last.tail or "") + (found.text or "")
         parent.extend(list(found))
 
+    def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
+        """Feedback on the whole item, shown when `outcome` is `name`."""
+        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        node = self.add(root, "modal_feedback", **given)
+        if self.version == "3.0":
+            node = self.add(node, "content_body")
+        self.fill(node, markdown, block=True)
+
     def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Make another element of one that stands in a text."""
         node.tag = self._name(name)

@@ -130,11 +130,7 @@ def typed(make: Maker, root: ET.Element, item: Item) -> None:
     explained(make, processing)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
-            given = {"identifier": f"f{number}", "show_hide": "show"}
-            note = make.add(
-                root, "modal_feedback", outcome_identifier="FEEDBACK", **given
-            )
-            make.fill(note, option.feedback, block=True)
+            make.say(root, "FEEDBACK", f"f{number}", option.feedback)
 
 
 def _say(make: Maker, branch: ET.Element, option: Option, name: str) -> None:

@@ -64,14 +64,7 @@ def _item(make: Maker, item: Item) -> ET.Element:
         root.set("label", told)
     write(make, root, item)
     if item.explanation:
-        note = make.add(
-            root,
-            "modal_feedback",
-            outcome_identifier="EXPLAINED",
-            identifier="EXPLANATION",
-            show_hide="show",
-        )
-        make.fill(note, item.explanation, block=True)
+        make.say(root, "EXPLAINED", "EXPLANATION", item.explanation)
     return root
 
 
