@@ -1,16 +1,14 @@
 """Mock exams: chosen, sat question by question, finished, reported."""
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlmodel import Session
 
 from app.content.library import Library
 from app.content.model import ExamBlueprint, Order
 from app.content.variants import draw
-from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, Begun
@@ -28,51 +26,14 @@ from app.exams.sitting import (
     unanswered,
 )
 from app.exams.store import Change, Kept, Sat
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
-from app.quiz.routes.showing import moved
+from app.quiz.routes.showing import Desk, Reader, Writer, moved
 from app.quiz.store import Given
 from app.web.asking import Asked, first_words, new_token
-from app.web.clock import Now, milliseconds
+from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(prefix="/exams", include_in_schema=False)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Desk:
-    """What every route of this room works with."""
-
-    request: Request
-    library: Library
-    learner: CurrentLearnerValue
-    db: Session
-    now: Now
-
-
-async def _reading(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    now: Now,
-) -> Desk:
-    return Desk(request, library, learner, db, now)
-
-
-async def _writing(
-    request: Request,
-    library: CurrentLibrary,
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
-) -> Desk:
-    return Desk(request, library, learner, db, now)
-
-
-Reader = Annotated[Desk, Depends(_reading)]
-Writer = Annotated[Desk, Depends(_writing)]
 
 
 @router.get("")
