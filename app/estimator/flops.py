@@ -109,6 +109,31 @@ def lora_flops_per_token(model: Architecture, context: float) -> float:
     return (flops_per_token(model, context) - scores) * 2 / 3 + scores
 
 
+def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
+    """Operations done again on one token in the backward pass [FLOP].
+
+    One more forward pass of the layers with full recomputation, of the attention
+    scores alone with selective; the output head is never done again.
+
+    Source: korthikanti-2022.
+
+    >>> from app.estimator.architecture import find_model
+    >>> model = find_model("gpt3-175b")
+    >>> again = recomputed_flops(model, 2048, "full")
+    >>> round(again / flops_per_token(model, 2048), 3)
+    0.332
+    """
+    if recompute not in {"full", "selective"}:
+        return 0.0
+    again = 0.0
+    for layer, number in model.runs:
+        seen = visible(context, layer.mixer.window)
+        scores = score_flops(layer.mixer, seen)
+        whole = recompute == "full"
+        again += number * (layer_flops(layer, context) if whole else scores)
+    return again
+
+
 def utilisation(flops: float, tokens_per_second: float, peak: float) -> float:
     """Share of a peak that is reached [1]: FLOPs per token · rate / peak.
 

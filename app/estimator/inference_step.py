@@ -23,7 +23,8 @@ from app.estimator.serving_engine import (
 )
 
 # Fitted with the engines of data/engines.toml, from what operator tables suggest.
-_TILE = 16.0
+_THIRD = 1 / 3
+TILE = 16.0
 _WAVES = 0.15  # of a wave of tiles is lost at the end of a product
 _ATTENTION = 4.9e-6  # s of a decode attention kernel beside its bytes
 _ROUTED = 3.1e-5  # s of a routed layer beside its bytes: routing, sorting
@@ -196,11 +197,14 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
     True
     """
     sums = _Sums()
-    padded = math.ceil(batch.rows / _TILE) * _TILE
+    padded = math.ceil(batch.rows / TILE) * TILE
     for work in placed.work:
         number = work.number
         for per_row, reading in work.products:
-            _add(sums, number, padded * per_row, reading)
+            computing = padded * per_row
+            sums.computing += number * computing
+            sums.reading += number * reading
+            sums.both += number * (computing**3 + reading**3) ** _THIRD
         sums.launch += number * work.gaps
         sums.launch += number * batch.rows * work.moved / placed.rates.bandwidth
         if work.expert:
@@ -217,13 +221,6 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
         launch=sums.launch,
         host=placed.engine.host + placed.engine.sequence * batch.answers,
     )
-
-
-def _add(sums: _Sums, number: float, computing: float, reading: float) -> None:
-    """One product in `number` layers: whichever takes longer, with a round corner."""
-    sums.computing += number * computing
-    sums.reading += number * reading
-    sums.both += number * (computing**3 + reading**3) ** (1 / 3)
 
 
 def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> None:
@@ -293,9 +290,12 @@ def _traffic_time(placed: Placed, layer: Layer, batch: Batch) -> float:
 
 def _add_head(sums: _Sums, placed: Placed, batch: Batch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
-    rows = math.ceil(max(1.0, batch.answers) / _TILE) * _TILE
+    rows = math.ceil(max(1.0, batch.answers) / TILE) * TILE
     computing = 2 * rows * weights / placed.rates.matmul16
-    _add(sums, 1, computing, weights * placed.form.rest / 8 / placed.rates.bandwidth)
+    reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
+    sums.computing += computing
+    sums.reading += reading
+    sums.both += (computing**3 + reading**3) ** _THIRD
 
 
 def decode_time(placed: Placed, sequences: float, context: float) -> InferenceStep:

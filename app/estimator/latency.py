@@ -9,7 +9,9 @@ from app.estimator.estimate import Estimate
 from app.estimator.formats import FORMATS
 from app.estimator.hardware import Accelerator, find_accelerator
 from app.estimator.inference_step import (
+    TILE,
     Batch,
+    InferenceStep,
     Placed,
     decode_time,
     place,
@@ -23,7 +25,7 @@ from app.estimator.job_questions import (
     ask_network_rate,
     ask_tokens,
 )
-from app.estimator.latency_answer import Timed
+from app.estimator.latency_answer import Timed, bound_of
 from app.estimator.network import fabric_of
 from app.estimator.questions import (
     ask_cache,
@@ -165,13 +167,19 @@ def timed(asked: Latency, placed: Placed) -> Timed:
     context = asked.prompt + asked.answer / 2
     decode = decode_time(placed, asked.batch, context)
     prefill = prefill_time(placed, new)
-    chunks, first = _first_token(asked, placed, new, context)
+    chunks, first = 1, placed.engine.front + prefill.total
+    if asked.chunk and asked.chunk < new:
+        chunks, first = _in_chunks(asked, placed, asked.chunk, new)
     tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
-    verified = _verified(asked, placed, context)
+    verified = _verified(asked, placed, context, decode.total)
     per_token = verified / tokens
-    bound_by_reading = decode.weights > decode.compute
-    turns = turning_point(placed, context, asked.batch) if bound_by_reading else None
-    held = asked.batch * sequence_bytes(placed, asked.prompt + asked.answer)
+    turns = flips = None
+    if decode.weights > decode.compute:
+        turns = turning_point(placed, context, asked.batch, decode)
+        flips = flipping_point(placed, context, asked.batch, turns)
+    each = sequence_bytes(placed, asked.prompt + asked.answer)
+    if flips is not None and flips * each > room(placed):
+        flips = None
     return Timed(
         prefill=prefill,
         decode=decode,
@@ -180,18 +188,17 @@ def timed(asked: Latency, placed: Placed) -> Timed:
         per_token=per_token,
         accepted=tokens,
         turns=turns,
-        fits=held <= room(placed),
+        flips=flips,
+        fits=asked.batch * each <= room(placed),
     )
 
 
-def _first_token(
-    asked: Latency, placed: Placed, new: float, context: float
+def _in_chunks(
+    asked: Latency, placed: Placed, chunk: int, new: float
 ) -> tuple[int, float]:
     """Steps a prompt takes, and the time until its first token [s]."""
-    chunk = asked.chunk or new
     chunks = math.ceil(new / chunk)
-    if chunks == 1:
-        return 1, placed.engine.front + prefill_time(placed, new).total
+    context = asked.prompt + asked.answer / 2
     others = asked.batch - 1.0
     total, done = 0.0, asked.prompt - new
     for _ in range(min(chunks, _MOST_CHUNKS)):
@@ -207,32 +214,65 @@ def _first_token(
 _MOST_CHUNKS = 64
 
 
-def _verified(asked: Latency, placed: Placed, context: float) -> float:
+def _verified(asked: Latency, placed: Placed, context: float, alone: float) -> float:
     """One step of the large model with what the small one adds [s]."""
     if not asked.draft_tokens:
-        return decode_time(placed, asked.batch, context).total
+        return alone
     rows = asked.batch * (asked.draft_tokens + 1.0)
-    step = decode_time(placed, asked.batch, context)
     wide = decode_time(placed, rows, context / (asked.draft_tokens + 1))
-    one = max(step.total, wide.total)
-    return one + asked.draft_tokens * asked.draft_cost * step.total
+    return max(alone, wide.total) + asked.draft_tokens * asked.draft_cost * alone
 
 
-def turning_point(placed: Placed, context: float, start: int = 1) -> int | None:
+def turning_point(
+    placed: Placed, context: float, start: int, step: InferenceStep
+) -> int | None:
     """The batch from which computing takes longer than reading the weights.
 
-    To a quarter, by steps of four from `start`; None when no batch up to 65,536
-    does it, because the cache is what is read by then.
+    For a dense model at once, since computing grows with the tiles of rows; with
+    experts by doubling from `start`, whose step is `step`. None when no batch up
+    to 65,536 does it.
     """
-    below, batch = start, 4 * start
-    while batch <= 65536:
+    if not placed.model.is_routed:
+        tiles = math.ceil(start / TILE) * step.weights / step.compute
+        turn = int(TILE) * math.floor(tiles) + 1
+        return turn if turn <= _MOST_ROWS else None
+    batch = start
+    while step.compute <= step.weights and batch <= _MOST_ROWS:
+        batch *= 2
         step = decode_time(placed, batch, context)
-        if step.compute > step.weights:
-            middle = 2 * below
-            step = decode_time(placed, middle, context)
-            return middle if step.compute > step.weights else batch
-        below, batch = batch, 4 * batch
+    return batch if batch <= _MOST_ROWS else None
+
+
+def flipping_point(
+    placed: Placed, context: float, start: int, turn: int | None
+) -> int | None:
+    """The fewest sequences with which reading is no longer the longest part.
+
+    None where the cache, which grows with every sequence, is always longer.
+    """
+    below, batch = start, turn or _MOST_ROWS + 1
+    while batch <= _MOST_ROWS:
+        step = decode_time(placed, batch, context)
+        if bound_of(step) != "memory":
+            return _nearest(placed, context, below, batch)
+        if step.attention >= step.compute:
+            return None
+        below, batch = batch, 2 * batch
     return None
+
+
+def _nearest(placed: Placed, context: float, below: int, above: int) -> int:
+    """The first batch above `below` that memory does not bound, as `above` is."""
+    while above - below > 1:
+        middle = (below + above) // 2
+        if bound_of(decode_time(placed, middle, context)) == "memory":
+            below = middle
+        else:
+            above = middle
+    return above
+
+
+_MOST_ROWS = 65536
 
 
 ENTRY = Entry(

@@ -48,7 +48,11 @@ OUTPUTS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Timed:
-    """Steps of prompt and answer, times of the first and of each token [s]."""
+    """Steps of prompt and answer, times of the first and of each token [s].
+
+    `turns` is the batch from which computing outweighs the weights, `flips` the one
+    from which something else than memory bounds the step.
+    """
 
     prefill: InferenceStep
     decode: InferenceStep
@@ -57,6 +61,7 @@ class Timed:
     per_token: float
     accepted: float
     turns: int | None
+    flips: int | None
     fits: bool
 
     @property
@@ -72,13 +77,18 @@ class Timed:
     @property
     def bound(self) -> str:
         """What takes most of a decoding step."""
-        parts = {
-            "memory": self.reading,
-            "compute": self.decode.compute,
-            "communication": self.decode.communication,
-            "overhead": self.overhead,
-        }
-        return max(parts, key=lambda name: parts[name])
+        return bound_of(self.decode)
+
+
+def bound_of(step: InferenceStep) -> str:
+    """What takes most of a step: reading, computing, exchange or overhead."""
+    parts = {
+        "memory": step.weights + step.attention,
+        "compute": step.compute,
+        "communication": step.communication,
+        "overhead": step.launch + step.host,
+    }
+    return max(parts, key=lambda name: parts[name])
 
 
 def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
@@ -313,6 +323,9 @@ def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
     if placed.narrow:
         label = FORMATS[placed.form.id].label
         notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
+    if timed.turns is not None:
+        turns = format_number(timed.turns)
+        notes.append(f"From {turns} sequences on, computing outweighs the weights.")
     if asked.draft_tokens:
         kept = format_number(timed.accepted)
         notes.append(f"{kept} tokens are kept of each step on average.")
@@ -322,10 +335,8 @@ def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
 
 
 def _changes(asked: Latency, timed: Timed) -> tuple[Change, ...]:
-    if timed.bound == "memory" and timed.turns and timed.turns > asked.batch:
-        now, then = format_number(asked.batch), format_number(timed.turns)
-        change = Change(
-            "batch", "Sequences at once", now, then, "Computing outweighs the weights."
-        )
-        return (change,)
-    return ()
+    if timed.bound != "memory" or timed.flips is None:
+        return ()
+    now, then = format_number(asked.batch), format_number(timed.flips)
+    becomes = "Memory no longer bounds it."
+    return (Change("batch", "Sequences at once", now, then, becomes),)

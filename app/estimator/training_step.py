@@ -61,11 +61,17 @@ class StepTime:
     def total(self) -> float:
         """The whole step [s]."""
         return (
-            self.computing
+            self.matmul
+            + self.attention
+            + self.head
             + self.traffic
             + self.launch
-            + self.communicating
+            + self.tensor
+            + self.expert
+            + self.context
+            + self.gather
             + self.bubble
+            + self.data
             + self.optimizer
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from app.estimator import training_time_answer
 from app.estimator.architecture import Architecture, find_model
 from app.estimator.estimate import Estimate
-from app.estimator.flops import flops_per_token
+from app.estimator.flops import flops_per_token, recomputed_flops, utilisation
 from app.estimator.hardware import Accelerator, find_accelerator
 from app.estimator.inputs import BadInputs, ask
 from app.estimator.job_questions import (
@@ -21,10 +21,10 @@ from app.estimator.job_questions import (
     ask_training_software,
 )
 from app.estimator.network import fabric_of
-from app.estimator.questions import ask_gpu, ask_model, ask_tensor_parallel, refuse
+from app.estimator.questions import ask_gpu, ask_model, ask_tensor_parallel
 from app.estimator.registry import Entry
 from app.estimator.reliability import goodput, job_mtbf, young_interval
-from app.estimator.sharding import tensor_parallel_problem
+from app.estimator.training_checks import check
 from app.estimator.training_memory_fit import memory_per_gpu
 from app.estimator.training_plan import SOFTWARE, Plan, Recompute
 from app.estimator.training_step import StepTime, step_time
@@ -291,10 +291,16 @@ def run_of(
     computing = asked.tokens / plan.tokens * step.total
     memory = memory_per_gpu(model, plan)
     watts = asked.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
+    flops = flops_per_token(model, plan.sequence)
+    again = recomputed_flops(model, plan.sequence, plan.recompute)
+    rate = plan.tokens / step.total / plan.gpus
+    mfu = utilisation(flops, rate, gpu.peak(plan.number_format) or 1.0)
     return Run(
         plan=plan,
         step=step,
-        flops=flops_per_token(model, plan.sequence),
+        flops=flops,
+        mfu=mfu,
+        hfu=mfu * (1 + again / flops),
         mtbf=mtbf,
         interval=interval,
         useful=useful,
@@ -348,42 +354,6 @@ def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | 
         if gpus > _MOST_GPUS:
             break
     return None
-
-
-def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
-    """Refuse layouts that cannot be, with what is impossible about them."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
-        message = f"Rates and memory of the {gpu.name} are not all known."
-        raise refuse("gpu", asked.gpu, message)
-    if gpu.peak(asked.number_format) is None:
-        message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
-        raise refuse("number_format", asked.number_format, message)
-    problem = tensor_parallel_problem(model, asked.tensor_parallel)
-    if problem:
-        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
-    stages = asked.pipeline_parallel * asked.interleave
-    if stages > model.layers:
-        message = f"{model.layers} layers cannot fill {stages} chunks."
-        raise refuse("pipeline_parallel", asked.pipeline_parallel, message)
-    _check_groups(model, asked)
-
-
-def _check_groups(model: Architecture, asked: TrainingTime) -> None:
-    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
-    if group > asked.gpus or asked.gpus % group:
-        message = (
-            f"{asked.gpus} GPUs cannot be divided into groups of {group} "
-            "(tensor × pipeline × context)."
-        )
-        raise refuse("gpus", asked.gpus, message)
-    experts = asked.expert_parallel
-    if experts > 1 and (not model.is_routed or model.experts % experts):
-        count = model.experts if model.is_routed else "no"
-        message = f"{model.name} has {count} experts to divide over {experts} GPUs."
-        raise refuse("expert_parallel", experts, message)
-    if experts > asked.gpus // asked.pipeline_parallel:
-        message = f"Only {asked.gpus // asked.pipeline_parallel} GPUs share a stage."
-        raise refuse("expert_parallel", experts, message)
 
 
 ENTRY = Entry(

@@ -17,7 +17,6 @@ from app.estimator.estimate import (
     Timeline,
     Verdict,
 )
-from app.estimator.flops import utilisation
 from app.estimator.money import rent
 from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
@@ -82,6 +81,8 @@ class Run:
     plan: Plan
     step: StepTime
     flops: float
+    mfu: float
+    hfu: float
     mtbf: float
     interval: float
     useful: float
@@ -119,7 +120,7 @@ def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
         has = format_value(gpu.memory or 0.0, "B")
         text = f"Each GPU would need {need} and has {has}; it would take {takes}."
         return Verdict("no", "Does not fit.", text)
-    share = f"{_mfu(gpu, run):.0%} of the peak"
+    share = f"{run.mfu:.0%} of the peak"
     if asked.deadline is None:
         return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
     limit = format_value(asked.deadline, "s")
@@ -132,17 +133,11 @@ def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     )
 
 
-def _mfu(gpu: Accelerator, run: Run) -> float:
-    rate = run.plan.tokens / run.step.total / run.plan.gpus
-    return utilisation(run.flops, rate, gpu.peak(run.plan.number_format) or 1.0)
-
-
 def _figures(
     asked: TrainingTime, gpu: Accelerator, run: Run, kind: str
 ) -> tuple[Figure, ...]:
     rate = run.plan.tokens / run.step.total
-    mfu, hours = _mfu(gpu, run), run.seconds * asked.gpus / 3600
-    again = {"full": 4 / 3, "selective": 1.03}.get(run.plan.recompute, 1.0)
+    hours = run.seconds * asked.gpus / 3600
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
     return (
         _time("step_time", "One step", run.step.total, kind),
@@ -154,8 +149,8 @@ def _figures(
             "token/s",
             kind,
         ),
-        _rate("mfu", "MFU", mfu, "%", kind),
-        _rate("hfu", "HFU", mfu * again, "%", kind),
+        _rate("mfu", "MFU", run.mfu, "%", kind),
+        _rate("hfu", "HFU", run.hfu, "%", kind),
         _time("time", "Whole run", run.seconds, kind, primary=True),
         _scaled("gpu_hours", "GPU-hours", hours, "GPU-h", kind),
         Figure("goodput", "Useful share of the time", run.useful, "%"),
@@ -234,7 +229,7 @@ def _steps(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
             "operations per token × tokens per second and GPU ÷ peak",
             f"{format_value(run.flops, 'FLOP')} × {format_number(rate)} ÷ "
             f"{format_value(peak, 'FLOP/s')}",
-            _mfu(gpu, run),
+            run.mfu,
             "%",
             "palm",
             "number-formats",
@@ -325,14 +320,10 @@ def _timeline(run: Run) -> Timeline:
 
 
 def _table(run: Run) -> Table:
+    total = run.step.total
+    times = ((label, getattr(run.step, name)) for name, label in _PARTS)
     rows = tuple(
-        (
-            label,
-            (getattr(run.step, name), "s"),
-            (getattr(run.step, name) / run.step.total, "%"),
-        )
-        for name, label in _PARTS
-        if getattr(run.step, name) > 0
+        (label, (time, "s"), (time / total, "%")) for label, time in times if time > 0
     )
     return Table("Parts of one step", ("Part", "Time", "Share"), rows)
 

@@ -171,6 +171,26 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
     assert after.verdict.status != "no"
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"prompt": 64, "answer": 16},
+        {"model": "llama-3.1-70b", "tensor_parallel": 8, "prompt": 128, "batch": 32},
+        {"model": "qwen3-30b-a3b", "prompt": 64, "answer": 16, "batch": 64},
+    ],
+)
+def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
+    setting: dict[str, object],
+) -> None:
+    before = registry.estimate("latency", setting)
+    assert before["bound"].value == "memory"
+    said_at = int(before.changes[0].flips_at.replace(",", ""))
+    below = registry.estimate("latency", {**setting, "batch": said_at - 1})
+    after = registry.estimate("latency", {**setting, "batch": said_at})
+    assert below["bound"].value == "memory"
+    assert after["bound"].value != "memory"
+
+
 def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = Job(gpus=64, sequence=8192, global_batch=512)
