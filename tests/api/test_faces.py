@@ -7,6 +7,8 @@ import re
 import pytest
 
 from app.calculators.commands import estimate_command
+from app.content.estimates import figure
+from app.content.expressions import compile_expression, evaluate
 from app.estimator import registry
 from app.estimator.inputs import declared, read
 from app.web.instruments import instrument
@@ -67,6 +69,27 @@ def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
     texts = {f.name: f.value.replace("\u00a0", " ") for f in block.reading.figures}
     assert texts == {f["name"]: f["text"] for f in answer["figures"]}
     assert client.get(f"/calculators/{name}/reading").status_code == 200
+
+
+def numbers_of(answer):
+    """The numeric figures of an API answer, by name."""
+    return {
+        f["name"]: f["value"]
+        for f in answer["figures"]
+        if isinstance(f["value"], int | float) and not isinstance(f["value"], bool)
+    }
+
+
+def test_a_checked_figure_is_the_number_of_the_api(name, answer):
+    for output, number in numbers_of(answer).items():
+        assert figure(name, {}, output).value == number, output
+        assert figure(name.replace("-", "_"), {}, output).value == number, output
+
+
+def test_a_computed_question_gets_the_number_of_the_api(name, answer):
+    for output, number in numbers_of(answer).items():
+        call = compile_expression(f"{name.replace('-', '_')}().{output}")
+        assert evaluate(call, {}).value == number, output
 
 
 def test_a_comparison_with_itself_finds_no_difference(client, name):
