@@ -48,12 +48,17 @@ def test_an_h200_node_reaches_its_published_bandwidth(
     assert rate / 1e9 == pytest.approx(busbw, rel=within)
 
 
-def test_four_nodes_cost_twice_a_node_and_not_eighteen_times() -> None:
-    # ml-engineering: 10.15 ms on one P6-B200 node, 22.05 ms on four, 4 GiB.
-    one = network.collective_time("all_reduce", 8, 2.0**32, B200)
+def test_four_nodes_take_their_published_time_and_not_eighteen_times_one() -> None:
+    # ml-engineering: 22.05 ms on four P6-B200 nodes, 4 GiB.
     four = network.collective_time("all_reduce", 32, 2.0**32, B200)
-    assert one == pytest.approx(10.15e-3, rel=0.1)
     assert four == pytest.approx(22.05e-3, rel=0.1)
+
+
+@pytest.mark.xfail(reason="5.4 % low: the links are fitted on other machines' sweeps")
+def test_one_node_takes_its_published_time() -> None:
+    # ml-engineering: 10.15 ms on one P6-B200 node, 4 GiB.
+    one = network.collective_time("all_reduce", 8, 2.0**32, B200)
+    assert one == pytest.approx(10.15e-3, rel=0.05)
 
 
 def test_eight_cards_behind_a_host_crawl() -> None:
