@@ -6,6 +6,7 @@ import pytest
 
 from app.content.markdown.figures import read_shown, verify
 from app.content.markdown.math import BadMath, to_mathml
+from app.content.markdown.syntax import plain, tokens
 from app.content.markdown.tags import local_address
 from app.content.model import Calculator, Html, Topic
 from app.content.parse import parse
@@ -353,3 +354,15 @@ def test_reading_time_counts_words_questions_and_calculators() -> None:
     body = "word " * 400 + "\n\n```calculator kv-cache\nmodel: llama-3.1-8b\n```\n"
 
     assert page(body).minutes == pytest.approx(3.5)
+
+
+def test_a_drawing_is_searched_by_its_words_and_not_by_its_formulas() -> None:
+    body = (
+        "Before.\n\n```figure bar\ntitle: What is kept\nalt: Two bars\nunit: GB\n"
+        "rows:\n  - One: K calc:kv-cache?model=llama-3.1-8b#total\n```\n"
+    )
+
+    words = plain(tokens(body))
+
+    assert "What is kept Two bars" in words
+    assert "calc:" not in words

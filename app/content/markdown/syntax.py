@@ -133,6 +133,15 @@ def plain(found: Sequence[Token]) -> str:
             parts.append(plain(token.children or []))
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
             parts.append(" " if token.level or token.nesting == 0 else "\n")
+        elif token.type == "fence" and token.info.split()[:1] == ["figure"]:
+            parts.append(_words_of_figure(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
     return re.sub(r"[ \t]+", " ", "".join(parts)).strip()
+
+
+def _words_of_figure(source: str) -> str:
+    """What a reader reads of a drawing: its title and its text alternative."""
+    rows = (line.partition(":") for line in source.splitlines())
+    said = [words.strip() for key, _, words in rows if key in {"title", "alt"}]
+    return " ".join(said) + "\n"
