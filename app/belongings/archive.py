@@ -12,7 +12,7 @@ from app.belongings.store import Belongings
 from app.web.clock import moment
 
 # Columns that hold JSON as text; in the JSON files it is JSON again.
-_NESTED = {"raw", "parsed", "items", "paper", "struck", "settings"}
+_NESTED = {"raw", "parsed", "items", "paper", "struck"}
 _ABOUT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
@@ -25,6 +25,10 @@ review           every grade of a card: 1 again, 2 hard, 3 good, 4 easy. A row
                  with voids undoes the review of that id
 memory           what the reviews of each card amount to
 suspension       cards put aside
+added_card       missed questions and terms that you study as cards
+own_card         cards of your own
+study_day        what each day held, added up
+prediction       what you were told about your score, day by day
 reading          sections of pages that you have read
 note             what you wrote beside sections, and your bookmarks
 practice_run     sets of questions that you worked through

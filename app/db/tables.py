@@ -25,7 +25,10 @@ def _time(*, nullable: bool = False) -> Column[int]:
 
 
 class Learner(SQLModel, table=True):
-    """Who studies. `key` is the random word in the signed cookie."""
+    """Who studies. `key` is the random word in the signed cookie.
+
+    `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)
@@ -35,7 +38,8 @@ class Learner(SQLModel, table=True):
     minutes_a_day: int = 30
     retention: float = 0.9
     target: int | None = None
-    settings: str = Field(default="{}", sa_column=Column(Text, nullable=False))
+    calendar: bool = True
+    missed: bool = True
     created_at: int = Field(sa_column=_time())
     changes: int = 0
 
@@ -139,7 +143,9 @@ class Review(SQLModel, table=True):
     """One grade given to a card, or (`voids` set) the undoing of one.
 
     `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in a row that voids. `retention`
-    is the recall that the learner wanted then, so a replay needs nothing else.
+    is the recall that the learner wanted then, so a replay needs nothing else;
+    `recall` the chance of knowing the card that was computed before the answer, none
+    for a card in its (re)learning steps.
     """
 
     __table_args__ = (
@@ -154,6 +160,7 @@ class Review(SQLModel, table=True):
     rating: int
     voids: int | None = Field(default=None, foreign_key="review.id", index=True)
     retention: float = 0.9
+    recall: float | None = None
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
     at: int = Field(sa_column=_time())
@@ -204,6 +211,87 @@ class Memory(SQLModel, table=True):
     lapses: int = 0
     turns: int = 0
     suspended: bool = False
+
+
+class AddedCard(SQLModel, table=True):
+    """A card that is no part of the course's decks and that a learner studies.
+
+    `card` is q:ID for a question that was missed (`seed` chose its numbers and the
+    order of its choices), term:ID for a term of the glossary, own:HASH for a card of
+    the learner's own. `declined` keeps it away although there was reason to add it.
+    """
+
+    __tablename__ = "added_card"
+    __table_args__ = (UniqueConstraint("learner_id", "card"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    card: str = Field(max_length=120)
+    seed: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
+    declined: bool = False
+    at: int = Field(sa_column=_time())
+
+
+class OwnCard(SQLModel, table=True):
+    """A card that a learner brought along; `front` and `back` are cleaned HTML."""
+
+    __tablename__ = "own_card"
+    __table_args__ = (UniqueConstraint("learner_id", "card"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    card: str = Field(max_length=120)
+    deck: str = Field(default="", max_length=120)
+    front: str = Field(sa_column=Column(Text, nullable=False))
+    back: str = Field(sa_column=Column(Text, nullable=False))
+    at: int = Field(sa_column=_time())
+
+
+class StudyDay(SQLModel, table=True):
+    """What a learner did on a study day: a cache that the two logs can rebuild.
+
+    `answers` and `reviews` are those that stand. Of the reviews, `asked` met a card
+    past its learning steps, of which `recalled` were graded above “again” where the
+    chances computed before add up to `expected`. `milliseconds` is time on both.
+    """
+
+    __tablename__ = "study_day"
+    __table_args__ = (UniqueConstraint("learner_id", "day"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    day: str = Field(max_length=10)
+    answers: int = 0
+    reviews: int = 0
+    asked: int = 0
+    recalled: int = 0
+    expected: float = 0.0
+    milliseconds: int = 0
+
+
+class Prediction(SQLModel, table=True):
+    """What a learner was told on a study day about their score in an exam.
+
+    The first of the day stays, so that what came of it can be compared later.
+    `expected`, `low` and `high` are right answers of `questions`; `chance` is that of
+    the `target` (per cent), both empty without one; `rule` names the computation.
+    """
+
+    __table_args__ = (UniqueConstraint("learner_id", "exam", "day"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    exam: str = Field(max_length=80)
+    day: str = Field(max_length=10)
+    rule: str = Field(max_length=16)
+    questions: int
+    answers: int
+    expected: float
+    low: int
+    high: int
+    target: int | None = None
+    chance: float | None = None
+    at: int = Field(sa_column=_time())
 
 
 class Reading(SQLModel, table=True):

@@ -18,7 +18,10 @@ _ROLLOVER = dt.timedelta(hours=4)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CurrentLearnerValue:
-    """The asker: `id` is 0 until something of theirs is kept."""
+    """The asker: `id` is 0 until something of theirs is kept.
+
+    `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    """
 
     key: str
     id: int = 0
@@ -28,6 +31,8 @@ class CurrentLearnerValue:
     minutes_a_day: int = 30
     retention: float = 0.9
     target: int | None = None
+    calendar: bool = True
+    missed: bool = True
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
@@ -68,6 +73,8 @@ def load_learner(db: Session, key: str, zone: str = "") -> CurrentLearnerValue:
         minutes_a_day=row.minutes_a_day,
         retention=row.retention,
         target=row.target,
+        calendar=row.calendar,
+        missed=row.missed,
     )
 
 

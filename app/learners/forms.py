@@ -21,6 +21,8 @@ class SettingsForm(BaseModel):
     zone: str = "UTC"
     retention: str = "90"
     target: str = ""
+    calendar: str = "yes"
+    missed: str = "yes"
 
     def read(self, today: dt.date) -> tuple[dict[str, Any], Problems]:
         """Column values, and what is wrong with the fields that have none."""
@@ -35,6 +37,8 @@ class SettingsForm(BaseModel):
             and reader.whole("target", 1, 100, "per cent"),
         }
         values["target"] = values["target"] or None
+        for field in ("calendar", "missed"):
+            values[field] = reader.yes(field)
         return values, reader.problems
 
 
@@ -82,6 +86,12 @@ class _Reader:
                 field, f"Choose a zone such as Europe/Berlin; “{typed}” is not known."
             )
         return typed
+
+    def yes(self, field: str) -> bool:
+        typed = self._typed(field)
+        if typed not in {"yes", "no"}:
+            self._refuse(field, f"Choose yes or no; “{typed}” is neither.")
+        return typed == "yes"
 
     def _typed(self, field: str) -> str:
         return str(getattr(self._form, field)).strip()

@@ -134,6 +134,8 @@ def _as_typed(learner: CurrentLearnerValue) -> SettingsForm:
         zone=learner.zone,
         retention=f"{learner.retention * 100:.0f}",
         target="" if learner.target is None else str(learner.target),
+        calendar="yes" if learner.calendar else "no",
+        missed="yes" if learner.missed else "no",
     )
 
 

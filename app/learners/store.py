@@ -21,6 +21,8 @@ _FIND = select(
     col(Learner.minutes_a_day),
     col(Learner.retention),
     col(Learner.target),
+    col(Learner.calendar),
+    col(Learner.missed),
 ).where(col(Learner.key) == bindparam("wanted"))
 _COUNT = (
     update(Learner)
@@ -40,6 +42,8 @@ class Known:
     minutes_a_day: int
     retention: float
     target: int | None
+    calendar: bool
+    missed: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, drift, upgrade
 from app.db.shape import is_current
-from app.db.tables import Attempt, Learner
+from app.db.tables import Attempt, Learner, Review, StudyDay
 
 
 @pytest.fixture
@@ -89,3 +89,43 @@ def test_a_database_knows_whether_it_has_the_newest_shape(engine: Engine) -> Non
     upgrade(engine)
 
     assert is_current(engine)
+
+
+def test_days_of_an_older_database_are_added_up(engine: Engine) -> None:
+    upgrade(engine)
+    with Session(engine) as db:
+        learner = Learner(key="ada", created_at=0)
+        db.add(learner)
+        db.flush()
+        assert learner.id
+        db.add(an_attempt(learner.id))
+        stands, undone = a_review(learner.id, "1"), a_review(learner.id, "2")
+        db.add_all([stands, undone])
+        db.flush()
+        db.add(a_review(learner.id, "3", rating=0, voids=undone.id))
+        db.commit()
+    downgrade(engine, "0001")
+
+    upgrade(engine)
+
+    with Session(engine) as db:
+        (day,) = db.exec(select(StudyDay)).all()
+        assert (day.day, day.answers, day.reviews) == ("2026-01-01", 1, 1)
+        assert day.milliseconds == 4000
+        (learner,) = db.exec(select(Learner)).all()
+        assert (learner.calendar, learner.missed) == (True, True)
+
+
+def a_review(
+    learner: int, token: str, rating: int = 3, voids: int | None = None
+) -> Review:
+    return Review(
+        learner_id=learner,
+        token=token,
+        card="c",
+        rating=rating,
+        voids=voids,
+        milliseconds=4000 if rating else None,
+        study_day="2026-01-01",
+        at=0,
+    )

@@ -12,7 +12,7 @@ from app.db.engine import make_engine
 from app.db.migrate import upgrade
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store
-from app.flashcards.scheduling import Grade
+from app.scheduling import Grade
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, two_topics
 

@@ -16,7 +16,7 @@ PURE = [
     "app/content/problems.py",
     "app/content/variants.py",
     "app/quiz/grading",
-    "app/flashcards/scheduling",
+    "app/scheduling",
     "app/exams/paper",
     "app/progress/mastery",
 ]

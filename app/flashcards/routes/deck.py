@@ -10,7 +10,7 @@ from app.content.model import Topic
 from app.flashcards import store
 from app.flashcards.forms import Wished
 from app.flashcards.routes.desk import Desk, Reader
-from app.flashcards.scheduling import LEECH, Standing
+from app.scheduling import LEECH, Standing
 from app.web.asking import first_words
 from app.web.render import page
 from app.web.shelf import find_topic

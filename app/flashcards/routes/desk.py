@@ -14,7 +14,9 @@ from app.content.model import Card, Source
 from app.db.engine import DbSession
 from app.errors import NotFound
 from app.flashcards import store
-from app.flashcards.scheduling import (
+from app.flashcards.store import Held, Limits, Queue
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.scheduling import (
     Grade,
     interval_words,
     minutes_words,
@@ -22,8 +24,6 @@ from app.flashcards.scheduling import (
     previews,
     recall,
 )
-from app.flashcards.store import Held, Limits, Queue
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.web.clock import milliseconds, read_clock
 from app.web.shelf import read_library
 

@@ -26,7 +26,7 @@ from app.flashcards.routes.desk import (
     lay,
     turn_of,
 )
-from app.flashcards.scheduling import Grade, is_leech
+from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
 from app.web.shelf import find_topic

@@ -13,7 +13,7 @@ from sqlmodel import Session, SQLModel
 from app.content.model import Card
 from app.db.once import insert_once
 from app.db.tables import Review, Suspension
-from app.flashcards.scheduling import Grade, Standing, after, replay
+from app.scheduling import Grade, Standing, after, replay
 from app.web.clock import milliseconds, moment
 
 # Statements are made once, and of tables instead of classes: making one costs more

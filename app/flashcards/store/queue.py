@@ -22,8 +22,8 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.flashcards.scheduling import Day, Standing
 from app.flashcards.store.log import MEMORY, STANDING, Held, standing_of
+from app.scheduling import Day, Standing
 
 _LEARNERS = 2000
 

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from app.flashcards.scheduling.memory import Grade, Standing
+from app.scheduling.memory import Grade, Standing
 
 LEECH = 8
 _WARN_EVERY = 4

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.flashcards.scheduling import (
+from app.learners.current import CurrentLearnerValue
+from app.scheduling import (
     Day,
     Grade,
     Policy,
@@ -23,8 +24,7 @@ from app.flashcards.scheduling import (
     recall,
     replay,
 )
-from app.flashcards.scheduling.fuzz import fuzz_range, fuzzed
-from app.learners.current import CurrentLearnerValue
+from app.scheduling.fuzz import fuzz_range, fuzzed
 
 NOON = dt.time(12, tzinfo=dt.UTC)
 START = dt.date(2026, 6, 9)

@@ -9,7 +9,7 @@ from typing import Literal
 import fsrs
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
-from app.flashcards.scheduling.fuzz import fuzzed
+from app.scheduling.fuzz import fuzzed
 
 State = Literal["learning", "review", "relearning"]
 

@@ -1,6 +1,6 @@
 """When a card comes back: FSRS over study days, and the rules of a day's queue."""
 
-from app.flashcards.scheduling.days import (
+from app.scheduling.days import (
     LEECH,
     Day,
     interval_words,
@@ -8,7 +8,7 @@ from app.flashcards.scheduling.days import (
     minutes_words,
     new_left,
 )
-from app.flashcards.scheduling.memory import (
+from app.scheduling.memory import (
     Grade,
     Policy,
     Standing,

@@ -1,0 +1,9 @@
+"""Today and Progress over HTTP."""
+
+from fastapi import APIRouter
+
+from app.progress.routes import progress, today
+
+router = APIRouter(include_in_schema=False)
+router.include_router(today.router)
+router.include_router(progress.router)
