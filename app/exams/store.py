@@ -15,6 +15,7 @@ from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFound
 from app.exams.paper import Paper, Slot
 from app.learners.current import CurrentLearnerValue
+from app.learners.store import Work, add_to_day
 from app.web.clock import milliseconds, moment
 
 
@@ -206,6 +207,7 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
     met = seen_items(db, sat.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
     day = CurrentLearnerValue("", zone=zone or "UTC").study_day(now).isoformat()
+    work = Work()
     for one in graded:
         values = {
             "learner_id": sat.learner_id,
@@ -225,7 +227,10 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
             "study_day": day,
             "at": milliseconds(now),
         }
-        insert_once(db, Attempt, values)
+        if insert_once(db, Attempt, values) is not None:
+            work += Work(answers=1, milliseconds=one.milliseconds)
+    if work.answers:
+        add_to_day(db, sat.learner_id, day, work)
 
 
 def given(db: Session, sat: Sat) -> dict[str, tuple[int, float]]:

@@ -15,6 +15,7 @@ from app.content.model import Question
 from app.db.once import insert_once
 from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun, Sitting
 from app.errors import NotFound
+from app.learners.store import Work, add_to_day
 from app.quiz.grading import Raw, Verdict
 from app.quiz.practice import Past
 from app.web.clock import milliseconds
@@ -119,6 +120,8 @@ def record(
     number = insert_once(db, Attempt, row)
     if number is None:
         return _attempt_of(db, token)
+    work = Work(answers=1, milliseconds=answer.milliseconds or 0)
+    add_to_day(db, learner_id, day.isoformat(), work)
     keep_revision(db, answer.question, now)
     return number
 

@@ -7,12 +7,23 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    Row,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlmodel import Session, SQLModel
 
 from app.content.model import Card
 from app.db.once import insert_once
 from app.db.tables import Review, Suspension
+from app.flashcards.store.tally import chance_of, count, uncount
 from app.scheduling import Grade, Standing, after, replay
 from app.web.clock import milliseconds, moment
 
@@ -76,18 +87,24 @@ class Recorded:
     lapsed: bool
 
 
-_FIND = select(*STANDING, MEMORY.c.turns, MEMORY.c.suspended).where(*_MINE)
 _TURNS = select(func.count()).where(
     LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
 )
+# One question for both: the log is counted only where there is no memory.
+_one = select(literal(1).label("one")).subquery()
+_FIND = select(
+    *STANDING,
+    func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
+    MEMORY.c.suspended,
+).select_from(_one.outerjoin(MEMORY, and_(*_MINE)))
 
 
 def find(db: Session, learner_id: int, card: str) -> Held:
     """The card as this learner holds it."""
-    row = db.connection().execute(_FIND, _of(learner_id, card)).first()
-    if row is not None:
-        return Held(card, standing_of(row), row.turns, True, row.suspended)
-    return unseen(db, learner_id, card)
+    row = db.connection().execute(_FIND, _of(learner_id, card)).one()
+    if row.state is None:
+        return Held(card, turns=row.turns)
+    return Held(card, standing_of(row), row.turns, True, row.suspended)
 
 
 def unseen(db: Session, learner_id: int, card: str) -> Held:
@@ -102,6 +119,7 @@ def record(
     db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent
 ) -> Recorded | None:
     """Write a grade down once; None when this token was used before."""
+    held = find(db, learner_id, card.id)
     number = insert_once(
         db,
         Review,
@@ -111,6 +129,7 @@ def record(
             "card": card.id,
             "rating": grade.rating,
             "retention": grade.retention,
+            "recall": chance_of(held.standing, grade.day),
             "milliseconds": sent.milliseconds,
             "study_day": grade.day.isoformat(),
             "at": milliseconds(grade.at),
@@ -118,14 +137,13 @@ def record(
     )
     if number is None:
         return None
-    held = find(db, learner_id, card.id)
     standing = after(held.standing, grade, card.id)
-    # The row just written is counted already where the log was counted.
-    values = {**_columns(standing), "turns": held.turns + held.known}
+    values = {**_columns(standing), "turns": held.turns + 1}
     if held.known:
         _change(db, learner_id, card.id, values)
     else:
         _add(db, learner_id, card, values)
+    count(db, learner_id, held.standing, grade, sent.milliseconds)
     before = held.standing.lapses if held.standing else 0
     return Recorded(number, standing, lapsed=standing.lapses > before)
 
@@ -162,7 +180,7 @@ def undo(
     if last is None or last[0] != number:
         return None
     now, day = when
-    insert_once(
+    done = insert_once(
         db,
         Review,
         {
@@ -175,7 +193,9 @@ def undo(
             "at": milliseconds(now),
         },
     )
-    _replay(db, learner_id, last[1])
+    standing = _replay(db, learner_id, last[1])
+    if done is not None:
+        uncount(db, learner_id, number, standing)
     return last[1]
 
 
@@ -301,7 +321,7 @@ def _forget(db: Session, learner_id: int, card: str) -> None:
     db.connection().execute(_FORGET, _of(learner_id, card))
 
 
-def _replay(db: Session, learner_id: int, card: str) -> None:
+def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
     """Make the memory of one card again after its log has changed."""
     rows = (
         db.connection()
@@ -322,6 +342,7 @@ def _replay(db: Session, learner_id: int, card: str) -> None:
         _change(db, learner_id, card, {**_NEW, **empty, **blank, "turns": len(rows)})
     else:
         _forget(db, learner_id, card)
+    return standing
 
 
 def _refill(

@@ -1,0 +1,128 @@
+"""What each study day held: sums that grow with the answers and grades themselves.
+
+Whoever writes to one of the two logs adds to the day in the same transaction. The
+sums are a cache: `rebuild_days` makes them again from the logs.
+"""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Row, delete, func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import Insert
+from sqlmodel import Session, SQLModel
+
+DAYS = SQLModel.metadata.tables["study_day"]
+ANSWERS = SQLModel.metadata.tables["attempt"]
+GRADES = SQLModel.metadata.tables["review"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Work:
+    """What one answer or grade adds to its day, or (negative) takes from it.
+
+    Of the `reviews`, `asked` met a card past its learning steps for the first time
+    that day; `recalled` of them were graded above “again”, where the chances computed
+    before add up to `expected`. `milliseconds` is the time taken.
+    """
+
+    answers: int = 0
+    reviews: int = 0
+    asked: int = 0
+    recalled: int = 0
+    expected: float = 0.0
+    milliseconds: int = 0
+
+    def __add__(self, other: "Work") -> "Work":
+        mine, others = self.columns(), other.columns()
+        return Work(**{name: mine[name] + others[name] for name in mine})
+
+    def __neg__(self) -> "Work":
+        return Work(**{name: -value for name, value in self.columns().items()})
+
+    def columns(self) -> dict[str, Any]:
+        """The sums by the name of their column."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def work_of_grade(
+    rating: int, recall: float | None, milliseconds: int | None, *, again: bool
+) -> Work:
+    """What a grade adds to its day.
+
+    `recall` is the chance computed before it, none for a card in its steps; `again`
+    says that the card was reviewed before on that day, which proves no memory.
+    """
+    took = milliseconds or 0
+    if recall is None or again:
+        return Work(reviews=1, milliseconds=took)
+    return Work(
+        reviews=1,
+        asked=1,
+        recalled=int(rating > 1),
+        expected=recall,
+        milliseconds=took,
+    )
+
+
+def add_to_day(db: Session, learner_id: int, day: str, more: Work) -> None:
+    """Add to the sums of a study day (ISO date), which may be the first of it."""
+    connection = db.connection()
+    values = {"learner_id": learner_id, "day": day, **more.columns()}
+    connection.execute(_adding(connection.dialect.name), values)
+
+
+def rebuild_days(db: Session, learner_id: int) -> None:
+    """Make every sum of a learner again from the log of answers and that of grades."""
+    connection = db.connection()
+    days = collections.defaultdict[str, Work](Work)
+    of_answers = (
+        select(ANSWERS.c.study_day, func.count(), func.sum(ANSWERS.c.milliseconds))
+        .where(ANSWERS.c.learner_id == learner_id)
+        .group_by(ANSWERS.c.study_day)
+    )
+    for day, answers, took in connection.execute(of_answers):
+        days[day] += Work(answers=answers, milliseconds=took or 0)
+    columns = ("id", "card", "rating", "voids", "recall", "milliseconds", "study_day")
+    of_grades = (
+        select(*(GRADES.c[name] for name in columns))
+        .where(GRADES.c.learner_id == learner_id)
+        .order_by(GRADES.c.id)
+    )
+    for day, work in _works(connection.execute(of_grades).all()):
+        days[day] += work
+    connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
+    for day, work in days.items():
+        row = {"learner_id": learner_id, "day": day, **work.columns()}
+        connection.execute(insert(DAYS), row)
+
+
+def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Work]]:
+    """What each grade added to which day; nothing stayed of one that was undone."""
+    undone = {row.voids for row in log if row.voids}
+    last: dict[str, str] = {}
+    for row in log:
+        if not row.rating:
+            continue
+        if row.id in undone:
+            yield row.study_day, Work()
+            continue
+        again = last.get(row.card) == row.study_day
+        last[row.card] = row.study_day
+        work = work_of_grade(row.rating, row.recall, row.milliseconds, again=again)
+        yield row.study_day, work
+
+
+@functools.cache
+def _adding(dialect: str) -> Insert:
+    # Built once: making a statement costs more than running it.
+    make = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    statement = make(DAYS)
+    new = statement.excluded
+    sums = {name: DAYS.c[name] + new[name] for name in Work.__slots__}
+    return statement.on_conflict_do_update(
+        index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
+    )

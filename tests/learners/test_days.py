@@ -1,0 +1,235 @@
+"""What a study day held: sums beside the logs, and the law that they agree."""
+
+import datetime as dt
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.db.engine import make_engine
+from app.db.migrate import upgrade
+from app.db.tables import Learner, Review, StudyDay
+from app.exams import store as exams
+from app.exams.paper import Slot
+from app.flashcards import store as flashcards
+from app.learners.store import rebuild_days
+from app.quiz import store as quiz
+from app.quiz.grading import Verdict
+from app.scheduling import Grade
+
+NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+SUMS = ("answers", "reviews", "asked", "recalled", "milliseconds")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("days") / "days.db"
+    engine = make_engine(f"sqlite:///{path}")
+    upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+class Life:
+    """A new learner who studies; nothing of it is committed."""
+
+    def __init__(self, db: Session, library: Library) -> None:
+        learner = Learner(key="days", created_at=0)
+        db.add(learner)
+        db.flush()
+        assert learner.id
+        self.db, self.library, self.id = db, library, learner.id
+        self.now = NOON
+        self.numbers = itertools.count()
+        self.last: tuple[str, int, str] | None = None
+
+    def pass_days(self, days: int) -> None:
+        self.now += dt.timedelta(days=days, minutes=1)
+
+    def grade(self, card: str, rating: int, token: str = "") -> None:
+        grade = Grade(rating, self.now, self.now.date())
+        sent = flashcards.Sent(token or f"g{next(self.numbers)}", 4000 + rating)
+        self.last = (card, rating, sent.token)
+        flashcards.record(self.db, self.id, self.library.cards[card], grade, sent)
+
+    def repeat(self) -> None:
+        if self.last:
+            self.grade(*self.last)
+
+    def undo(self) -> None:
+        last = flashcards.newest(self.db, self.id)
+        if last:
+            when = (self.now, self.now.date())
+            flashcards.undo(self.db, self.id, last[0], when)
+            flashcards.undo(self.db, self.id, last[0], when)
+
+    def answer(self, token: str = "") -> None:
+        question = next(iter(self.library.questions.values()))
+        given = quiz.Answer(
+            question=question,
+            seed=1,
+            raw={"answer": ["a"]},
+            verdict=Verdict(score=1.0, parsed={}),
+            token=token or f"a{next(self.numbers)}",
+            context="quiz",
+            milliseconds=9000,
+        )
+        quiz.record(self.db, self.id, given, self.now.date(), self.now)
+
+    def sit(self) -> None:
+        """Close an exam of two answers, and once more."""
+        number = next(self.numbers) + 1000 * self.id
+        slots = [Slot(n, f"item-{n}", "r", 1, "1") for n in (1, 2)]
+        sat = exams.Sat(
+            number,
+            self.id,
+            "short",
+            (),
+            1.0,
+            None,
+            self.now,
+            self.now,
+            self.now,
+            "time",
+        )
+        graded = [exams.Graded(s, "weights", {}, {}, 1.0, 30_000) for s in slots]
+        for _ in range(2):
+            exams.mark(self.db, sat, graded, self.now)
+
+
+def days(db: Session, learner: int) -> dict[str, StudyDay]:
+    db.expire_all()
+    rows = db.exec(select(StudyDay).where(StudyDay.learner_id == learner))
+    return {row.day: row for row in rows}
+
+
+def sums(row: StudyDay) -> tuple[int, ...]:
+    return tuple(getattr(row, name) for name in SUMS)
+
+
+@pytest.fixture
+def life(engine: Engine, library: Library):
+    with Session(engine) as db:
+        yield Life(db, library)
+        db.rollback()
+
+
+def today(life: Life) -> StudyDay:
+    return days(life.db, life.id)[life.now.date().isoformat()]
+
+
+def test_an_answer_counts_once_however_often_it_is_sent(life: Life):
+    life.answer("same")
+    life.answer("same")
+
+    assert sums(today(life)) == (1, 0, 0, 0, 9000)
+
+
+def test_an_exam_counts_its_answers_on_the_day_of_closing(life: Life):
+    life.sit()
+
+    assert sums(today(life)) == (2, 0, 0, 0, 60_000)
+
+
+def test_a_new_card_is_reviewed_but_nothing_was_there_to_recall(life: Life):
+    life.grade("w-c-bf16", 4)
+
+    assert sums(today(life)) == (0, 1, 0, 0, 4004)
+    assert life.db.exec(select(Review.recall)).all()[-1] is None
+
+
+def test_a_card_that_comes_back_asks_memory_against_what_was_expected(life: Life):
+    life.grade("w-c-bf16", 4)
+    life.pass_days(8)
+    life.grade("w-c-bf16", 3)
+
+    row = today(life)
+    chance = life.db.exec(select(Review.recall).order_by(Review.id)).all()[-1]
+    assert sums(row) == (0, 1, 1, 1, 4003)
+    assert 0.85 < chance < 0.95
+    assert row.expected == chance
+
+
+def test_only_the_first_review_of_a_card_on_a_day_asks_memory(life: Life):
+    life.grade("w-c-bf16", 4)
+    life.pass_days(8)
+    life.grade("w-c-bf16", 3)
+    life.grade("w-c-bf16", 1)
+
+    assert sums(today(life))[:4] == (0, 2, 1, 1)
+
+
+def test_a_grade_that_is_undone_leaves_its_day_and_the_next_one_counts(life: Life):
+    life.grade("w-c-bf16", 4)
+    life.pass_days(8)
+    life.grade("w-c-bf16", 3)
+    life.undo()
+    assert sums(today(life)) == (0, 0, 0, 0, 0)
+
+    life.grade("w-c-bf16", 1)
+
+    assert sums(today(life)) == (0, 1, 1, 0, 4001)
+
+
+def test_undoing_on_a_later_day_takes_from_the_day_of_the_grade(life: Life):
+    life.grade("w-c-bf16", 4)
+    life.pass_days(1)
+    life.undo()
+
+    (row,) = days(life.db, life.id).values()
+    assert (row.day, row.reviews) == ("2026-06-09", 0)
+
+
+# --- the law ------------------------------------------------------------------------
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["grade"] * 4 + ["undo", "repeat", "answer", "again", "sit"]),
+        st.sampled_from(["w-c-bf16", "w-c-size", "k-c-grows"]),
+        st.integers(1, 4),
+        st.sampled_from([0, 0, 0, 1, 9, 60]),
+    ),
+    max_size=30,
+)
+
+
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(actions=ACTIONS)
+def test_the_sums_are_those_that_the_logs_would_give(
+    engine: Engine, library: Library, actions
+):
+    with Session(engine) as db:
+        life = Life(db, library)
+        for what, card, rating, wait in actions:
+            life.pass_days(wait)
+            if what == "grade":
+                life.grade(card, rating)
+            elif what == "again":
+                life.answer("again")
+            else:
+                getattr(life, what)()
+        db.flush()
+        kept = {
+            day: (sums(row), row.expected) for day, row in days(db, life.id).items()
+        }
+
+        rebuild_days(db, life.id)
+
+        made = {
+            day: (sums(row), row.expected) for day, row in days(db, life.id).items()
+        }
+        assert {d: s for d, (s, _) in kept.items()} == {
+            d: s for d, (s, _) in made.items()
+        }
+        assert {d: e for d, (_, e) in kept.items()} == pytest.approx(
+            {d: e for d, (_, e) in made.items()}, abs=1e-9
+        )
+        db.rollback()
