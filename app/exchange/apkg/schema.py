@@ -1,5 +1,6 @@
 """The collection inside an Anki package: tables, note types, decks (schema 11)."""
 
+import dataclasses
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -42,19 +43,40 @@ pre, code { font-family: monospace; }
 table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
 
 
-def collection(decks: dict[str, int], moment: int) -> tuple[Any, ...]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Birth:
+    """The day from which a collection counts, when scheduling comes with it.
+
+    `moment` is its beginning in seconds since 1970; `west` how many minutes the
+    zone lay behind UTC then.
+    """
+
+    moment: int
+    west: int
+
+    def settings(self) -> dict[str, Any]:
+        """What the configuration of the collection says of its days."""
+        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {
+            "creationOffset": self.west
+        }
+
+
+def collection(
+    decks: dict[str, int], moment: int, birth: Birth | None = None
+) -> tuple[Any, ...]:
     """The row of the table col; `moment` in seconds since 1970."""
+    conf = _CONF | (birth.settings() if birth else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
     return (
         1,
-        _MADE,
+        birth.moment if birth else _MADE,
         moment * 1000,
         _MADE * 1000,
         11,
         0,
         0,
         0,
-        json.dumps(_CONF),
+        json.dumps(conf),
         json.dumps({str(m["id"]): m for m in _models()}),
         json.dumps({str(n): _deck(n, name, moment) for n, name in deck_rows.items()}),
         json.dumps({"1": _OPTIONS}),

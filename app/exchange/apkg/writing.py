@@ -8,6 +8,7 @@ import re
 import sqlite3
 import tempfile
 import zipfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from app.exchange.apkg.schema import BOTH_WAYS, ONE_WAY, TABLES, collection
@@ -34,27 +35,33 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
     names = {
         i.topic: "::".join(p for p in ("Headroom", title, i.topic) if p) for i in cards
     }
-    decks = {name: _number(f"deck {name}", set()) for name in names.values()}
+    decks = {name: number_of(f"deck {name}", set()) for name in names.values()}
+    folders = {i.topic: decks[names[i.topic]] for i in cards}
+    content = packed(
+        collection(decks, moment), lambda db: _add(db, cards, folders, moment)
+    )
+    return Writing(content, len(cards), refused)
+
+
+def packed(
+    col: tuple[object, ...], fill: Callable[[sqlite3.Connection], None]
+) -> bytes:
+    """A package with the row `col` and whatever `fill` writes into its tables."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "collection.anki2"
         connection = sqlite3.connect(path)
         try:
             connection.executescript(TABLES)
-            marks = ",".join("?" * 13)
+            marks = ",".join("?" * len(col))
             connection.execute(
                 f"INSERT INTO col VALUES ({marks})",  # noqa: S608 - question marks only
-                collection(decks, moment),
+                col,
             )
-            _add(
-                connection,
-                cards,
-                {i.topic: decks[names[i.topic]] for i in cards},
-                moment,
-            )
+            fill(connection)
             connection.commit()
         finally:
             connection.close()
-        return Writing(_packed(path.read_bytes()), len(cards), refused)
+        return _zipped(path.read_bytes())
 
 
 def _add(
@@ -65,13 +72,13 @@ def _add(
 ) -> None:
     taken: set[int] = set()
     for place, card in enumerate(cards):
-        note = _number(card.name, taken)
+        note = number_of(card.name, taken)
         connection.execute(
             "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?)",
             (note, *_note(card, moment)),
         )
         for side in range(1 + card.reverse):
-            number = _number(f"{card.name}~{side}", taken)
+            number = number_of(f"{card.name}~{side}", taken)
             values = (number, note, decks[card.topic], side, moment, -1, 0, 0, place)
             connection.execute(
                 "INSERT INTO cards VALUES (?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,'')",
@@ -80,17 +87,24 @@ def _add(
 
 
 def _note(card: Item, moment: int) -> tuple[object, ...]:
-    front, back = to_html(card.stem), to_html(card.text)
+    tags = [*card.tags, *(f"objective::{o}" for o in card.objectives)]
+    model = BOTH_WAYS if card.reverse else ONE_WAY
+    faces = (to_html(card.stem), to_html(card.text))
+    return guid(card.name), *note_columns(model, faces, tags, moment)
+
+
+def note_columns(
+    model: int, faces: tuple[str, str], tags: Iterable[str], moment: int
+) -> tuple[object, ...]:
+    """The columns of a note after its number and GUID; `faces` are HTML."""
+    front, back = faces
     words = html.unescape(re.sub(r"<[^>]*>", "", front))
     checksum = int(
         hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16
     )
-    tags = [*card.tags, *(f"objective::{o}" for o in card.objectives)]
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
-    model = BOTH_WAYS if card.reverse else ONE_WAY
-    fields = f"{front}\x1f{back}"
     written = f" {joined} " if joined else ""
-    return guid(card.name), model, moment, -1, written, fields, words, checksum, 0, ""
+    return model, moment, -1, written, f"{front}\x1f{back}", words, checksum, 0, ""
 
 
 def guid(name: str) -> str:
@@ -99,7 +113,7 @@ def guid(name: str) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-def _number(name: str, taken: set[int]) -> int:
+def number_of(name: str, taken: set[int]) -> int:
     """A number for a row that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
     number = _FIRST_NUMBER + int.from_bytes(digest[:8]) % _NUMBERS
@@ -109,7 +123,7 @@ def _number(name: str, taken: set[int]) -> int:
     return number
 
 
-def _packed(database: bytes) -> bytes:
+def _zipped(database: bytes) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("collection.anki2", database)

@@ -1,0 +1,157 @@
+"""What was learned of a card as Anki keeps it: its state, and a row for each grade."""
+
+import dataclasses
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from app.scheduling import Grade, Policy, Standing, after
+
+_POLICY = Policy()
+_EASE = 2500  # per mille; asked for by the older scheduler alone
+_KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
+_LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
+_ASIDE = -1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timed:
+    """A grade that stands, and the milliseconds it took where they were measured."""
+
+    grade: Grade
+    milliseconds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Logged:
+    """A row of the revlog that has no number yet; `at` is the moment in ms.
+
+    `ivl` and `last` are days, or seconds below zero in (re)learning steps; `factor`
+    is the difficulty 1..10 as 100..1100, for 0 would mean that a card was reset.
+    """
+
+    at: int
+    ease: int
+    ivl: int
+    last: int
+    factor: int
+    time: int
+    kind: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Learned:
+    """A card with its standing (None before the first grade) and its log."""
+
+    card: str
+    standing: Standing | None
+    retention: float
+    log: tuple[Logged, ...]
+    suspended: bool = False
+    seed: int | None = None
+
+
+def learned(
+    card: str,
+    grades: Iterable[Timed],
+    *,
+    suspended: bool = False,
+    seed: int | None = None,
+) -> Learned:
+    """Replay the grades of a card, in order, into what Anki keeps of them.
+
+    `seed` chose the numbers of a question that is studied as a card.
+    """
+    standing: Standing | None = None
+    log: list[Logged] = []
+    retention = 0.9
+    for timed in grades:
+        moved = after(standing, timed.grade, card)
+        log.append(_logged(standing, moved, timed))
+        standing, retention = moved, timed.grade.retention
+    return Learned(card, standing, retention, tuple(log), suspended, seed)
+
+
+def _logged(before: Standing | None, now: Standing, timed: Timed) -> Logged:
+    return Logged(
+        at=round(timed.grade.at.timestamp() * 1000),
+        ease=timed.grade.rating,
+        ivl=_interval(now),
+        last=_interval(before) if before else 0,
+        factor=round(((now.difficulty - 1) / 9 + 0.1) * 1000),
+        time=timed.milliseconds or 0,
+        kind=_LOG_KINDS[before.state] if before else 0,
+    )
+
+
+def _interval(standing: Standing) -> int:
+    """Days until the card is due; seconds, below zero, in (re)learning steps."""
+    if standing.state == "review":
+        return max(1, (standing.due_day - standing.last_day).days)
+    return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
+
+
+def numbered(cards: Iterable[Learned]) -> Iterable[tuple[int, str, Logged]]:
+    """Every row of the log with a number of its own: its moment, or a little later.
+
+    Anki takes the number of a row for the moment of the grade and has each only once.
+    """
+    rows = [(row.at, place, c.card, row) for c in cards for place, row in _rows(c)]
+    last = 0
+    for at, _, card, row in sorted(rows, key=lambda r: (r[0], r[2], r[1])):
+        last = max(at, last + 1)
+        yield last, card, row
+
+
+def _rows(card: Learned) -> Iterable[tuple[int, Logged]]:
+    return enumerate(card.log)
+
+
+def state_columns(card: Learned, born: dt.date, place: int) -> tuple[object, ...]:
+    """The columns of a card from `type` on, for a collection that counts from `born`.
+
+    `place` is the card's place among new ones.
+    """
+    standing = card.standing
+    if standing is None:
+        queue = _ASIDE if card.suspended else 0
+        return 0, queue, place, 0, 0, 0, 0, 0, 0, 0, 0, _data(card)
+    stepping = standing.state != "review"
+    queue = 1 if stepping else 2
+    due = (standing.due_day - born).days
+    left = max(1, _steps(standing) - (standing.step or 0)) if stepping else 0
+    return (
+        _KINDS[standing.state],
+        _ASIDE if card.suspended else queue,
+        round(standing.due_at.timestamp()) if stepping else due,
+        0 if standing.state == "learning" else max(1, _interval(standing)),
+        _EASE,
+        standing.reviews,
+        standing.lapses,
+        left * 1001,  # how many steps are left today, and how many at all
+        0,
+        0,
+        0,
+        _data(card),
+    )
+
+
+def _steps(standing: Standing) -> int:
+    relearns = standing.state == "relearning"
+    return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
+
+
+def _data(card: Learned) -> str:
+    """The memory as FSRS has it, and what only we know of the card."""
+    known: dict[str, Any] = {}
+    if card.standing is not None:
+        known = {
+            "s": round(card.standing.stability, 4),
+            "d": round(card.standing.difficulty, 3),
+            "dr": card.retention,
+            "lrt": int(card.standing.last_at.timestamp()),
+        }
+    if card.seed is not None:
+        known["cd"] = json.dumps({"seed": card.seed}, separators=(",", ":"))
+    return json.dumps(known, separators=(",", ":"))
