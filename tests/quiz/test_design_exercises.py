@@ -1,35 +1,50 @@
 """The design exercises of the course: feasible, infeasible, and the planner's own."""
 
+import itertools
+from collections.abc import Iterator, Mapping
+
 import pytest
 
+from app.content.conditions import judge, read_condition
+from app.content.estimates import Unanswerable, known
+from app.content.expressions import BadExpression
 from app.content.library import Library, load
 from app.content.model import Design, Question
+from app.content.quantities import Quantity
 from app.content.variants import draw
+from app.estimator.inputs import Input, declared
 from app.quiz.grading import Verdict, grade
-from app.quiz.grading.planning import judgements, problem_of
+from app.quiz.grading.planning import Problem, best_value, outputs_of, problem_of
 from tests.browser.server import ROOT
 
 SERVING = "batching-design-serve-200"
 TRAINING = "parallelism-design-train-8b"
-CHEAP = {
-    SERVING: {"weights": "fp8", "tensor_parallel": "4", "replicas": "2"},
+GOOD = {
+    SERVING: {"weights": "fp8", "tensor_parallel": "2", "replicas": "3"},
     TRAINING: {
-        "gpus": "256",
+        "gpus": "64",
         "tensor_parallel": "1",
         "micro_batch": "1",
         "recompute": "none",
-        "zero": "3",
+        "zero": "1",
     },
 }
-IMPOSSIBLE = {
+COUNTS = ("1", "2", "3", "4", "8", "16", "32", "48", "64")
+PRICE = {SERVING: "cost_per_month", TRAINING: "cost"}
+# What is changed in the good plan, which condition fails, and what is said of it.
+MISSED = [
+    (SERVING, {"replicas": "1"}, "Keeps the promise", "Too slow."),
+    (SERVING, {"replicas": "1"}, "Keeps the promise", "one every 92.2 ms"),
+    (SERVING, {"weights": "bf16"}, "Keeps the promise", "Does not fit."),
+    (SERVING, {"replicas": "30"}, "Cost per month", "96,426 USD/month over the limit."),
+    (TRAINING, {"zero": "0"}, "Fits in memory", "Each GPU would need 172.9 GB"),
+    (TRAINING, {"zero": "0"}, "Fits in memory", "and has 80 GB"),
+    (TRAINING, {"gpus": "8"}, "Whole run", "114.3 days over the limit."),
+    (TRAINING, {"tensor_parallel": "8"}, "Cost", "36,392 USD over the limit."),
+]
+NO_PLAN = {
     SERVING: {"weights": "bf16", "tensor_parallel": "1", "replicas": "1"},
-    TRAINING: {
-        "gpus": "8",
-        "tensor_parallel": "1",
-        "micro_batch": "1",
-        "recompute": "full",
-        "zero": "0",
-    },
+    TRAINING: {**GOOD[TRAINING], "gpus": "8", "recompute": "full", "zero": "0"},
 }
 
 
@@ -38,31 +53,88 @@ def course() -> Library:
     return load(ROOT / "content")
 
 
-def judged(question: Question, plan: dict[str, str]) -> Verdict:
+def judged(question: Question, plan: Mapping[str, str]) -> Verdict:
     raw = {f"choose.{name}": [value] for name, value in plan.items()}
     verdict = grade(draw(question, 1), raw)
     assert isinstance(verdict, Verdict)
     return verdict
 
 
-@pytest.mark.parametrize("item", [SERVING, TRAINING])
-def test_a_plan_that_does_not_run_is_told_which_condition_failed(
-    course: Library, item: str
+def test_the_course_has_these_exercises_and_no_other(course: Library) -> None:
+    found = {q.id for q in course.questions.values() if isinstance(q.answer, Design)}
+
+    assert found == {SERVING, TRAINING}
+
+
+@pytest.mark.parametrize(("item", "changed", "label", "said"), MISSED)
+def test_an_infeasible_plan_is_told_what_failed_and_by_how_much(
+    course: Library, item: str, changed: dict[str, str], label: str, said: str
 ) -> None:
-    verdict = judged(course.questions[item], IMPOSSIBLE[item])
+    verdict = judged(course.questions[item], {**GOOD[item], **changed})
 
     assert verdict.score < 1
-    assert any(not mark.good for mark in verdict.marks)
+    missed = {mark.label: mark for mark in verdict.marks if not mark.good}
+    assert said in missed[label].feedback.plain.replace("\u00a0", " ")
+    assert missed[label].wanted.plain
+
+
+@pytest.mark.parametrize("item", [SERVING, TRAINING])
+def test_a_plan_that_does_not_run_is_judged_by_what_is_known_of_it(
+    course: Library, item: str
+) -> None:
+    verdict = judged(course.questions[item], NO_PLAN[item])
+
+    assert verdict.score < 1
+    assert verdict.marks[0].feedback.plain.startswith("Does not fit.")
     assert all(mark.given.plain for mark in verdict.marks)
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
-def test_a_good_plan_passes(course: Library, item: str) -> None:
-    question = course.questions[item]
-    verdict = judged(question, CHEAP[item])
+def test_a_feasible_plan_passes(course: Library, item: str) -> None:
+    verdict = judged(course.questions[item], GOOD[item])
 
     assert [mark.given.plain for mark in verdict.marks if not mark.good] == []
     assert verdict.score == 1
+
+
+@pytest.mark.parametrize("item", [SERVING, TRAINING])
+def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
+    course: Library, item: str
+) -> None:
+    """Every plan of these counts, 1,377 and 6,561 of them, is priced."""
+    question = course.questions[item]
     assert isinstance(question.answer, Design)
-    found = judgements(problem_of(question.answer), CHEAP[item])
-    assert all(one.met for one in found)
+    problem = problem_of(question.answer)
+
+    price, plan = min(feasible(problem, PRICE[item]), key=lambda found: found[0])
+
+    best = best_value(problem, PRICE[item])
+    assert best is not None
+    assert best.value <= price
+    assert price <= 1.2 * best.value, "else the best would be out of reach"
+    assert judged(question, plan).score == 1
+
+
+def feasible(problem: Problem, output: str) -> Iterator[tuple[float, dict[str, str]]]:
+    """The price and the choices of each plan that meets the other conditions."""
+    fields = declared(known(problem.estimate).inputs)
+    others = [c for c in map(read_condition, problem.accept) if not c.bests]
+    values = [list(options_of(fields[name])) for name in problem.choose]
+    for chosen in itertools.product(*values):
+        plan = dict(zip(problem.choose, chosen, strict=True))
+        try:
+            outputs = outputs_of(problem.estimate, {**dict(problem.given), **plan})
+            met = all(judge(condition, outputs, {}).met for condition in others)
+        except (Unanswerable, BadExpression):  # it does not run
+            continue
+        price = outputs[output]
+        assert isinstance(price, Quantity)
+        if met:
+            yield price.value, plan
+
+
+def options_of(field: Input) -> Iterator[str]:
+    if field.kind == "choice":
+        yield from (value for value, _ in field.choices)
+    else:
+        yield from COUNTS

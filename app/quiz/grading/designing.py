@@ -41,10 +41,12 @@ def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable
         found = judgements(problem_of(answer), plan)
     except (Unanswerable, BadExpression) as error:
         return Unreadable(f"The plan cannot be judged: {error}", error.hint)
-    words = described(answer)
+    why = _verdict(answer, plan)
     marks = tuple(
-        _mark(f"c{number}", judgement, what)
-        for number, (judgement, what) in enumerate(zip(found, words, strict=True))
+        _mark(f"c{number}", judgement, what, why)
+        for number, (judgement, what) in enumerate(
+            zip(found, described(answer), strict=True)
+        )
     )
     met = sum(mark.good for mark in marks)
     score = float(met == len(marks)) if partial == "off" else share(met, len(marks))
@@ -70,7 +72,13 @@ def _refused(answer: Design, plan: dict[str, str]) -> Unreadable | None:
     return None
 
 
-def _mark(key: str, judgement: Judgement, words: tuple[str, str]) -> Mark:
+def _verdict(answer: Design, plan: dict[str, str]) -> str:
+    """What the estimator itself says of the plan, with its figures."""
+    verdict = estimates.compute(answer.estimate, {**answer.given, **plan}).verdict
+    return f"{verdict.lead} {verdict.text}".strip()
+
+
+def _mark(key: str, judgement: Judgement, words: tuple[str, str], why: str) -> Mark:
     subject, wanted = words
     if judgement.limit is not None and judgement.condition.bests:
         wanted = f"{wanted}: {_words(judgement.limit)}"
@@ -83,13 +91,18 @@ def _mark(key: str, judgement: Judgement, words: tuple[str, str]) -> Mark:
         good=judgement.met,
         given=written(_words(judgement.value)),
         wanted=written(wanted),
-        feedback=written(_gap(judgement)),
+        feedback=written(_gap(judgement, why)),
     )
 
 
-def _gap(judgement: Judgement) -> str:
-    """By how much a condition was missed, e.g. “4.2 GB short of it”."""
+def _gap(judgement: Judgement, why: str) -> str:
+    """By how much a condition was missed, e.g. “4.2 GB short of it”.
+
+    A yes or no has no distance: there the estimator's own sentence says what lacks.
+    """
     value, limit = judgement.value, judgement.limit
+    if value is False:
+        return why
     if judgement.met or limit is None or not isinstance(value, Quantity):
         return ""
     gap = format_value(abs(value.value - limit.value), value.unit or "")

@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from app.content import estimates
 from app.content.conditions import Condition, Judgement, judge, read_condition
@@ -15,11 +16,13 @@ from app.estimator import hardware
 from app.estimator.inputs import Input, declared
 
 Plan = tuple[tuple[str, str], ...]
+Cost = tuple[float, float, float]
+Options = Mapping[str, tuple[str, ...]]
 
 _SWEEPS = 3
 _MOST_PLANS = 400
 _COUNTS = ("1", "2", "4", "8", "16", "32", "64", "128", "256")
-_LOST = math.inf
+_LOST = (math.inf, math.inf, math.inf)
 _UNKNOWN = "not known, the plan does not run"
 
 
@@ -58,16 +61,20 @@ def best_value(problem: Problem, output: str) -> Quantity | None:
     """The best value of `output` over plans that meet the other conditions.
 
     The lowest where a condition limits it from above, else the highest. None where
-    no plan was found. The search changes one choice at a time, from two starts, and
-    looks at no more than 400 plans: it may miss the very best, never by a rule.
+    no plan was found. The search changes one choice at a time, then two together,
+    from two starts, and looks at no more than 400 plans: it may miss the very best,
+    never by a rule. The tests compare it with all plans of each exercise.
     """
     search = _Search(problem, output)
     fields = declared(estimates.known(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
-    starts = [{n: o[0] for n, o in options.items()}]
-    starts.append({n: o[len(o) // 2] for n, o in options.items()})
-    for start in starts:
-        search.improve(start, options)
+    for part in (0, 2):
+        at = {n: values[len(values) * part // 4] for n, values in options.items()}
+        search.improve(at, lambda _: options)
+    if search.plan:
+        search.improve(search.plan, lambda at: _beside(options, at), together=2)
+        between = {n: _between(fields[n], v) for n, v in search.plan.items()}
+        search.improve(search.plan, lambda _: between)
     return search.found
 
 
@@ -81,47 +88,67 @@ class _Search:
         self.others = [c for c in conditions if not c.bests]
         limits = [c.operator for c in conditions if output in c.bests]
         self.sign = -1.0 if limits and limits[0].startswith(">") else 1.0
-        self.seen: dict[Plan, tuple[float, float]] = {}
+        self.seen: dict[Plan, Cost] = {}
         self.found: Quantity | None = None
+        self.plan: dict[str, str] = {}
 
     def improve(
-        self, plan: Mapping[str, str], options: Mapping[str, tuple[str, ...]]
+        self,
+        plan: Mapping[str, str],
+        options: Callable[[Mapping[str, str]], Options],
+        together: int = 1,
     ) -> None:
-        """Take the best of each choice in turn until nothing gets better."""
+        """Take the best of each choice in turn until nothing gets better.
+
+        `options` says which values are worth trying around a plan, `together` how
+        many choices change at once.
+        """
         plan = dict(plan)
         for _ in range(_SWEEPS):
-            before = self.cost(plan)
-            for name, values in options.items():
-                tried = {value: self.cost({**plan, name: value}) for value in values}
-                plan[name] = min(tried, key=lambda v, t=tried: t[v])  # type: ignore[misc] # the loop's own dict
+            before, values = self.cost(plan), options(plan)
+            for names in itertools.combinations(values, together):
+                chosen = itertools.product(*(values[name] for name in names))
+                tried = [{**plan, **dict(zip(names, c, strict=True))} for c in chosen]
+                plan = min([plan, *tried], key=self.cost)
             if self.cost(plan) >= before:
                 return
 
-    def cost(self, plan: Mapping[str, str]) -> tuple[float, float]:
-        """How far a plan is from feasible, then how dear it is."""
+    def cost(self, plan: Mapping[str, str]) -> Cost:
+        """How far a plan is from feasible, how dear it is, how near to its limits."""
         key = tuple(sorted(plan.items()))
         if key not in self.seen:
             spent = len(self.seen) >= _MOST_PLANS
-            self.seen[key] = (_LOST, _LOST) if spent else self._look(plan)
+            self.seen[key] = _LOST if spent else self._look(plan)
         return self.seen[key]
 
-    def _look(self, plan: Mapping[str, str]) -> tuple[float, float]:
+    def _look(self, plan: Mapping[str, str]) -> Cost:
         inputs = {**dict(self.problem.given), **plan}
         try:
             outputs = outputs_of(self.problem.estimate, inputs)
             verdicts = [judge(c, outputs, {}) for c in self.others]
         except (Unanswerable, BadExpression):
-            return _LOST, _LOST
+            return _LOST
         value = outputs.get(self.output)
         if not isinstance(value, Quantity):
-            return _LOST, _LOST
+            return _LOST
         missed = sum(not v.met for v in verdicts) + sum(
             min(v.excess, 1e6) for v in verdicts
         )
         price = self.sign * value.value
         if not missed and (self.found is None or price < self.sign * self.found.value):
-            self.found = value
-        return missed, price
+            self.found, self.plan = value, dict(plan)
+        # Of plans of one price the one with more room lets the next choice save more.
+        return missed, price, sum(map(_strain, verdicts))
+
+
+def _strain(judgement: Judgement) -> float:
+    """How near a value is to its limit: 1 at it, 0 far from it."""
+    value, limit = judgement.value, judgement.limit
+    if not isinstance(value, Quantity) or limit is None:
+        return 0.0
+    ratio = value.value / limit.value if limit.value else 1.0
+    above = judgement.condition.operator.startswith(">")
+    return (1 / ratio if ratio else math.inf) if above else ratio
 
 
 def judgements(problem: Problem, plan: Mapping[str, str]) -> list[Judgement]:
@@ -162,6 +189,22 @@ def _options(field: Input) -> tuple[str, ...]:
     if field.kind == "flag":
         return ("no", "yes")
     return tuple(_within(field, _COUNTS)) or ("1",)
+
+
+def _beside(options: Options, plan: Mapping[str, str]) -> Options:
+    """Each value and its neighbours, so that two choices can trade."""
+    places = {name: values.index(plan[name]) for name, values in options.items()}
+    return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
+
+
+def _between(field: Input, value: str) -> tuple[str, ...]:
+    """Counts between the doublings that were tried, around the best of them."""
+    if not value.isdigit():
+        return (value,)
+    count = int(value)
+    around = {count * part // 8 for part in (5, 6, 7, 9, 10, 12)}
+    around |= {count - 1, count, count + 1}
+    return tuple(_within(field, map(str, sorted(around))))
 
 
 def _within(field: Input, values: Iterable[str]) -> Iterable[str]:

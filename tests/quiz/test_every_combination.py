@@ -1,0 +1,128 @@
+"""Every combination of every computed question of the shipped course: none sampled."""
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from app.content.library import Library, load
+from app.content.model import Numeric, NumericOption, Question, Variant
+from app.content.variants import combinations, draw
+from app.quiz.grading import Verdict, grade
+
+SHIPPED = Path(__file__).resolve().parents[2] / "content"
+
+
+@pytest.fixture(scope="module")
+def computed() -> list[Question]:
+    course: Library = load(SHIPPED)
+    return [q for q in course.questions.values() if q.computed]
+
+
+@pytest.fixture(scope="module")
+def every_variant(computed: list[Question]) -> list[Variant]:
+    return [
+        draw(question, index)
+        for question in computed
+        if question.computed
+        for index in range(combinations(question.computed))
+    ]
+
+
+def options(variant: Variant) -> tuple[NumericOption, ...]:
+    assert isinstance(variant.answer, Numeric), "only numbers are computed so far"
+    return variant.answer.options
+
+
+def written(option: NumericOption) -> str:
+    return option.template.split("±")[0].split(" sig ")[0].strip()
+
+
+def name(variant: Variant) -> tuple[str, dict[str, object]]:
+    return variant.question.id, dict(variant.values)
+
+
+def test_the_course_computes_hundreds_of_variants(
+    computed: list[Question], every_variant: list[Variant]
+) -> None:
+    assert len(computed) > 50
+    assert len(every_variant) > 500
+
+
+def test_every_combination_differs_from_every_other(
+    every_variant: list[Variant],
+) -> None:
+    drawn = {(v.question.id, *map(str, v.values.values())) for v in every_variant}
+
+    assert len(drawn) == len(every_variant)
+
+
+def test_every_answer_and_distractor_is_finite_and_its_range_holds_it(
+    every_variant: list[Variant],
+) -> None:
+    bad = [
+        (name(variant), option.template)
+        for variant in every_variant
+        for option in options(variant)
+        if option.range is None
+        or not all(
+            map(
+                math.isfinite,
+                (option.range.low, option.range.centre, option.range.high),
+            )
+        )
+        or not option.range.low <= option.range.centre <= option.range.high
+    ]
+
+    assert bad == []
+
+
+def test_no_two_answers_read_the_same_or_lie_within_one_another(
+    every_variant: list[Variant],
+) -> None:
+    same = []
+    for variant in every_variant:
+        for one, other in itertools.permutations(options(variant), 2):
+            assert one.range is not None
+            assert other.range is not None
+            within = other.range.low <= one.range.centre <= other.range.high
+            if within or written(one) == written(other):
+                same.append((name(variant), one.template, other.template))
+
+    assert same == []
+
+
+def test_no_name_is_left_unfilled_and_no_number_is_none(
+    every_variant: list[Variant],
+) -> None:
+    unfilled = []
+    for variant in every_variant:
+        asked = variant.question.computed
+        assert asked
+        names = "|".join((*asked.params, *(name for name, _ in asked.lets)))
+        gap = re.compile(rf"\{{({names})[:}}]|\b(nan|inf)\b")
+        texts = (variant.stem, variant.explanation, variant.mistake, *variant.hints)
+        texts += tuple(o.feedback for o in options(variant))
+        unfilled += [(name(variant), t.plain) for t in texts if gap.search(t.plain)]
+
+    assert unfilled == []
+
+
+def test_what_is_authored_is_right_and_each_mistake_gets_its_own_words(
+    every_variant: list[Variant],
+) -> None:
+    wrong = []
+    for variant in every_variant:
+        for option in options(variant):
+            verdict = grade(variant, {"answer": [written(option)]})
+            if (
+                not isinstance(verdict, Verdict)
+                or verdict.score != float(option.right)
+                or verdict.parsed["option"] != option.key
+                or verdict.feedback != option.feedback
+            ):
+                wrong.append((name(variant), option.template))
+
+    assert wrong == []
