@@ -25,13 +25,19 @@ class WishForm(BaseModel):
 
 
 class GradeForm(BaseModel):
-    """A grade: 1 again, 2 hard, 3 good, 4 easy."""
+    """A grade: 1 again, 2 hard, 3 good, 4 easy.
+
+    One that waited in the browser says when it was `given` (milliseconds since 1970,
+    by the clock of the browser) and by `who`: the mark of the learner it belongs to.
+    """
 
     rating: int = Field(ge=1, le=4)
     token: str = Field(min_length=1, max_length=64)
     topic: Topic = ""
     more: More = 0
     since: int = Field(0, ge=0, lt=2**53)
+    given: int = Field(0, ge=0, lt=2**43)
+    who: str = Field("", max_length=64)
 
 
 class UndoForm(BaseModel):

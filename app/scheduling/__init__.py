@@ -8,6 +8,7 @@ from app.scheduling.days import (
     minutes_words,
     new_left,
 )
+from app.scheduling.given import OLDEST, is_too_old, settled
 from app.scheduling.memory import (
     Grade,
     Policy,
@@ -20,6 +21,7 @@ from app.scheduling.memory import (
 
 __all__ = [
     "LEECH",
+    "OLDEST",
     "Day",
     "Grade",
     "Policy",
@@ -27,9 +29,11 @@ __all__ = [
     "after",
     "interval_words",
     "is_leech",
+    "is_too_old",
     "minutes_words",
     "new_left",
     "previews",
     "recall",
     "replay",
+    "settled",
 ]

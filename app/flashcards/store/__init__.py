@@ -20,11 +20,13 @@ from app.flashcards.store.queue import (
     Strays,
     find_strays,
     look,
+    new_cards,
     next_due,
     next_new,
     standings,
     strays_of,
     unseen_by_topic,
+    upcoming,
 )
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "find",
     "find_strays",
     "look",
+    "new_cards",
     "newest",
     "next_due",
     "next_new",
@@ -50,4 +53,5 @@ __all__ = [
     "undo",
     "unseen",
     "unseen_by_topic",
+    "upcoming",
 ]

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -174,6 +174,28 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     )
 
 
+_all_due = _due.where(_still_there).subquery()
+_UPCOMING = (
+    select(_all_due)
+    .where(_all_due.c.mine)
+    .order_by(_all_due.c.rank, _all_due.c.urgency)
+    .limit(bindparam("most"))
+)
+
+
+def upcoming(db: Session, learner_id: int, limits: Limits, most: int) -> list[Held]:
+    """The first `most` cards that are due on a study day, in the desk's order."""
+    values = {
+        "learner": learner_id,
+        "day": limits.day.isoformat(),
+        "now": limits.now,
+        "topic": limits.topic,
+        "gone": list(limits.strays.gone),
+        "most": most,
+    }
+    return [_held(row) for row in db.connection().execute(_UPCOMING, values)]
+
+
 def _held(row: Any) -> Held:
     return Held(row.card, standing_of(row), row.turns, known=True)
 
@@ -218,6 +240,17 @@ def next_new(
     topics: Iterable[str],
 ) -> str | None:
     """The first new card of these topics that is no reverse of one seen today."""
+    return next(new_cards(db, learner_id, library, limits, topics), None)
+
+
+def new_cards(
+    db: Session,
+    learner_id: int,
+    library: Library,
+    limits: Limits,
+    topics: Iterable[str],
+) -> Iterator[str]:
+    """All such cards in order, each topic asked for only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}
     for topic in topics:
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
@@ -225,8 +258,7 @@ def next_new(
         notes = {row.note for row in rows if row.today}
         for card in library.topics[topic].cards:
             if card not in seen and note_of(library, card) not in notes:
-                return card
-    return None
+                yield card
 
 
 def note_of(library: Library, card: str) -> str:

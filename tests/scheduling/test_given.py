@@ -1,0 +1,31 @@
+"""The moment of a grade that was given without a network."""
+
+import datetime as dt
+
+import pytest
+
+from app.scheduling import OLDEST, is_too_old, settled
+
+NOW = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
+HOUR = dt.timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "last", "kept"),
+    [
+        pytest.param(NOW - HOUR, None, NOW - HOUR, id="of a new card, as given"),
+        pytest.param(NOW - HOUR, NOW - 3 * HOUR, NOW - HOUR, id="after the last one"),
+        pytest.param(NOW + HOUR, None, NOW, id="a clock that is fast does no harm"),
+        pytest.param(NOW - 3 * HOUR, NOW - HOUR, NOW - HOUR, id="never before it"),
+        pytest.param(NOW, NOW + HOUR, NOW + HOUR, id="nor where that is in the future"),
+    ],
+)
+def test_the_moment_that_is_kept(
+    given: dt.datetime, last: dt.datetime | None, kept: dt.datetime
+) -> None:
+    assert settled(given, NOW, last) == kept
+
+
+def test_thirty_days_are_waited_for_and_no_more() -> None:
+    assert not is_too_old(NOW - OLDEST, NOW)
+    assert is_too_old(NOW - OLDEST - dt.timedelta(milliseconds=1), NOW)
