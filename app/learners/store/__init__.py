@@ -1,5 +1,17 @@
 """Learners in the database."""
 
+from app.learners.store.added import (
+    Added,
+    Wanted,
+    add_cards,
+    add_missed,
+    added_cards,
+    added_page,
+    blank,
+    decline,
+    due_day,
+    studied,
+)
 from app.learners.store.days import (
     Work,
     add_to_day,
@@ -18,16 +30,26 @@ from app.learners.store.people import (
 )
 
 __all__ = [
+    "Added",
     "Enrolment",
     "Known",
+    "Wanted",
     "Work",
+    "add_cards",
     "add_code",
+    "add_missed",
     "add_to_day",
+    "added_cards",
+    "added_page",
+    "blank",
     "change_settings",
     "count_change",
+    "decline",
+    "due_day",
     "enrol",
     "find_learner",
     "rebuild_days",
+    "studied",
     "use_code",
     "work_of_grade",
 ]

@@ -1,0 +1,72 @@
+"""Cards beside the course's decks: how they are named, and what they rest on.
+
+`q:ID` is a question that was missed, `term:ANCHOR` a term of the glossary, `own:HASH`
+a card of a learner's own. Ids of the course hold no colon.
+"""
+
+from app.content.library import Library
+from app.content.model import Question
+
+QUESTION = "q"
+TERM = "term"
+OWN = "own"
+
+
+def question_card(item: str) -> str:
+    """The card of a question."""
+    return f"{QUESTION}:{item}"
+
+
+def term_card(anchor: str) -> str:
+    """The card of a term."""
+    return f"{TERM}:{anchor}"
+
+
+def is_added(card: str) -> bool:
+    """Whether a card is no part of the course's decks."""
+    return ":" in card
+
+
+def origin(card: str) -> tuple[str, str]:
+    """What an added card is of, and its id there; empty kind for the course's own.
+
+    >>> origin("term:kv-cache")
+    ('term', 'kv-cache')
+    """
+    kind, colon, name = card.partition(":")
+    return (kind, name) if colon else ("", card)
+
+
+def still_there(library: Library, card: str) -> bool:
+    """Whether the course still holds what a card rests on; own cards need nothing."""
+    kind, name = origin(card)
+    if kind == QUESTION:
+        return name in library.questions
+    if kind == TERM:
+        return name in library.glossary
+    return kind == OWN or name in library.cards
+
+
+def topic_of(library: Library, card: str) -> str:
+    """The topic under which an added card is asked, empty for none.
+
+    That of the question; for a term the first page in reading order that uses it.
+    """
+    kind, name = origin(card)
+    if kind == QUESTION:
+        question = library.questions.get(name)
+        return question.topic if question else ""
+    if kind == TERM:
+        ordered = (*library.syllabus.topics, *library.topics)
+        found = (s for s in ordered if s in library.topics)
+        return next((s for s in found if name in library.topics[s].terms), "")
+    return ""
+
+
+def comes_back(question: Question) -> bool:
+    """Whether a question can be asked as a card.
+
+    A design exercise cannot: many plans hold, so no back could say whether one's own
+    does.
+    """
+    return question.type != "design"
