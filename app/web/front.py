@@ -12,7 +12,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.content.library import LiveLibrary
+from app.content.library import Library, LiveLibrary
 from app.errors import NotAllowed
 from app.web import errors
 from app.web.csrf import comes_from_here
@@ -51,7 +51,7 @@ class Front:
         self._app = app
         self._door = door
         self._security = security(https=door.https)
-        self._version = ""
+        self._seen: Library | None = None
         self._glanced = -math.inf
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,8 +75,9 @@ class Front:
         exchange = Exchange(scope, send, _NOBODY, self._security)
         visitor = door.doorkeeper.recognise(exchange.headers.get(b"cookie", b""))
         exchange.visitor = visitor
+        course = self._course()
         now = Moment(
-            self._course(),
+            course.version,
             door.clock().timestamp(),
             door.pages.changes(visitor),
         )
@@ -85,21 +86,21 @@ class Front:
             if kept is not None:
                 await exchange.give(kept)
                 return
-        await self._from_app(scope, receive, exchange, now)
+        exchange.number = secrets.token_hex(4)
+        inner = _inner(scope, visitor, exchange.number, course)
+        await self._from_app(inner, receive, exchange, now)
 
-    def _course(self) -> str:
-        """The version of the course, at most a moment old."""
+    def _course(self) -> Library:
+        """The course, at most a moment old."""
         now = time.monotonic()
-        if now - self._glanced > _GLANCE:
-            self._version = self._door.library.current().version
+        if self._seen is None or now - self._glanced > _GLANCE:
+            self._seen = self._door.library.current()
             self._glanced = now
-        return self._version
+        return self._seen
 
     async def _from_app(
-        self, scope: Scope, receive: Receive, exchange: Exchange, now: Moment
+        self, inner: Scope, receive: Receive, exchange: Exchange, now: Moment
     ) -> None:
-        exchange.number = number = secrets.token_hex(4)
-        inner = _inner(scope, exchange.visitor, number)
         begun = time.perf_counter()
         try:
             _admit(exchange)
@@ -108,7 +109,7 @@ class Front:
             if exchange.started:
                 raise
             request = Request(inner, receive)
-            response = errors.answer_to(request, error, number)
+            response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
         _note(exchange, time.perf_counter() - begun)
         if not exchange.started:
@@ -128,11 +129,11 @@ class Front:
         await exchange.give(kept)
 
 
-def _inner(scope: Scope, visitor: Visitor, number: str) -> Scope:
-    """The request as the app sees it: it knows the visitor and no HEAD."""
+def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scope:
+    """The request as the app sees it: it knows visitor and course, and no HEAD."""
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
-    state = {**scope.get("state", {}), "visitor": visitor, "number": number}
-    return {**scope, "method": method, "state": state}
+    known = {"visitor": visitor, "number": number, "library": course}
+    return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
 
 
 def _admit(exchange: Exchange) -> None:

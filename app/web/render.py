@@ -58,7 +58,7 @@ def is_htmx(request: Request) -> bool:
 
 def _frame_note(request: Request) -> str:
     """What the course says of itself at the foot of every page."""
-    notes: tuple[str, ...] = request.app.state.library.current().syllabus.notes
+    notes: tuple[str, ...] = request.state.library.syllabus.notes
     return notes[0] if notes else ""
 
 

@@ -10,8 +10,8 @@ from app.errors import NotFound
 
 
 async def read_library(request: Request) -> Library:
-    """The newest good state of the course; `async` because it is only looked up."""
-    library: Library = request.app.state.library.current()
+    """The course as the front saw it; `async` because it is only looked up."""
+    library: Library = request.state.library
     return library
 
 
