@@ -10,6 +10,8 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import Engine, create_engine, event
 from sqlmodel import Session
 
+from app.db import tables  # noqa: F401 - fills the metadata that stores look into
+
 Result = TypeVar("Result")
 _PRAGMAS = (
     "PRAGMA foreign_keys=ON",
