@@ -10,6 +10,7 @@ from app.exchange.hypertext import one_line
 from app.exchange.items import BLANK, Blank, Item, Option, Pair, Span, shown
 
 _LONGEST_ID = 48
+_OPTION = re.compile(r"^- \[", re.MULTILINE)
 _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
@@ -18,7 +19,7 @@ def block(item: Item, name: str) -> str:
     heading, rest = _heading(item)
     comment = "\n".join([f"<!-- q: {name}", *_metadata(item)])
     comment += "\n-->" if "\n" in comment else " -->"
-    parts = [f"### {heading}\n{comment}", rest, *_answers(item)]
+    parts = [f"### {heading}\n{comment}", rest, *_apart(rest, _answers(item))]
     parts += [_alert("TIP", hint) for hint in item.hints]
     parts += [_alert("NOTE", item.explanation), _alert("CAUTION", item.mistake)]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -101,6 +102,14 @@ def _answers(item: Item) -> list[str]:
         return [item.text]
     written = _word if item.kind == "short" else _choice
     return ["\n".join(map(written, item.options))]
+
+
+def _apart(stem: str, answers: list[str]) -> list[str]:
+    """Options with stars below a stem that ends in a list: else they would join it."""
+    lines = [line for line in stem.split("\n") if line and not line.startswith(" ")]
+    if not answers or not lines or not lines[-1].startswith("- "):
+        return answers
+    return [_OPTION.sub("* [", answers[0]), *answers[1:]]
 
 
 def _choice(option: Option) -> str:

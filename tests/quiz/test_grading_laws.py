@@ -1,13 +1,29 @@
 """What holds for every type and every response."""
 
+import itertools
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.content.library import Library, load
+from app.content.model import (
+    Choices,
+    Cloze,
+    Design,
+    Match,
+    Order,
+    Variant,
+)
+from app.content.variants import draw
 from app.quiz.grading import Unreadable, Verdict, grade
-from tests.quiz.bank import COUNT, EVERY_TYPE, GIBIBYTES, drawn, with_rule
+from app.quiz.grading.arranging import order_credit
+from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
+
+SHIPPED = Path(__file__).resolve().parents[2] / "content"
 
 NAMES = [
     "answer",
@@ -67,3 +83,127 @@ def test_the_same_response_has_the_same_verdict(question, raw) -> None:
 @pytest.mark.parametrize("kind", EVERY_TYPE)
 def test_an_empty_response_is_refused_for_every_type(kind: str) -> None:
     assert isinstance(grade(drawn(EVERY_TYPE[kind]), {}), Unreadable)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Library:
+    return load(SHIPPED)
+
+
+def fields(variant: Variant) -> list[str]:
+    """The names of the fields in which a question is answered."""
+    answer = variant.answer
+    if isinstance(answer, Order):
+        return [f"place.{o.key}" for o in (*answer.steps, *answer.distractors)]
+    if isinstance(answer, Match):
+        return [f"pair.{pair.key}" for pair in answer.pairs]
+    if isinstance(answer, Cloze):
+        return [f"blank.{blank.key}" for blank in answer.blanks]
+    if isinstance(answer, Design):
+        return [f"choose.{name}" for name in answer.choose]
+    return ["answer", "unit"]
+
+
+def words(variant: Variant) -> list[str]:
+    """What an honest form could send, besides numbers."""
+    answer = variant.answer
+    if isinstance(answer, Choices):
+        return [option.key for option in answer.options]
+    if isinstance(answer, Match):
+        return [pair.answer for pair in answer.pairs]
+    return ["1", "2", "8", "fp8", "none", "h100-sxm5-80", "GB", "%", "1e400", "-0"]
+
+
+@given(data=st.data())
+def test_no_response_to_a_question_of_the_course_raises(
+    shipped: Library, data: st.DataObject
+) -> None:
+    question = data.draw(st.sampled_from([*shipped.questions.values()]))
+    variant = draw(question, data.draw(st.integers(0, 2**31 - 1)))
+    value = VALUES | st.sampled_from(words(variant))
+    names = st.sampled_from(fields(variant)) | st.text(max_size=5)
+
+    verdict = grade(
+        variant, data.draw(st.dictionaries(names, st.lists(value, max_size=3)))
+    )
+
+    if isinstance(verdict, Verdict):
+        assert 0 <= verdict.score <= 1
+        json.dumps(verdict.parsed, allow_nan=False)
+    else:
+        assert verdict.message
+
+
+# --- partial credit never falls when an answer gets better ------------------------
+
+SIX = [str(n) for n in range(6)]
+
+
+@given(
+    order=st.permutations(SIX),
+    foreign=st.sets(st.sampled_from("xyz")),
+    at=st.integers(0, 4),
+)
+def test_steps_put_right_among_themselves_never_cost(
+    order: list[str], foreign: set[str], at: int
+) -> None:
+    """Two neighbours in the wrong order change places; a foreign item leaves."""
+    given_ = [*order, *sorted(foreign)]
+    better = list(given_)
+    better[at : at + 2] = sorted(better[at : at + 2])
+
+    before = order_credit(SIX, given_, "lcs")
+
+    assert order_credit(SIX, better, "lcs") >= before
+    for item in foreign:
+        without = [key for key in given_ if key != item]
+        assert order_credit(SIX, without, "lcs") >= before
+
+
+@given(order=st.permutations(SIX), place=st.integers(0, 5))
+def test_a_step_put_into_its_place_never_costs(order: list[str], place: int) -> None:
+    better, there = list(order), order.index(SIX[place])
+    better[place], better[there] = better[there], better[place]
+
+    assert order_credit(SIX, better, "each") >= order_credit(SIX, order, "each")
+
+
+@pytest.mark.parametrize("rule", ["", "off", "net", "coverage", "each"])
+def test_a_row_matched_right_never_costs_and_a_wrong_one_never_pays(rule: str) -> None:
+    chosen = ["", "rfgh", "rbcd", "rjkl"]
+
+    def score(nvlink: str, infiniband: str) -> float:
+        raw = {"pair.lbcd": [nvlink], "pair.lfgh": [infiniband]}
+        return points(grade(drawn(with_rule(MATCH, rule)), raw))
+
+    never_falls(score, chosen, right=("rfgh", "rbcd"))
+
+
+@pytest.mark.parametrize("rule", ["", "off", "each"])
+def test_a_gap_filled_right_never_costs(rule: str) -> None:
+    typed = ["", "RoCE", "lossless", "something else"]
+
+    def score(first: str, second: str) -> float:
+        raw = {"blank.bcdf": [first], "blank.ghjk": [second]}
+        return points(grade(drawn(with_rule(CLOZE, rule)), raw))
+
+    never_falls(score, typed, right=("RoCE", "lossless"))
+
+
+def points(verdict: Verdict | Unreadable) -> float:
+    return verdict.score if isinstance(verdict, Verdict) else 0.0
+
+
+def never_falls(
+    score: Callable[[str, str], float], answers: list[str], right: tuple[str, str]
+) -> None:
+    """For all pairs of answers: none, then wrong, then right in each of two places."""
+    for one, other in itertools.product(answers, repeat=2):
+        now = score(one, other)
+        assert 0 <= now <= 1
+        assert score(right[0], other) >= now
+        assert score(one, right[1]) >= now
+        if one == "":
+            wrong = set(answers) - {"", right[0]}
+            assert max(score(word, other) for word in wrong) <= now
+    assert score(*right) == 1

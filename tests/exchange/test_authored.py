@@ -1,0 +1,81 @@
+"""The course's own Markdown: written, read by the app's parser, the same again."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from app.exchange.authored import read_authored
+from app.exchange.items import Item, Option
+from app.exchange.quizfile import block
+from tests.exchange.bank import bare, items
+
+SHIPPED = Path(__file__).resolve().parents[2] / "content"
+FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
+QUESTIONS = (
+    "single",
+    "multiple",
+    "true-false",
+    "numeric",
+    "short",
+    "order",
+    "match",
+    "cloze",
+)
+
+
+def again(item: Item, file: str = "quiz.md") -> Item:
+    """The item after it was written as Markdown and parsed."""
+    text = FRONT + block(item, item.name)
+    reading = read_authored(text, f"topics/t/{file}")
+    assert [str(r) for r in reading.refused] == [], text
+    return reading.items[0]
+
+
+def asked(item: Item) -> Item:
+    """What the front matter of `FRONT` adds, and what a parser cannot know."""
+    shuffle = item.shuffle and item.kind != "true-false"
+    front = {"objectives": ("1.1",), "sources": ("herd",)}
+    return dataclasses.replace(bare(item), shuffle=shuffle, **front)
+
+
+def plain(item: Item) -> bool:
+    """Whether nothing in the stem looks like an answer; such an item is refused."""
+    return not (item.kind == "match" and "|---" in item.stem)
+
+
+@settings(max_examples=200, deadline=None)
+@given(items(*QUESTIONS).filter(plain))
+def test_a_question_of_any_type_is_read_as_it_was_written(item: Item) -> None:
+    assert bare(again(item)) == asked(item)
+
+
+def test_a_list_in_the_stem_does_not_swallow_the_options() -> None:
+    options = (Option("first", True), Option("second", False))
+    item = Item("a-b", "single", "Which?\n\n- one\n- two", options=options)
+
+    assert again(item).stem == item.stem
+    assert again(item).options == options
+
+
+@settings(max_examples=100, deadline=None)
+@given(items("card").filter(lambda card: "\n\n" not in card.stem))
+def test_a_card_is_read_as_it_was_written(item: Item) -> None:
+    assert bare(again(item, "cards.md")) == asked(item)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(SHIPPED.glob("topics/*/*.md")),
+    ids=lambda p: f"{p.parent.name}-{p.stem}",
+)
+def test_every_item_of_the_course_is_read_as_it_was_written(path: Path) -> None:
+    place = f"topics/{path.parent.name}/{path.name}"
+    text = path.read_text(encoding="utf-8")
+    for item in read_authored(text, place).items:
+        file = "cards.md" if item.kind == "card" else "quiz.md"
+        known = dataclasses.replace(
+            again(item, file), objectives=item.objectives, sources=item.sources
+        )
+        assert dataclasses.replace(known, line=item.line) == item
