@@ -23,6 +23,7 @@ from app.db.engine import make_engine
 from app.db.pulse import pulse_of
 from app.exams import routes as exams
 from app.exams.closing import closing
+from app.exchange import routes as exchange
 from app.flashcards import routes as flashcards
 from app.learners import routes as learners
 from app.learners.codes import Patience
@@ -86,6 +87,7 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(health.router)
     app.include_router(learners.router)
     app.include_router(belongings.router)
+    app.include_router(exchange.router)
     app.include_router(notes.router)
     app.include_router(progress.router)
     app.include_router(concepts.router)

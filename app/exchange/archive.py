@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from app.exchange.items import Unusable
 
 _MOST_FILES = 5_000
-_MOST_BYTES = 64_000_000
+MOST_BYTES = 64_000_000
 _MOST_RATIO = 200
 _SMALL = 1_000_000  # below this even a high ratio does no harm
 
@@ -23,7 +23,7 @@ def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
-            _inspect(entries)
+            inspect(entries)
             for entry in entries:
                 if entry.filename.lower().endswith(ending) and not entry.is_dir():
                     yield entry.filename, _content(archive, entry)
@@ -31,12 +31,13 @@ def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
         raise Unusable(f"The archive cannot be read: {error}.") from None
 
 
-def _inspect(entries: list[zipfile.ZipInfo]) -> None:
+def inspect(entries: list[zipfile.ZipInfo]) -> None:
+    """Raise Unusable for an archive that leaves its folder or would grow too much."""
     if len(entries) > _MOST_FILES:
         raise Unusable(f"The archive has more than {_MOST_FILES:,} files.")
     total = sum(e.file_size for e in entries)
     packed = sum(e.compress_size for e in entries) or 1
-    if total > _MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
+    if total > MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
         raise Unusable("The archive unpacks to far more than it holds; it is refused.")
     for entry in entries:
         name = entry.filename

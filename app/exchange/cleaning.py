@@ -1,0 +1,42 @@
+"""HTML of strangers, reduced to what a card may show; our own, made portable."""
+
+import nh3
+
+_TAGS = (
+    "a abbr b blockquote br caption cite code dd del div dl dt em figcaption figure h1"
+    " h2 h3 h4 h5 h6 hr i ins kbd li mark ol p pre q rp rt ruby s samp small span"
+    " strong sub sup table tbody td tfoot th thead tr u ul var"
+)
+_MATH = (
+    "math mrow mi mn mo mtext mspace msup msub msubsup mfrac msqrt mroot mover munder"
+    " munderover mtable mtr mtd mstyle mpadded mphantom menclose"
+)
+_NOT_EVEN_WORDS = (
+    "script style object applet noscript template title iframe textarea select"
+    " button svg"
+)
+_CELLS = {"colspan", "rowspan"}
+_STRANGERS = nh3.Cleaner(
+    tags=set(_TAGS.split()),
+    clean_content_tags=set(_NOT_EVEN_WORDS.split()),
+    attributes={"a": {"href"}, "td": _CELLS, "th": _CELLS},
+    url_schemes={"http", "https", "mailto"},
+    link_rel="noopener noreferrer",
+)
+_PORTABLE = nh3.Cleaner(
+    tags=set(f"{_TAGS} {_MATH}".split()),
+    clean_content_tags=set(_NOT_EVEN_WORDS.split()),
+    attributes={"a": {"href"}, "td": _CELLS, "th": _CELLS, "math": {"display"}},
+    url_schemes={"http", "https", "mailto"},
+    link_rel=None,
+)
+
+
+def safe(html: str) -> str:
+    """HTML of unknown origin without scripts, styles, media and classes."""
+    return _STRANGERS.clean(html).strip()
+
+
+def portable(html: str) -> str:
+    """HTML of our pages as another program can show it."""
+    return _PORTABLE.clean(html).strip()

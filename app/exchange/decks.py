@@ -1,0 +1,155 @@
+"""A learner's cards as notes for Anki: the words of each, its deck, its history."""
+
+import dataclasses
+import datetime as dt
+import html
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.content.added import OWN, QUESTION, TERM, origin, still_there
+from app.content.expressions import BadExpression
+from app.content.library import Library
+from app.content.model import Card
+from app.content.variants import draw
+from app.exchange.apkg.history import Learned, learned
+from app.exchange.apkg.learned import Calendar, Sheet, write_learned
+from app.exchange.apkg.schema import Birth
+from app.exchange.apkg.writing import guid
+from app.exchange.authored import read_authored
+from app.exchange.cleaning import portable
+from app.exchange.faces import question_faces
+from app.exchange.rendering import to_html
+from app.exchange.store import Studied
+
+OWN_DECKS = "::own::"  # what stands between our decks' name and that of a learner's own
+_TURN = dt.time(4)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Course:
+    """The course whose cards are taken along, and the folder of its files."""
+
+    library: Library
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """The exam that it prepares for, or the name of its folder."""
+        return self.library.syllabus.exam or self.folder.resolve().name
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Luggage:
+    """The notes of a learner, and how many cards have no words any more."""
+
+    sheets: tuple[Sheet, ...]
+    missing: int
+
+    @property
+    def cards(self) -> int:
+        """How many cards are taken along."""
+        return sum(len(sheet.cards) for sheet in self.sheets)
+
+
+def pack(course: Course, studied: Studied) -> Luggage:
+    """Everything that a learner studies and that still has words."""
+    cards = [c for c in studied.cards if has_words(course.library, studied, c)]
+    notes = dict.fromkeys(_note(course.library, card) for card in cards)
+    sheets = _Sheets(course, studied)
+    made = tuple(sheet for note in notes if (sheet := sheets.of(note)) is not None)
+    return Luggage(made, len(studied.cards) - len(cards))
+
+
+def has_words(library: Library, studied: Studied, card: str) -> bool:
+    """Whether a card can still be shown."""
+    return card in studied.own if origin(card)[0] == OWN else still_there(library, card)
+
+
+def write_luggage(luggage: Luggage, now: dt.datetime, zone: dt.tzinfo) -> bytes:
+    """The notes as a package whose days are counted in the learner's zone."""
+    days = [c.standing.first_day for s in luggage.sheets for c in s.cards if c.standing]
+    first = min(days, default=now.astimezone(zone).date())
+    born = dt.datetime.combine(first, _TURN, zone)
+    west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
+    birth = Birth(int(born.timestamp()), west)
+    return write_learned(luggage.sheets, Calendar(int(now.timestamp()), first, birth))
+
+
+def _note(library: Library, card: str) -> str:
+    """The name of the note that a card belongs to: a reverse shares its card's."""
+    known = library.cards.get(card)
+    return min(card, known.sibling) if known and known.sibling else card
+
+
+class _Sheets:
+    """Makes the note of a name; the authored words of a file are read once."""
+
+    def __init__(self, course: Course, studied: Studied) -> None:
+        self._course = course
+        self._library = course.library
+        self._studied = studied
+        self._read: dict[str, dict[str, tuple[str, str]]] = {}
+
+    def of(self, note: str) -> Sheet | None:
+        """The note with its one or two cards."""
+        kind, name = origin(note)
+        if kind == OWN:
+            own = self._studied.own[note]
+            deck = self._deck(f"own::{own.deck}" if own.deck else "own")
+            faces = own.front, own.back
+            return Sheet(note, note, deck, faces, (self._learned(note),))
+        if kind == QUESTION:
+            return self._question(note, name)
+        if kind == TERM:
+            term = self._library.glossary[name]
+            faces = html.escape(term.name), portable(term.meaning.html)
+            return self._sheet(note, "terms", faces)
+        card = self._library.cards[note]
+        sheet = self._sheet(note, card.topic, self._faces(card), card.sibling)
+        tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
+        return dataclasses.replace(sheet, tags=tags)
+
+    def _question(self, note: str, name: str) -> Sheet | None:
+        seed = self._studied.seeds.get(note) or 0
+        try:
+            faces = question_faces(draw(self._library.questions[name], seed))
+        except (BadExpression, ArithmeticError):
+            return None
+        return self._sheet(note, "missed questions", faces)
+
+    def _sheet(
+        self, note: str, deck: str, faces: tuple[str, str], sibling: str = ""
+    ) -> Sheet:
+        names = (note, sibling) if sibling else (note,)
+        cards = tuple(self._learned(name) for name in names)
+        return Sheet(note, guid(note), self._deck(deck), faces, cards)
+
+    def _learned(self, card: str) -> Learned:
+        return learned(
+            card,
+            self._studied.grades.get(card, ()),
+            suspended=card in self._studied.suspended,
+            seed=self._studied.seeds.get(card),
+        )
+
+    def _deck(self, name: str) -> str:
+        return f"Headroom::{self._course.title}::{name}"
+
+    def _faces(self, card: Card) -> tuple[str, str]:
+        """The words as `headroom export apkg` writes them, from the author's file."""
+        path = card.place.path
+        if path not in self._read:
+            self._read[path] = dict(_authored(self._course.folder / path, path))
+        words = card.front.html, card.back.html
+        return self._read[path].get(card.id) or (portable(words[0]), portable(words[1]))
+
+
+def _authored(file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The faces of the cards in a file, by their names."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return
+    for item in read_authored(text, path).items:
+        if item.kind == "card":
+            yield item.name, (to_html(item.stem), to_html(item.text))

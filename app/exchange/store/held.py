@@ -1,0 +1,120 @@
+"""The cards that a learner studies, with every grade of them that stands."""
+
+import dataclasses
+import datetime as dt
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlmodel import Session, SQLModel
+
+from app.exchange.apkg.history import Timed
+from app.scheduling import Grade
+from app.web.clock import moment
+
+LOG = SQLModel.metadata.tables["review"]
+ASIDE = SQLModel.metadata.tables["suspension"]
+ADDED = SQLModel.metadata.tables["added_card"]
+OWN = SQLModel.metadata.tables["own_card"]
+LOGGED = tuple(
+    LOG.c[name]
+    for name in (
+        "id",
+        "card",
+        "rating",
+        "voids",
+        "retention",
+        "milliseconds",
+        "study_day",
+        "at",
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnText:
+    """A card of the learner's own: its deck, and its faces in cleaned HTML."""
+
+    deck: str
+    front: str
+    back: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Studied:
+    """All cards of a learner.
+
+    `grades` are those that stand, by card and in order; `seeds` the cards added to
+    those of the course, with the seed of a question's numbers.
+    """
+
+    grades: Mapping[str, list[Timed]]
+    suspended: frozenset[str]
+    seeds: Mapping[str, int | None]
+    own: Mapping[str, OwnText]
+
+    @property
+    def cards(self) -> tuple[str, ...]:
+        """Every card that was begun, put aside or added, each once."""
+        return tuple(dict.fromkeys((*self.grades, *self.suspended, *self.seeds)))
+
+
+def studied(db: Session, learner_id: int) -> Studied:
+    """What a learner would take along."""
+    connection = db.connection()
+    log = connection.execute(
+        select(*LOGGED)
+        .where(LOG.c.learner_id == learner_id)
+        .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
+    )
+    grades = {
+        card: timed
+        for card, rows in itertools.groupby(log, lambda r: str(r.card))
+        if (timed := standing_grades(rows))
+    }
+    aside = connection.execute(select(ASIDE.c.card).where(_mine(ASIDE, learner_id)))
+    added = connection.execute(
+        select(ADDED.c.card, ADDED.c.seed)
+        .where(_mine(ADDED, learner_id), ADDED.c.declined.is_(False))
+        .order_by(ADDED.c.id)
+    )
+    return Studied(
+        grades,
+        frozenset(aside.scalars()),
+        {row.card: row.seed for row in added},
+        own_texts(db, learner_id),
+    )
+
+
+def own_texts(db: Session, learner_id: int) -> dict[str, OwnText]:
+    """The learner's own cards, in the order in which they came."""
+    rows = db.connection().execute(
+        select(OWN.c.card, OWN.c.deck, OWN.c.front, OWN.c.back)
+        .where(_mine(OWN, learner_id))
+        .order_by(OWN.c.id)
+    )
+    return {card: OwnText(deck, front, back) for card, deck, front, back in rows}
+
+
+def standing_grades(rows: Iterable[Row[Any]]) -> list[Timed]:
+    """The grades among rows of the log about one card that were not undone."""
+    log = list(rows)
+    undone = {row.voids for row in log if row.voids}
+    return [
+        Timed(
+            Grade(
+                rating=row.rating,
+                at=moment(row.at),
+                day=dt.date.fromisoformat(row.study_day),
+                retention=row.retention,
+            ),
+            row.milliseconds,
+        )
+        for row in log
+        if row.rating and row.id not in undone
+    ]
+
+
+def _mine(table: Any, learner_id: int) -> Any:
+    return table.c.learner_id == learner_id

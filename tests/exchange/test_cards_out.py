@@ -1,0 +1,160 @@
+"""GET /settings/cards.apkg: what a learner studies, for Anki."""
+
+import io
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.db.tables import AddedCard, Learner, Memory, OwnCard
+from app.exchange.apkg.writing import guid
+from tests.flashcards.conftest import fields
+
+
+def review(client: TestClient, card: str, rating: int) -> None:
+    page = client.get(f"/flashcards?show=1&card={card}").text
+    body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": rating}
+    assert client.post(f"/flashcards/{card}/reviews", data=body).status_code == 303
+
+
+class Package:
+    """The collection in an answer, opened in a folder."""
+
+    def __init__(self, content: bytes, folder: Path) -> None:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            path = archive.extract("collection.anki2", folder)
+        self.database = sqlite3.connect(path)
+
+    def __call__(self, query: str, *values: object) -> list[tuple]:
+        return self.database.execute(query, values).fetchall()
+
+
+@pytest.fixture
+def package(tmp_path: Path):
+    opened = []
+
+    def take(client: TestClient) -> Package:
+        answer = client.get("/settings/cards.apkg")
+        assert answer.status_code == 200
+        opened.append(Package(answer.content, tmp_path / f"p{len(opened)}"))
+        return opened[-1]
+
+    yield take
+    for one in opened:
+        one.database.close()
+
+
+def the_learner(session: Session) -> int:
+    return session.exec(select(Learner)).one().id
+
+
+def test_a_card_that_was_begun_comes_with_each_of_its_grades(
+    rosa, clock, package
+) -> None:
+    review(rosa, "w-c-bf16", 3)
+    clock.tick(minutes=12)
+    review(rosa, "w-c-bf16", 3)
+    clock.tick(days=3)
+    review(rosa, "w-c-bf16", 1)
+
+    taken = package(rosa)
+
+    assert taken("SELECT guid FROM notes") == [(guid("w-c-bf16"),)]
+    assert taken("SELECT type, queue, reps, lapses FROM cards") == [(3, 1, 3, 1)]
+    log = taken("SELECT ease, type, ivl, lastIvl FROM revlog ORDER BY id")
+    assert log == [(3, 0, -600, 0), (3, 0, 2, -600), (1, 1, -600, 2)]
+
+
+def test_the_moment_of_a_grade_is_its_number(rosa, clock, package) -> None:
+    moment = int(clock.now.timestamp() * 1000)
+    review(rosa, "w-c-bf16", 3)
+    review(rosa, "k-c-name", 4)
+
+    numbers = package(rosa)("SELECT id FROM revlog ORDER BY id")
+
+    assert numbers == [(moment,), (moment + 1,)]
+
+
+def test_days_are_counted_from_the_first_day_of_study(rosa, clock, package) -> None:
+    review(rosa, "w-c-bf16", 3)
+    clock.tick(days=5)
+    review(rosa, "k-c-name", 4)
+
+    taken = package(rosa)
+
+    ((born,),) = taken("SELECT crt FROM col")
+    assert born == 1780977600  # four in the morning of 9 June 2026 in UTC
+    ((due, interval),) = taken("SELECT due, ivl FROM cards WHERE type = 2")
+    assert due == 5 + interval
+
+
+def test_what_fsrs_remembers_stands_in_the_data_of_the_card(
+    rosa, session, package
+) -> None:
+    review(rosa, "w-c-bf16", 4)
+
+    ((data,),) = package(rosa)("SELECT data FROM cards")
+
+    memory = session.exec(select(Memory)).one()
+    known = json.loads(data)
+    assert known["s"] == round(memory.stability, 4)
+    assert known["d"] == round(memory.difficulty, 3)
+    assert known["dr"] == 0.9
+
+
+def test_a_grade_that_was_undone_stays_behind(rosa, package) -> None:
+    review(rosa, "w-c-bf16", 4)
+    review(rosa, "w-c-size", 2)
+    undo = fields(rosa.get("/flashcards").text, "/flashcards/undo")
+    rosa.post("/flashcards/undo", data=undo)
+
+    taken = package(rosa)
+
+    assert taken("SELECT guid FROM notes") == [(guid("w-c-bf16"),)]
+    assert taken("SELECT ease FROM revlog") == [(4,)]
+
+
+def test_a_card_and_its_reverse_are_one_note(rosa, package) -> None:
+    review(rosa, "w-c-size~r", 3)
+
+    taken = package(rosa)
+
+    assert taken("SELECT guid FROM notes") == [(guid("w-c-size"),)]
+    assert taken("SELECT ord, reps FROM cards ORDER BY ord") == [(0, 0), (1, 1)]
+
+
+def test_added_cards_come_along_and_declined_ones_do_not(
+    rosa, session, package
+) -> None:
+    review(rosa, "w-c-bf16", 3)
+    number = the_learner(session)
+    for card, declined in (("own:a1", False), ("own:b2", True)):
+        session.add(
+            AddedCard(learner_id=number, card=card, declined=declined, at=1),
+        )
+        own = OwnCard(learner_id=number, card=card, deck="D", front=card, back="B")
+        own.at = 1
+        session.add(own)
+    session.commit()
+
+    taken = package(rosa)
+
+    assert taken("SELECT flds FROM notes WHERE guid = 'own:a1'") == [("own:a1\x1fB",)]
+    assert taken("SELECT count(*) FROM notes") == [(2,)]
+
+
+def test_a_card_that_left_the_course_stays_behind(rosa, session, package) -> None:
+    review(rosa, "w-c-bf16", 3)
+    number = the_learner(session)
+    session.add(AddedCard(learner_id=number, card="q:gone", at=1))
+    session.commit()
+
+    assert package(rosa)("SELECT count(*) FROM notes") == [(1,)]
+
+
+def test_whoever_has_begun_nothing_takes_an_empty_package(rosa, package) -> None:
+    assert package(rosa)("SELECT count(*) FROM cards") == [(0,)]
