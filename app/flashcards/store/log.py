@@ -13,46 +13,40 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     literal,
     select,
-    update,
 )
 from sqlmodel import Session, SQLModel
 
+from app.content.added import is_added
 from app.content.model import Card
 from app.db.once import insert_once
 from app.db.tables import Review, Suspension
+from app.flashcards.store.added import (
+    Beginning,
+    beginning_of,
+    beginnings,
+    blank_row,
+    brought_forward,
+)
+from app.flashcards.store.memory import (
+    MEMORY,
+    MINE,
+    STANDING,
+    add,
+    change,
+    columns,
+    forget,
+    of,
+    standing_of,
+)
 from app.flashcards.store.tally import chance_of, count, uncount
+from app.learners.store import decline
 from app.scheduling import Grade, Standing, after, replay
 from app.web.clock import milliseconds, moment
 
-# Statements are made once, and of tables instead of classes: making one costs more
-# than running it, and no row becomes an object with a history.
-MEMORY = SQLModel.metadata.tables["memory"]
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
-
-STANDING = tuple(
-    MEMORY.c[name]
-    for name in (
-        "state",
-        "step",
-        "stability",
-        "difficulty",
-        "due_day",
-        "due_at",
-        "first_day",
-        "last_day",
-        "last_at",
-        "reviews",
-        "lapses",
-    )
-)
-_MINE = (
-    MEMORY.c.learner_id == bindparam("of_learner"),
-    MEMORY.c.card == bindparam("of_card"),
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -96,12 +90,12 @@ _FIND = select(
     *STANDING,
     func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
     MEMORY.c.suspended,
-).select_from(_one.outerjoin(MEMORY, and_(*_MINE)))
+).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
 
 
 def find(db: Session, learner_id: int, card: str) -> Held:
     """The card as this learner holds it."""
-    row = db.connection().execute(_FIND, _of(learner_id, card)).one()
+    row = db.connection().execute(_FIND, of(learner_id, card)).one()
     if row.state is None:
         return Held(card, turns=row.turns)
     return Held(card, standing_of(row), row.turns, True, row.suspended)
@@ -111,7 +105,7 @@ def unseen(db: Session, learner_id: int, card: str) -> Held:
     """A card that has no memory; grades that were all undone may be in its log."""
     if not learner_id:
         return Held(card)
-    turns = db.connection().execute(_TURNS, _of(learner_id, card)).scalar()
+    turns = db.connection().execute(_TURNS, of(learner_id, card)).scalar()
     return Held(card, turns=turns or 0)
 
 
@@ -138,11 +132,11 @@ def record(
     if number is None:
         return None
     standing = after(held.standing, grade, card.id)
-    values = {**_columns(standing), "turns": held.turns + 1}
+    values = {**columns(standing), "turns": held.turns + 1}
     if held.known:
-        _change(db, learner_id, card.id, values)
+        change(db, learner_id, card.id, values)
     else:
-        _add(db, learner_id, card, values)
+        add(db, learner_id, card, values)
     count(db, learner_id, held.standing, grade, sent.milliseconds)
     before = held.standing.lapses if held.standing else 0
     return Recorded(number, standing, lapsed=standing.lapses > before)
@@ -208,17 +202,20 @@ def suspend(
     db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool
 ) -> None:
     """Put a card aside, or take it up again where it stood."""
+    if is_added(card.id) and not aside:
+        decline(db, learner_id, card.id, declined=False)
+        return
     held = find(db, learner_id, card.id)
-    db.connection().execute(_TAKE_UP, _of(learner_id, card.id))
+    db.connection().execute(_TAKE_UP, of(learner_id, card.id))
     if aside:
         row = {"learner_id": learner_id, "card": card.id, "at": milliseconds(now)}
         insert_once(db, Suspension, row)
     if held.known and (held.standing is not None or aside):
-        _change(db, learner_id, card.id, {"suspended": aside})
+        change(db, learner_id, card.id, {"suspended": aside})
     elif held.known:
-        _forget(db, learner_id, card.id)
+        forget(db, learner_id, card.id)
     elif aside:
-        _add(db, learner_id, card, {**_NEW, "turns": held.turns, "suspended": True})
+        add(db, learner_id, card, blank_row(None, held.turns, aside=True))
 
 
 def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
@@ -232,7 +229,10 @@ def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
 
 
 def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
-    """Make the whole memory of a learner again from the log."""
+    """Make the whole memory of a learner again from the log and the added cards.
+
+    `cards` are those of the course and, to keep their topics, those added.
+    """
     connection = db.connection()
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
     aside = set(suspended(db, learner_id))
@@ -244,8 +244,12 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     log = {
         card: list(group) for card, group in itertools.groupby(rows, lambda r: r.card)
     }
-    for card in {**log, **dict.fromkeys(aside)}:
-        _refill(db, learner_id, card, log.get(card, []), (cards, card in aside))
+    added = beginnings(db, learner_id)
+    for card in {**log, **dict.fromkeys(aside), **added}:
+        begin = added.get(card)
+        held = card in aside or (begin is not None and begin.declined)
+        course = (cards, begin, held)
+        _refill(db, learner_id, card, log.get(card, []), course)
 
 
 def token_of(learner_id: int, *parts: str) -> str:
@@ -254,71 +258,10 @@ def token_of(learner_id: int, *parts: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-def standing_of(row: Any) -> Standing | None:
-    """The standing in a row that begins with the columns of STANDING."""
-    state, step, stability, difficulty, due_day, due_at, first, last, at = row[:9]
-    if state == "new":
-        return None
-    day = dt.date.fromisoformat
-    return Standing(
-        state=state,
-        step=step,
-        stability=stability,
-        difficulty=difficulty,
-        due_day=day(due_day),
-        due_at=moment(due_at),
-        first_day=day(first),
-        last_day=day(last),
-        last_at=moment(at),
-        reviews=row[9],
-        lapses=row[10],
-    )
-
-
 _LOGGED = tuple(
     LOG.c[name]
     for name in ("id", "card", "rating", "voids", "at", "study_day", "retention")
 )
-_NEW: Mapping[str, Any] = {"state": "new", "due_day": "9999-12-31", "due_at": 0}
-
-
-def _of(learner_id: int, card: str) -> dict[str, Any]:
-    return {"of_learner": learner_id, "of_card": card}
-
-
-def _columns(standing: Standing) -> dict[str, Any]:
-    return {
-        "state": standing.state,
-        "step": standing.step,
-        "stability": standing.stability,
-        "difficulty": standing.difficulty,
-        "due_day": standing.due_day.isoformat(),
-        "due_at": milliseconds(standing.due_at),
-        "first_day": standing.first_day.isoformat(),
-        "last_day": standing.last_day.isoformat(),
-        "last_at": milliseconds(standing.last_at),
-        "reviews": standing.reviews,
-        "lapses": standing.lapses,
-    }
-
-
-_CHANGE = update(MEMORY).where(*_MINE)
-_ADD = insert(MEMORY)
-_FORGET = delete(MEMORY).where(*_MINE)
-
-
-def _change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
-    db.connection().execute(_CHANGE, {**_of(learner_id, card), **values})
-
-
-def _add(db: Session, learner_id: int, card: Card, values: Mapping[str, Any]) -> None:
-    own = {"learner_id": learner_id, "card": card.id, "topic": card.topic}
-    note = min(card.id, card.sibling) if card.sibling else card.id
-    db.connection().execute(_ADD, {**own, "note": note, **values})
-
-
-def _forget(db: Session, learner_id: int, card: str) -> None:
-    db.connection().execute(_FORGET, _of(learner_id, card))
 
 
 def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
@@ -333,15 +276,17 @@ def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
         .all()
     )
     standing = replay(_grades(rows), card)
+    begin = beginning_of(db, learner_id, card) if is_added(card) else None
     if standing is not None:
-        values = {**_columns(standing), "turns": len(rows)}
-        _change(db, learner_id, card, values)
-    elif find(db, learner_id, card).suspended:
-        empty = dict.fromkeys(("step", "stability", "difficulty", "last_at"))
-        blank = {"first_day": "", "last_day": "", "reviews": 0, "lapses": 0}
-        _change(db, learner_id, card, {**_NEW, **empty, **blank, "turns": len(rows)})
+        values = columns(brought_forward(standing, begin))
+        change(db, learner_id, card, {**values, "turns": len(rows)})
+        return standing
+    held = find(db, learner_id, card)
+    if held.suspended or begin is not None:
+        values = blank_row(begin, len(rows), aside=held.suspended)
+        change(db, learner_id, card, values)
     else:
-        _forget(db, learner_id, card)
+        forget(db, learner_id, card)
     return standing
 
 
@@ -350,23 +295,19 @@ def _refill(
     learner_id: int,
     card: str,
     rows: list[Row[Any]],
-    course: tuple[Mapping[str, Card], bool],
+    course: tuple[Mapping[str, Card], Beginning | None, bool],
 ) -> None:
-    cards, aside = course
+    cards, begin, aside = course
     standing = replay(_grades(rows), card)
-    if standing is None and not aside:
+    if standing is not None:
+        values = columns(brought_forward(standing, begin))
+        values |= {"turns": len(rows), "suspended": aside}
+    elif aside or begin is not None:
+        values = blank_row(begin, len(rows), aside=aside)
+    else:
         return
-    values = {
-        **(_columns(standing) if standing else _NEW),
-        "turns": len(rows),
-        "suspended": aside,
-    }
-    known = cards.get(card)
-    if known is not None:
-        _add(db, learner_id, known, values)
-    else:  # a card that left the course keeps what was learned of it
-        own = {"learner_id": learner_id, "card": card, "note": card, "topic": ""}
-        db.connection().execute(_ADD, {**own, **values})
+    # A card that left the course keeps what was learned of it.
+    add(db, learner_id, cards.get(card, card), values)
 
 
 def _grades(rows: Iterable[Row[Any]]) -> list[Grade]:

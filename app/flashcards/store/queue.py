@@ -21,8 +21,10 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
+from app.content.added import is_added, still_there
 from app.content.library import Library
-from app.flashcards.store.log import MEMORY, STANDING, Held, standing_of
+from app.flashcards.store.log import Held
+from app.flashcards.store.memory import MEMORY, STANDING, standing_of
 from app.scheduling import Day, Standing
 
 _LEARNERS = 2000
@@ -80,11 +82,13 @@ def _count(condition: Any) -> Any:
 
 _mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
 _learner = MEMORY.c.learner_id == bindparam("learner")
+# Added cards are no part of what the course has to learn: see `content.added`.
+_of_course = MEMORY.c.card.not_like("%:%")
 
 _TODAY = select(
     _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
-    _count(MEMORY.c.first_day == bindparam("day")).label("begun"),
+    _count((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
 ).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
 # A card whose reverse was answered today stays away until tomorrow.
@@ -94,13 +98,17 @@ _answered_notes = select(_sibling.c.note).where(
     _sibling.c.last_day == bindparam("day"),
 )
 _rank = case(
-    (MEMORY.c.state == "review", 1),
+    (MEMORY.c.state.in_(("review", "new")), 1),
     (MEMORY.c.due_at <= bindparam("now"), 0),
     else_=2,
 )
 # The chance of recall falls with days ÷ stability, so the largest ratio is the card
-# most likely to be forgotten; no power has to be taken in the database.
-_fading = cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability
+# most likely to be forgotten; no power has to be taken in the database. A card added
+# and never graded stands beside those that reach 90% today.
+_DAY = 24 * 60 * 60 * 1000.0
+_fading = func.coalesce(
+    cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY
+)
 _due = (
     select(
         *STANDING,
@@ -201,7 +209,9 @@ def _held(row: Any) -> Held:
 
 
 _SEEN_COUNT = (
-    select(MEMORY.c.topic, func.count()).where(_learner).group_by(MEMORY.c.topic)
+    select(MEMORY.c.topic, func.count())
+    .where(_learner, _of_course)
+    .group_by(MEMORY.c.topic)
 )
 _SEEN = select(
     MEMORY.c.card, MEMORY.c.note, (MEMORY.c.last_day == bindparam("day")).label("today")
@@ -337,6 +347,10 @@ def find_strays(db: Session, learner_id: int, library: Library) -> Strays:
     )
     gone, moved = set(), {}
     for card, topic in rows:
+        if is_added(card):
+            if not still_there(library, card):
+                gone.add(card)
+            continue
         known = library.cards.get(card)
         if known is None:
             gone.add(card)
