@@ -33,11 +33,20 @@ class Label:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A week in numbers, from Monday on; this week ends with today."""
+
+    monday: dt.date
+    counts: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class StudyLog:
     """The squares of the last weeks; `studied` of `days` had anything in them."""
 
     squares: tuple[Square, ...]
     months: tuple[Label, ...]
+    rows: tuple[Row, ...]
     studied: int
     days: int
     first: dt.date
@@ -54,13 +63,16 @@ def study_log(counts: Mapping[str, int], today: dt.date) -> StudyLog:
     """The log up to `today`; `counts` are answers and reviews by ISO date."""
     first = first_day(today)
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
+    found = [counts.get(day.isoformat(), 0) for day in days]
     return StudyLog(
         squares=tuple(
-            _square(n, counts.get(day.isoformat(), 0), today=day == today)
-            for n, day in enumerate(days)
+            _square(n, found[n], today=day == today) for n, day in enumerate(days)
         ),
         months=_months(first),
-        studied=sum(counts.get(day.isoformat(), 0) > 0 for day in days),
+        rows=tuple(
+            Row(days[n], tuple(found[n : n + 7])) for n in range(0, len(days), 7)
+        ),
+        studied=sum(count > 0 for count in found),
         days=len(days),
         first=first,
     )

@@ -9,6 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.tables import Attempt, Learner, Memory
+from app.learners.store import rebuild_days
 from app.web.clock import milliseconds
 from tests.conftest import Clock
 
@@ -42,6 +43,8 @@ class Desk:
                     at=milliseconds(self.clock.now),
                 )
             )
+        self.session.flush()
+        rebuild_days(self.session, self.id)
         self._save()
 
     def card(self, card: str, due: str, state: str = "review", **wait: float) -> None:

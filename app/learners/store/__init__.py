@@ -18,6 +18,7 @@ from app.learners.store.days import (
     rebuild_days,
     work_of_grade,
 )
+from app.learners.store.gone import gone_cards
 from app.learners.store.people import (
     Enrolment,
     Known,
@@ -48,6 +49,7 @@ __all__ = [
     "due_day",
     "enrol",
     "find_learner",
+    "gone_cards",
     "rebuild_days",
     "studied",
     "use_code",

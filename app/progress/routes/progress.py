@@ -1,10 +1,16 @@
 """GET what is known, and from what."""
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
+from sqlmodel import Session
 
-from app.progress.routes.picture import CurrentPicture
-from app.progress.week import week
+from app.db.engine import DbSession
+from app.learners.store import gone_cards
+from app.progress import figures, store
+from app.progress.routes.picture import CurrentPicture, Picture
+from app.progress.study_log import first_day, study_log
 from app.web.keeping import keep
 from app.web.render import page
 
@@ -12,7 +18,7 @@ router = APIRouter()
 
 
 @router.get("/progress")
-def progress(request: Request, picture: CurrentPicture) -> HTMLResponse:
+def progress(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     return page(
         request,
@@ -21,8 +27,27 @@ def progress(request: Request, picture: CurrentPicture) -> HTMLResponse:
         domains=picture.domains,
         ahead=picture.ahead,
         chance=picture.chance,
-        firsts=sum(d.evidence.answers for d in picture.domains),
-        known=len(picture.record.known),
-        cards=len(picture.library.cards),
-        week=week(picture.begun, frozenset(picture.library.cards), picture.day),
+        **_figures(picture, db),
     )
+
+
+def _figures(picture: Picture, db: Session) -> dict[str, Any]:
+    """The drawings, from sums; a stranger costs no question."""
+    learner, today = picture.learner, picture.day
+    # The study log reaches a week farther back than the figures by week.
+    days = store.study_days(db, learner.id, first_day(today))
+    weeks = figures.weeks(days.recent, today)
+    levels, firsts = store.certainties(db, learner.id)
+    last = figures.last_day(today, learner.exam_day)
+    gone = gone_cards(db, learner.id, picture.library)
+    due = store.due_by_day(db, learner.id, last, gone)
+    return {
+        "days": days,
+        "summary": figures.summary(days, firsts, today),
+        "recall": figures.recall_by_week(weeks, learner.retention),
+        "least": figures.LEAST,
+        "due": figures.upcoming(due, today, learner.exam_day),
+        "calibration": figures.certainty(levels),
+        "hours": figures.hours(weeks),
+        "log": study_log(days.counts, today) if learner.calendar else None,
+    }

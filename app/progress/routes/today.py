@@ -25,9 +25,10 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     keep(request, picture.until, strangers=True)
     if picture.is_new:
         return page(request, "progress/first.html", **_today(picture))
-    day = picture.day
-    work = store.work_by_day(db, picture.learner.id, first_day(day))
-    log = study_log(work, day)
+    log = None
+    if picture.learner.calendar:
+        days = store.study_days(db, picture.learner.id, first_day(picture.day))
+        log = study_log(days.counts, picture.day)
     return page(request, "progress/today.html", log=log, **_today(picture))
 
 

@@ -1,5 +1,6 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
+from app.progress.store.figures import certainties, due_by_day, study_days
 from app.progress.store.record import (
     CardRow,
     PageRow,
@@ -8,16 +9,17 @@ from app.progress.store.record import (
     first_scores,
     pages,
     record_of,
-    work_by_day,
 )
 
 __all__ = [
     "CardRow",
     "PageRow",
     "cards",
+    "certainties",
     "deck_of",
+    "due_by_day",
     "first_scores",
     "pages",
     "record_of",
-    "work_by_day",
+    "study_days",
 ]

@@ -2,12 +2,11 @@
 
 import dataclasses
 import datetime as dt
-from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import select
 from sqlmodel import Session, col
 
-from app.db.tables import Attempt, Memory, Reading, Review
+from app.db.tables import Attempt, Memory, Reading
 from app.progress.mastery.plan import Deck
 from app.progress.mastery.standing import Record
 from app.web.clock import milliseconds
@@ -75,22 +74,6 @@ def pages(db: Session, learner_id: int) -> list[PageRow]:
         found[topic] = (sections | {section}, max(last, at))
     read = [PageRow(topic, frozenset(s), at) for topic, (s, at) in found.items()]
     return sorted(read, key=lambda row: row.at, reverse=True)
-
-
-def work_by_day(db: Session, learner_id: int, since: dt.date) -> dict[str, int]:
-    """How many answers and reviews each study day from `since` on holds."""
-    from_day = since.isoformat()
-    answers: Select[Any] = select(col(Attempt.study_day).label("day")).where(
-        col(Attempt.learner_id) == learner_id, col(Attempt.study_day) >= from_day
-    )
-    reviews: Select[Any] = select(col(Review.study_day).label("day")).where(
-        col(Review.learner_id) == learner_id,
-        col(Review.study_day) >= from_day,
-        col(Review.voids).is_(None),
-    )
-    work = answers.union_all(reviews).subquery()
-    rows = db.execute(select(work.c.day, func.count()).group_by(work.c.day))
-    return {row[0]: row[1] for row in rows}
 
 
 def record_of(

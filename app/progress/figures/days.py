@@ -1,0 +1,125 @@
+"""What was done: by day as it was added up, by week, and all in all."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterable, Mapping
+
+from app.web.words import NBSP, count_of
+
+WEEKS = 12
+_NUMBERS = (
+    *("No", "One", "Two", "Three", "Four", "Five", "Six"),
+    *("Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve"),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Studied:
+    """The sums of a day, or of several.
+
+    Of the `reviews`, `asked` met a card past its learning steps for the first time
+    that day; `recalled` of them were known, `expected` is the sum of the chances
+    computed before. `milliseconds` is the time from showing to answering.
+    """
+
+    answers: int = 0
+    reviews: int = 0
+    asked: int = 0
+    recalled: int = 0
+    expected: float = 0.0
+    milliseconds: int = 0
+
+    def __add__(self, other: "Studied") -> "Studied":
+        return Studied(
+            self.answers + other.answers,
+            self.reviews + other.reviews,
+            self.asked + other.asked,
+            self.recalled + other.recalled,
+            self.expected + other.expected,
+            self.milliseconds + other.milliseconds,
+        )
+
+    @property
+    def work(self) -> int:
+        """Answers and reviews."""
+        return self.answers + self.reviews
+
+    @property
+    def minutes(self) -> float:
+        """Time on both, in minutes."""
+        return self.milliseconds / 60_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyDays:
+    """All of it: the days of the last weeks by ISO date, and what was before them.
+
+    `first` is the first day with work, `earlier` the number of such days before the
+    weeks that are shown day by day.
+    """
+
+    recent: Mapping[str, Studied] = dataclasses.field(default_factory=dict)
+    before: Studied = Studied()
+    earlier: int = 0
+    first: dt.date | None = None
+
+    @property
+    def total(self) -> Studied:
+        """The sums of all days."""
+        return sum(self.recent.values(), self.before)
+
+    @property
+    def count(self) -> int:
+        """On how many days anything was answered or reviewed."""
+        return self.earlier + sum(day.work > 0 for day in self.recent.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Answers and reviews by ISO date."""
+        return {day: sums.work for day, sums in self.recent.items()}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Week:
+    """The sums of a week that begins on `monday`."""
+
+    monday: dt.date
+    sums: Studied
+
+    @property
+    def name(self) -> str:
+        """The week by its Monday, e.g. “16 Mar”."""
+        return f"{self.monday.day}{NBSP}{self.monday:%b}"
+
+
+def weeks(recent: Mapping[str, Studied], today: dt.date) -> tuple[Week, ...]:
+    """The last twelve weeks, this one included, from Monday to Sunday."""
+    last = today - dt.timedelta(days=today.weekday())
+    mondays = [last - dt.timedelta(weeks=n) for n in reversed(range(WEEKS))]
+    return tuple(Week(monday, _sum(recent, monday)) for monday in mondays)
+
+
+def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
+    """How long, on how many days, and how much, in one sentence.
+
+    `firsts` are the first answers to different questions among all answers.
+    """
+    if days.first is None:
+        return "Nothing was answered or reviewed yet."
+    number = (today - days.first).days // 7 + 1
+    word = _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
+    total = days.total
+    parts = (
+        f"{word}{NBSP}{'week' if number == 1 else 'weeks'}",
+        f"{count_of(days.count, 'day')} of study",
+        count_of(total.answers, "answer"),
+        f"of them {count_of(firsts, 'first answer')}",
+        count_of(total.reviews, "review"),
+    )
+    return f"{', '.join(parts)}."
+
+
+def _sum(recent: Mapping[str, Studied], monday: dt.date) -> Studied:
+    days: Iterable[dt.date] = (monday + dt.timedelta(days=n) for n in range(7))
+    found = (recent.get(day.isoformat(), Studied()) for day in days)
+    return sum(found, Studied())

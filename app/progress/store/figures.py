@@ -1,0 +1,100 @@
+"""What the figures of Progress are made of: sums, made where the rows lie."""
+
+import datetime as dt
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Integer, bindparam, case, cast, func, literal, select
+from sqlmodel import Session, SQLModel
+
+from app.progress.figures import Studied, StudyDays
+
+# Statements are built once: making one costs more than running it.
+_DAY = SQLModel.metadata.tables["study_day"]
+_ATTEMPT = SQLModel.metadata.tables["attempt"]
+_MEMORY = SQLModel.metadata.tables["memory"]
+_SUMS = [
+    _DAY.c[name]
+    for name in (
+        "answers",
+        "reviews",
+        "asked",
+        "recalled",
+        "expected",
+        "milliseconds",
+    )
+]
+_mine = _DAY.c.learner_id == bindparam("learner")
+_worked = _DAY.c.answers + _DAY.c.reviews > 0
+# Undone grades leave a day without work, which is no day of study.
+_RECENT = select(_DAY.c.day, literal(1), *_SUMS).where(
+    _mine, _worked, _DAY.c.day >= bindparam("since")
+)
+_BEFORE = select(func.min(_DAY.c.day), func.count(), *map(func.sum, _SUMS)).where(
+    _mine, _worked, _DAY.c.day < bindparam("since")
+)
+_DAYS = _BEFORE.union_all(_RECENT)
+
+_DUE = (
+    select(_MEMORY.c.due_day, func.count())
+    .where(
+        _MEMORY.c.learner_id == bindparam("learner"),
+        _MEMORY.c.due_day <= bindparam("last"),
+        _MEMORY.c.suspended.is_(False),
+    )
+    .group_by(_MEMORY.c.due_day)
+)
+_DUE_OF_COURSE = _DUE.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
+
+_right = func.sum(case((_ATTEMPT.c.score >= 1, 1), else_=0))
+_CERTAINTY = (
+    select(_ATTEMPT.c.certainty, func.count(), cast(_right, Integer))
+    .where(_ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first)
+    .group_by(_ATTEMPT.c.certainty)
+)
+
+
+def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
+    """What was done on each day from `since` on, and in sum before."""
+    if not learner_id:
+        return StudyDays()
+    values = {"learner": learner_id, "since": since.isoformat()}
+    (first, earlier, *sums), *rows = db.connection().execute(_DAYS, values).all()
+    recent = {day: Studied(*rest) for day, _, *rest in rows}
+    begun = min(day for day in (first or "9999-12-31", *recent))
+    return StudyDays(
+        recent=recent,
+        before=Studied(*(value or 0 for value in sums)),
+        earlier=earlier,
+        first=dt.date.fromisoformat(begun) if earlier or recent else None,
+    )
+
+
+def due_by_day(
+    db: Session, learner_id: int, last: dt.date, gone: Collection[str] = ()
+) -> dict[str, int]:
+    """How many cards come back on each day up to `last`, overdue ones included.
+
+    `gone` are cards that the course no longer holds.
+    """
+    if not learner_id:
+        return {}
+    values: dict[str, Any] = {"learner": learner_id, "last": last.isoformat()}
+    statement = _DUE
+    if gone:
+        statement, values["gone"] = _DUE_OF_COURSE, list(gone)
+    return {row[0]: row[1] for row in db.connection().execute(statement, values)}
+
+
+def certainties(
+    db: Session, learner_id: int
+) -> tuple[Mapping[int, tuple[int, int]], int]:
+    """First answers by how sure: (all, right) by level; and the number of them all.
+
+    Right is fully right. An answer without a level counts only to the second.
+    """
+    if not learner_id:
+        return {}, 0
+    rows = db.connection().execute(_CERTAINTY, {"learner": learner_id}).all()
+    levels = {level: (count, right) for level, count, right in rows if level}
+    return levels, sum(row[1] for row in rows)
