@@ -31,7 +31,7 @@ from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
 from app.search import routes as search
-from app.web import errors, health
+from app.web import errors, health, worker
 from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
@@ -85,6 +85,7 @@ def _open_rooms(app: FastAPI) -> None:
     """Mount the routes of every room; they are tried in this order."""
     app.include_router(calculators.router)  # asked at every keystroke
     app.include_router(health.router)
+    app.include_router(worker.router)
     app.include_router(learners.router)
     app.include_router(belongings.router)
     app.include_router(exchange.router)

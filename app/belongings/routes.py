@@ -11,12 +11,10 @@ from app.db.engine import DbSession
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.web.clock import Now
 from app.web.render import page
-from app.web.visitor import forget_line
+from app.web.visitor import FORGET_KEPT, forget_line
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 WORD = "erase"
-# The pages and grades that a browser holds for use without a network go as well.
-_FORGET = {"clear-site-data": '"cache", "storage"'}
 
 
 @router.get("/export")
@@ -50,7 +48,7 @@ def erase(
         return _question(request, learner, db, word, problems)
     store.erase(db, learner.id)
     request.app.state.pages.forget(request.state.visitor)
-    response = RedirectResponse("/settings/erased", 303, headers=_FORGET)
+    response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
     response.raw_headers.append((b"set-cookie", forget_line()))
     return response
 

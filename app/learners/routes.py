@@ -12,7 +12,7 @@ from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLe
 from app.learners.forms import Problems, SettingsForm, zones
 from app.web.clock import Now
 from app.web.render import page
-from app.web.visitor import Doorkeeper, forget_line
+from app.web.visitor import FORGET_KEPT, Doorkeeper, forget_line
 
 router = APIRouter(include_in_schema=False)
 _YEAR = 365 * 24 * 3600
@@ -161,6 +161,6 @@ def _doorkeeper(request: Request) -> Doorkeeper:
 
 
 def _with_cookie(line: bytes) -> Response:
-    response = RedirectResponse("/", 303)
+    response = RedirectResponse("/", 303, headers=FORGET_KEPT)
     response.raw_headers.append((b"set-cookie", line))
     return response

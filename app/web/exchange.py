@@ -9,6 +9,8 @@ from app.web.visitor import COOKIE, Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
 _OURS = f"{COOKIE}=".encode()
+# The worker drops the pages it kept: they were another learner's.
+_NEW = (b"x-new-browser", b"yes")
 
 
 class Exchange:
@@ -66,7 +68,7 @@ class Exchange:
             (b"vary", b"accept-encoding, cookie"),
         ]
         if self.visitor.cookie:
-            words.append((b"set-cookie", self.visitor.cookie))
+            words += [(b"set-cookie", self.visitor.cookie), _NEW]
         if kept.packed.tag in self.headers.get(b"if-none-match", b""):
             # The browser goes on with the other headers of the page it has.
             await self._start(304, words)
@@ -100,7 +102,8 @@ class Exchange:
             name == b"set-cookie" and value.startswith(_OURS)
             for name, value in self._recorded
         )
-        return [(b"set-cookie", line)] if line and not chosen else []
+        words = [(b"set-cookie", line)] if line and not chosen else []
+        return [*words, _NEW] if self.visitor.cookie else words
 
     async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
         body, encoding = packed.form(self.headers.get(b"accept-encoding", b""))

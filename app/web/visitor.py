@@ -10,6 +10,8 @@ from itsdangerous import BadSignature, Signer
 
 COOKIE = "headroom"
 _AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
+FORGET_KEPT = {"clear-site-data": '"cache", "storage"'}
+"""The pages and grades that a browser holds for use without a network go as well."""
 _THEMES = {"light", "dark"}
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 

@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter
 
-from app.flashcards.routes import deck, review
+from app.flashcards.routes import deck, offline, review
 
 router = APIRouter(include_in_schema=False)
 router.include_router(deck.router, prefix="/flashcards")
+router.include_router(offline.router, prefix="/flashcards")
 router.include_router(review.router, prefix="/flashcards")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import hashlib
 from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import urlencode
@@ -104,6 +105,7 @@ class Turn:
     card: Card
     held: Held
     token: str
+    who: str
     since: int
     note: str
     title: str
@@ -172,6 +174,16 @@ def find_card(library: Library, card: str) -> Card:
     return found
 
 
+def token_of(card: str, turns: int) -> str:
+    """The token of one showing of a card: the same in every tab that shows it."""
+    return f"{card}.{turns}"
+
+
+def mark_of(learner: CurrentLearnerValue) -> str:
+    """A word that tells learners of one browser apart and gives nothing away."""
+    return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
+
+
 def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Turn:
     """A card as the desk shows it; with the grades once its answer is shown."""
     card = find_card(desk.library, held.card)
@@ -180,7 +192,8 @@ def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Tu
     return Turn(
         card=card,
         held=held,
-        token=f"{held.card}.{held.turns}",
+        token=token_of(held.card, held.turns),
+        who=mark_of(desk.learner),
         since=since or milliseconds(desk.now),
         note=_note(held, desk.day),
         title=topic.title if topic else "",

@@ -26,6 +26,7 @@ from app.flashcards.routes.desk import (
     lay,
     turn_of,
 )
+from app.flashcards.routes.offline import late, refuse_others
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
@@ -77,6 +78,9 @@ async def review(desk: Writer, card: str, graded: Graded) -> Response:
 
 def _review(desk: Desk, card: str, graded: GradeForm) -> Response:
     found = find_card(desk.library, card)
+    refuse_others(desk, graded.who)
+    if graded.given:
+        return late(desk, found, graded)
     wish = _wish(desk, graded.topic, graded.more)
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
     sent = store.Sent(graded.token, _looked(desk, graded.since))

@@ -1,0 +1,53 @@
+"""The service worker, and the page it shows where nothing else can be shown."""
+
+import hashlib
+import json
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+
+from app.content.library import Library
+from app.web.keeping import keep
+from app.web.render import page
+from app.web.static import StaticFiles
+
+router = APIRouter(include_in_schema=False)
+# What a kept page and the cards need; the rest is kept as it is asked for.
+_FILES = (
+    "css/headroom.css",
+    "css/flashcards.css",
+    "css/concepts.css",
+    "fonts/headroom-sans.woff2",
+    "fonts/faustina.woff2",
+    "img/icon.svg",
+    "js/headroom.js",
+    "js/offline.js",
+    "js/outbox.js",
+    "vendor/htmx-2.0.11.min.js",
+)
+
+
+@router.get("/sw.js")
+def worker(request: Request) -> Response:
+    """The worker of this course and these files: another one renews itself."""
+    keep(request, shared=True)
+    library: Library = request.app.state.library.current()
+    static: StaticFiles = request.app.state.static
+    lines = (
+        '"use strict";',
+        f"const VERSION = {json.dumps(_version(library, static))};",
+        f"const FILES = {json.dumps([static.address(name) for name in _FILES])};",
+        static.files["js/worker.js"].body.decode(),
+    )
+    return Response("\n".join(lines), media_type="text/javascript")
+
+
+@router.get("/unreachable")
+def unreachable(request: Request) -> HTMLResponse:
+    """Said by the worker for a page that it has not kept; it names nobody."""
+    return page(request, "shared/unreachable.html")
+
+
+def _version(library: Library, static: StaticFiles) -> str:
+    words = [library.version, *(static.address(name) for name in sorted(static.files))]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

@@ -1,0 +1,51 @@
+// The desk without a network: one kept card at a time; the outbox takes the grades.
+(() => {
+  "use strict";
+  const desk = document.getElementById("offline");
+  const leaves = [...desk.querySelectorAll("[data-showing]")];
+  const [place, bar, show, grades, rest] = ["place", "bar", "show", "grades", "rest"].map(
+    (id) => document.getElementById(id),
+  );
+  if (!leaves.length) return;
+  let now, since;
+
+  const lay = () => {
+    const done = outbox.graded();
+    const grade = (leaf) => done[leaf.dataset.showing] || 0;
+    const left = leaves.filter((leaf) => grade(leaf) < 2);
+    left.sort((a, b) => grade(a) - grade(b)); // what was graded Again comes last
+    now = left[0];
+    since = Date.now();
+    for (const leaf of leaves) {
+      leaf.hidden = leaf !== now;
+      leaf.querySelector("details").open = false;
+    }
+    place.textContent = `${leaves.length - left.length} of ${leaves.length} cards done`;
+    bar.hidden = !now;
+    rest.hidden = !!now;
+    show.hidden = false;
+    grades.hidden = true;
+  };
+
+  show.addEventListener("click", () => {
+    now.querySelector("details").open = true;
+    show.hidden = true;
+    grades.hidden = false;
+  });
+  grades.addEventListener("click", (event) => {
+    const rating = Number(event.target.closest("button")?.value);
+    if (!rating || !now) return;
+    const { showing } = now.dataset;
+    const card = showing.replace(/\.\d+$/, "");
+    const body = { rating, since, given: Date.now(), who: desk.dataset.who };
+    outbox.keep({ what: "grade", to: `/flashcards/${card}/reviews`, showing, body });
+    lay();
+  });
+  // A newer page shows a card anew with another token: what was noted of the old is void.
+  const noted = Object.entries(outbox.graded());
+  const here = new Set(leaves.map((leaf) => leaf.dataset.showing));
+  outbox.note(Object.fromEntries(noted.filter(([showing]) => here.has(showing))));
+  desk.classList.add("live");
+  addEventListener("storage", (event) => event.key === "graded" && lay());
+  lay();
+})();

@@ -1,0 +1,114 @@
+// What the server could not be told waits here, in this browser, and is sent once and
+// in order. An entry says what it is, where it goes and what is sent; its name sorts.
+// Beside it stands which showing of a card was graded, so that none is shown again.
+(() => {
+  "use strict";
+  const PREFIX = "outbox.";
+  const waits = [5, 10, 20, 40, 60];
+  let timer = 0;
+  let tries = 0;
+  let sent = [];
+
+  const random = (size) => crypto.getRandomValues(new BigUint64Array(size)).join("");
+  const read = (key) => JSON.parse(localStorage.getItem(key));
+  const keys = () => Object.keys(localStorage).filter((k) => k.startsWith(PREFIX)).sort();
+  const waiting = () => keys().filter((key) => !read(key).refusal);
+  const graded = () => read("graded") || {};
+  const note = (grades) => localStorage.setItem("graded", JSON.stringify(grades));
+
+  const some = (items) =>
+    ["grade", "answer"]
+      .map((what) => [items.filter((item) => item.what === what).length, what])
+      .filter(([count]) => count)
+      .map(([count, what]) => `${count} ${what}${count === 1 ? "" : "s"}`)
+      .join(" and ");
+  const say = (kind, icon, bold, words, act) => {
+    const box = document.createElement("div");
+    box.className = `msg ${kind}`;
+    box.innerHTML = `<svg class="i" aria-hidden="true"><use href="#i-${icon}"/></svg><p><b></b> <span></span></p>`;
+    box.querySelector("b").textContent = bold;
+    box.querySelector("span").textContent = words;
+    if (act) box.append(act);
+    return box;
+  };
+  const button = (words, act) => {
+    const made = Object.assign(document.createElement("button"), { className: "btn", type: "button" });
+    made.textContent = words;
+    made.addEventListener("click", act);
+    return made;
+  };
+  const paint = () => {
+    const wait = waiting().map(read);
+    const said = keys().filter((key) => read(key).refusal).map((key) =>
+      say("bad", "alert", "Not counted:", read(key).refusal,
+        button("Put away", () => { localStorage.removeItem(key); paint(); })));
+    if (wait.length)
+      said.push(say("warn", "off", "No answer from the server.",
+        `${some(wait)} ${wait.length === 1 ? "waits" : "wait"} in this browser to be sent.`,
+        button("Try now", () => send())));
+    else if (sent.length) said.push(say("good", "check", "Back.", `${some(sent)} saved.`));
+    document.getElementById("outbox").replaceChildren(...said);
+  };
+
+  const post = ({ to, body }) =>
+    fetch(to, {
+      method: "POST",
+      headers: { "HX-Request": "true" },
+      body: new URLSearchParams(body),
+      signal: AbortSignal.timeout(20000),
+    });
+  // Only this server names its answers; a proxy that asks for a password does not.
+  const isFinal = (answer) =>
+    answer.headers.has("x-request-id") && answer.status < 500 &&
+    ![408, 425, 429].includes(answer.status);
+  const refusal = async (answer) => {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return page.querySelector("[role=alert] p, [role=alert]")?.textContent.trim() || `${answer.status}`;
+  };
+  const drain = async () => {
+    for (let key; (key = waiting()[0]); ) {
+      const text = localStorage.getItem(key);
+      const answer = await post(JSON.parse(text)).catch(() => null);
+      if (!answer || !isFinal(answer)) {
+        timer = setTimeout(send, 1000 * waits[Math.min(tries++, waits.length - 1)]);
+        return;
+      }
+      tries = 0;
+      if (localStorage.getItem(key) !== text) continue; // changed meanwhile: send that too
+      const item = JSON.parse(text);
+      if (answer.ok) sent.push(item);
+      if (answer.ok) localStorage.removeItem(key);
+      else localStorage.setItem(key, JSON.stringify({ ...item, refusal: await refusal(answer) }));
+    }
+  };
+  // One tab sends, the others wait and find nothing; without locks a token that comes
+  // twice is counted once.
+  const send = async () => {
+    clearTimeout(timer);
+    if (!waiting().length) return paint();
+    const slow = setTimeout(paint, 400);
+    await (navigator.locks ? navigator.locks.request("outbox", drain) : drain());
+    clearTimeout(slow);
+    paint();
+    const stuck = document.querySelector("[data-stuck]");
+    if (stuck && !waiting().length) location.assign(stuck.dataset.stuck);
+  };
+
+  window.outbox = {
+    graded,
+    note,
+    keep(item, name = `${Date.now()}.${random(1)}`) {
+      const body = { token: random(2), ...item.body };
+      localStorage.setItem(PREFIX + name, JSON.stringify({ ...item, body }));
+      if (item.showing) note({ ...graded(), [item.showing]: body.rating });
+      sent = [];
+      send();
+    },
+  };
+  addEventListener("online", () => { tries = 0; send(); });
+  addEventListener("storage", (event) => event.key?.startsWith(PREFIX) && paint());
+  addEventListener("load", () => {
+    navigator.serviceWorker?.register("/sw.js");
+    send();
+  });
+})();

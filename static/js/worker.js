@@ -1,0 +1,109 @@
+// The service worker: pages once visited, the glossary and the due cards work without a
+// network. The server puts VERSION and FILES before it, so that it renews itself.
+const PAGES = "pages";
+const SHELF = "static";
+const MOST = 60;
+const PATIENCE = 8000;
+const UNREACHABLE = "/unreachable";
+const DESK = "/flashcards";
+const READY = ["/flashcards/offline", "/glossary"]; // once the learner uses cards
+const NEVER = /^\/((api|authoring|settings|continue|healthz|exams\/sittings)\b|flashcards$)/;
+
+self.addEventListener("install", (event) => {
+  self.skipWaiting();
+  event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll([UNREACHABLE, ...FILES])));
+});
+self.addEventListener("activate", (event) => event.waitUntil(begin()));
+self.addEventListener("fetch", (event) => {
+  const { method, mode, url } = event.request;
+  const address = new URL(url);
+  if (address.origin !== location.origin) return;
+  if (method === "POST" && /^\/flashcards\/.*\/reviews$/.test(address.pathname)) event.waitUntil(soon());
+  if (method !== "GET") return;
+  if (address.pathname.startsWith("/static/")) event.respondWith(file(event.request));
+  else if (mode === "navigate") event.respondWith(page(event, address));
+});
+
+// The page that brought the worker came without it, so it is kept now.
+async function begin() {
+  await self.registration.navigationPreload?.enable();
+  await self.clients.claim();
+  await trim(SHELF, 200, []);
+  const used = await (await caches.open(PAGES)).match(READY[0]);
+  if (used) await ready();
+  for (const { url } of await self.clients.matchAll()) await visit(new URL(url)).catch(() => {});
+}
+
+// Network first; what was kept where nothing comes, or nothing in time.
+async function page(event, address) {
+  const asked = ask(event);
+  event.waitUntil(asked.then((answer) => keep(address, answer.clone())).catch(() => {}));
+  const late = new Promise((_, give_up) => setTimeout(give_up, PATIENCE));
+  return Promise.race([asked, late]).catch(
+    async () => (await kept(address)) || asked.catch(() => caches.match(UNREACHABLE)),
+  );
+}
+async function ask(event) {
+  const answer = (await event.preloadResponse) || (await fetch(event.request));
+  if ([502, 503, 504].includes(answer.status)) throw new Error("only a proxy answers");
+  return answer;
+}
+
+// A hashed address names its content for ever.
+async function file(request) {
+  const shelf = await caches.open(SHELF);
+  const known = await shelf.match(request, { ignoreVary: true });
+  if (known) return known;
+  const answer = await fetch(request);
+  if (/immutable/.test(answer.headers.get("cache-control"))) await shelf.put(request, answer.clone());
+  return answer;
+}
+
+async function visit(address) {
+  if (!NEVER.test(address.pathname)) await keep(address, await fetch(address));
+  if (address.pathname === DESK) await ready();
+}
+async function keep(address, answer) {
+  const { headers, status } = answer;
+  if (headers.has("x-new-browser")) await caches.delete(PAGES); // another learner's from here on
+  if (address.pathname === DESK && status === 200) await ready();
+  if (status !== 200 || answer.redirected || NEVER.test(address.pathname)) return;
+  if (!/text\/html/.test(headers.get("content-type"))) return;
+  if (/no-store/.test(headers.get("cache-control"))) return;
+  const said = new Headers(headers);
+  for (const name of ["content-encoding", "content-length", "vary"]) said.delete(name);
+  said.set("x-kept", new Date().toISOString());
+  const copy = new Response(await answer.blob(), { headers: said });
+  const pages = await caches.open(PAGES);
+  await pages.delete(address);
+  await pages.put(address, copy);
+  await trim(PAGES, MOST, READY);
+}
+async function kept(address) {
+  if (address.pathname === DESK) return Response.redirect(READY[0]);
+  const found = await (await caches.open(PAGES)).match(address);
+  if (!found) return null;
+  const when = new Date(found.headers.get("x-kept"));
+  const day = when.toLocaleDateString("en-GB", { day: "numeric", month: "long" });
+  const hour = when.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const mark =
+    '<div id="kept" class="msg warn"><svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +
+    `<p><b>Kept copy of ${day}, ${hour}.</b> The server does not answer.</p></div>`;
+  const text = (await found.text()).replace('<div id="kept"></div>', mark);
+  return new Response(text, { headers: found.headers });
+}
+async function trim(name, most, spared) {
+  const cache = await caches.open(name);
+  const old = (await cache.keys()).filter(({ url }) => !spared.includes(new URL(url).pathname));
+  for (const request of old.slice(0, -most)) await cache.delete(request);
+}
+
+// Grades come in quick succession: the cards are fetched anew once for many.
+let waiting = null;
+function soon() {
+  waiting ??= new Promise((go_on) => setTimeout(go_on, 10000)).then(ready).finally(() => { waiting = null; });
+  return waiting.catch(() => {});
+}
+async function ready() {
+  for (const path of READY) await keep(new URL(path, location), await fetch(path));
+}
