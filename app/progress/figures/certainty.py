@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.progress.figures.axis import percent, pixels
-from app.progress.mastery.evidence import ENOUGH, Evidence
+from app.progress.figures.share import wilson
 from app.web.words import count_of, percent_of
 
 TOP, BOTTOM = 6.0, 226.0
@@ -17,6 +17,7 @@ _WORDS = (
     ("Think so", 0.67, 0.80, "67 to 80%"),
     ("Sure", 0.80, 1.0, "80% or more"),
 )
+ENOUGH = 5  # fewer answers at a level say next to nothing about it
 _SMALL, _LARGE = 4.0, 10.0
 _MANY = 150
 
@@ -104,28 +105,27 @@ def _level(number: int, answers: int, right: int) -> Certain:
     level = Certain(word, stands_for, answers, right, box)
     if answers < ENOUGH:
         return level
-    evidence = Evidence(answers, right)
-    low, high = evidence.range()
+    low, high = wilson(right, answers)
     return dataclasses.replace(
         level,
-        point=_point((least + most) / 2, evidence),
+        point=_point((least + most) / 2, right, answers),
         low=percent_of(low),
         high=percent_of(high),
         look="below" if high < least else "above" if low > most else "within",
     )
 
 
-def _point(middle: float, evidence: Evidence) -> Point:
-    low, high = evidence.range()
-    grown = min(1.0, math.sqrt(evidence.answers / _MANY))
+def _point(middle: float, right: int, answers: int) -> Point:
+    low, high = wilson(right, answers)
+    grown = min(1.0, math.sqrt(answers / _MANY))
     return Point(
         x=percent(middle * 100),
-        y=_down(evidence.share),
+        y=_down(right / answers),
         r=pixels(_SMALL + (_LARGE - _SMALL) * grown),
         top=_down(high),
         foot=_down(low),
         beside=percent(middle * 100 - 4),
-        words=percent_of(evidence.share),
+        words=percent_of(right / answers),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from app.progress.figures.axis import Tick, across, down, percent, pixels
 from app.progress.figures.days import Studied, Week
-from app.progress.mastery.evidence import Evidence
+from app.progress.figures.share import wilson
 from app.web.words import count_of, percent_of
 
 LEAST = 10  # fewer cards in a week, and its share would mostly be luck
@@ -140,7 +140,7 @@ def _sentence(lately: Sequence[Studied], wanted: float) -> str:
     sums = sum(lately, Studied())
     if sums.asked < LEAST:
         return ""
-    low, high = Evidence(sums.asked, sums.recalled).range()
+    low, high = wilson(sums.recalled, sums.asked)
     of = f"{percent_of(_share(sums))} of {count_of(sums.asked, 'card')}"
     known = (
         f"In the last four weeks you knew {of} when they came back; the schedule "
