@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -15,6 +16,10 @@ from app.content.library import Library, LiveLibrary
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
 from app.main import create_app
+
+# No test asks how long something takes: a busy machine would fail it.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 TINY = Path(__file__).parent / "courses" / "tiny"
 

@@ -39,14 +39,15 @@ def draw(question: Question, seed: int) -> Variant:
     """Draw the variant of `question` that belongs to `seed`; pure and repeatable.
 
     The same seed gives the same numbers and the same order of options. Seeds that
-    differ by less than the number of combinations give different numbers.
+    differ by less than the number of combinations give different numbers. A
+    combination without an answer gives way to the next that has one; raises
+    BadExpression where none of them has.
     """
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
+    answer = question.answer
     if question.computed:
-        chosen = combination(question.computed, seed)
-        values = resolve(question.computed, chosen)
-    answer = filled(question.answer, values) if values else question.answer
+        chosen, values, answer = _satisfied(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
     return Variant(
         question,
@@ -59,6 +60,21 @@ def draw(question: Question, seed: int) -> Variant:
         chosen,
         _calculator(question.computed, values) if question.computed else "",
     )
+
+
+def _satisfied(
+    computed: Computed, answer: Answer, seed: int
+) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
+    """The first combination from `seed` on that has an answer, with its values."""
+    refused: BadExpression | None = None
+    for tried in range(min(combinations(computed), MOST_VARIANTS)):
+        chosen = combination(computed, seed + tried)
+        try:
+            values = resolve(computed, chosen)
+            return chosen, values, filled(answer, values)
+        except BadExpression as error:
+            refused = refused or error
+    raise refused or BadExpression("E47", "There is no combination of parameters.")
 
 
 def next_seed(question: Question, salt: str, n: int) -> int:
@@ -122,7 +138,8 @@ def resolve(computed: Computed, chosen: Mapping[str, str | float]) -> dict[str, 
 def every(question: Question, most: int = MOST_VARIANTS) -> Iterator[Variant]:
     """All variants of a computed question, or `most` of them spread over all.
 
-    Raises BadExpression where one has no answer. A plain question has one variant.
+    A combination without an answer shows the next that has one; raises BadExpression
+    where none has. A plain question has one variant.
     """
     for seed in indices(question, most):
         yield draw(question, seed)

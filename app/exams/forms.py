@@ -10,7 +10,6 @@ from app.errors import Problem
 from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
-_LONGEST = 60 * 60 * 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,11 +35,6 @@ class AnswerForm:
     go: str
     move: str
     since: int
-
-    def spent(self, now: int) -> int:
-        """Milliseconds from showing to sending, as far as they can be believed."""
-        passed = now - self.since
-        return passed if self.since and 0 <= passed <= _LONGEST else 0
 
 
 async def _begin(request: Request) -> BeginForm:

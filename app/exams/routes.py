@@ -234,7 +234,7 @@ def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
         raw=raw,
         flagged=form.flagged,
         struck=form.struck,
-        more_milliseconds=form.spent(milliseconds(desk.now)),
+        since=form.since,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session
 
+from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import (
     NO_TEXT,
@@ -41,7 +42,7 @@ def begin(
     paper = draw(
         blueprint,
         domain_of(library),
-        library.questions.values(),
+        filter(_can_be_asked, library.questions.values()),
         store.seen_items(db, learner_id),
         seed,
     )
@@ -142,8 +143,22 @@ def unanswered(variant: Variant) -> Verdict:
     return dataclasses.replace(verdict, score=0.0, marks=marks, said="", near="")
 
 
+def _can_be_asked(question: Question) -> bool:
+    """Whether any combination of a computed question has an answer."""
+    if question.computed is None:
+        return True
+    try:
+        draw_variant(question, 0)
+    except BadExpression:
+        return False
+    return True
+
+
 def _graded(question: Question, slot: Slot, kept: Kept) -> Graded:
-    verdict = grade(draw_variant(question, slot.seed), kept.raw)
+    try:
+        verdict = grade(draw_variant(question, slot.seed), kept.raw)
+    except BadExpression as error:  # the estimator changed while the exam was sat
+        verdict = Unreadable(error.message)
     if isinstance(verdict, Unreadable):  # nobody was there to ask again: no points
         verdict = Verdict(score=0.0, parsed={"unreadable": verdict.message})
     return Graded(

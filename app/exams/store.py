@@ -18,6 +18,8 @@ from app.learners.current import CurrentLearnerValue
 from app.learners.store import Work, add_to_day
 from app.web.clock import milliseconds, moment
 
+_LONGEST = 60 * 60 * 1000
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sat:
@@ -49,7 +51,7 @@ class Kept:
     @property
     def answered(self) -> bool:
         """Whether anything was entered."""
-        return any(value.strip() for values in self.raw.values() for value in values)
+        return entered(self.raw)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,13 +69,34 @@ class Begin:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """One change to one question of a running sitting."""
+    """One change to one question of a running sitting.
+
+    `since` is when its sender was shown the question in milliseconds, 0 if unknown.
+    """
 
     number: int
     raw: Mapping[str, Sequence[str]]
     flagged: bool
     struck: tuple[str, ...]
-    more_milliseconds: int
+    since: int = 0
+
+    def answer(self, before: str, at: int) -> str:
+        """The answer from now on, where `before` was kept at `at` (in JSON).
+
+        A tab that was opened before another one answered does not take that answer
+        away by a flag; one that it gives itself counts.
+        """
+        if before and not entered(self.raw) and 0 < self.since < at:
+            return before
+        return json.dumps({key: list(values) for key, values in self.raw.items()})
+
+    def spent(self, before: int, now: int) -> int:
+        """Milliseconds since the showing, or since the last change at `before`.
+
+        What is sent twice, or from two tabs at once, counts once.
+        """
+        passed = now - max(self.since, before)
+        return passed if self.since and 0 <= passed <= _LONGEST else 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +109,13 @@ class Graded:
     parsed: Mapping[str, Any]
     score: float
     milliseconds: int
+
+
+def entered(raw: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a response holds anything; the unit beside an empty field is nothing."""
+    return any(
+        v.strip() for name, values in raw.items() if name != "unit" for v in values
+    )
 
 
 def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
@@ -182,10 +212,10 @@ def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
             SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
-    row.raw = json.dumps({k: list(v) for k, v in change.raw.items()})
+    row.raw = change.answer(row.raw, row.at)
     row.flagged = change.flagged
     row.struck = json.dumps(list(change.struck))
-    row.milliseconds += change.more_milliseconds
+    row.milliseconds += change.spent(row.at, milliseconds(now))
     row.at = milliseconds(now)
     db.add(row)
     db.flush()

@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from app.content.expressions import BadExpression
 from app.errors import Refusal
 from app.estimator.inputs import BadInputs
 from app.web.render import is_htmx, page
@@ -18,6 +19,7 @@ def install(app: FastAPI) -> None:
     """Give every kind of failure its answer."""
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(BadInputs, _bad_inputs)
+    app.add_exception_handler(BadExpression, _unanswerable)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _http)
 
@@ -57,6 +59,14 @@ def _refused(request: Request, error: Exception) -> Response:
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
     return answer(request, error.status, [problem], error.hint)
+
+
+def _unanswerable(request: Request, error: Exception) -> Response:
+    """A computed question of which no combination has an answer any more."""
+    assert isinstance(error, BadExpression)  # noqa: S101 - for the type checker
+    words = "This question cannot be asked: its numbers have no answer."
+    hint = f"Its author can mend it: {error.message}"
+    return answer(request, 409, [{"field": "", "message": words}], hint)
 
 
 def _bad_inputs(request: Request, error: Exception) -> Response:

@@ -77,6 +77,16 @@ def test_every_change_is_kept_when_it_is_made(htmx) -> None:
     assert "2, answered, flagged" in htmx.get(f"{sitting}/questions/1").text
 
 
+def test_a_unit_beside_an_empty_field_is_no_answer(rosa, session) -> None:
+    sitting = begin(rosa)
+
+    save(rosa, sitting, 1, answer="", unit="GB", flag="yes")
+
+    assert "1, open, flagged" in rosa.get(f"{sitting}/questions/2").text
+    finish(rosa, sitting)
+    assert session.exec(select(Attempt)).all() == []
+
+
 def test_another_tab_goes_on_with_the_same_paper(rosa) -> None:
     sitting = begin(rosa)
     again = rosa.post(f"{START}/sittings", data={"token": "of another tab"})

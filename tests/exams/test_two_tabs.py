@@ -1,0 +1,138 @@
+"""One sitting in two tabs, sent twice, sent late, sent at once."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.db.tables import Attempt, Sitting, SittingAnswer
+from tests.conftest import Clock
+from tests.exams.test_sitting import begin, finish, save
+from tests.quiz.conftest import Fields
+
+
+def shown(client: TestClient, sitting: str, number: int = 1) -> dict[str, str]:
+    """The fields of a question as a tab holds them."""
+    fields = Fields(f"/answers/{number}")
+    fields.feed(client.get(f"{sitting}/questions/{number}").text)
+    return fields.values
+
+
+def kept(session: Session) -> SittingAnswer:
+    session.expire_all()
+    return session.exec(select(SittingAnswer)).one()
+
+
+def test_a_flag_from_an_older_tab_does_not_take_the_answer_away(
+    rosa, clock: Clock, session: Session
+) -> None:
+    sitting = begin(rosa)
+    older = shown(rosa, sitting)
+    clock.tick(seconds=5)
+    newer = shown(rosa, sitting)
+    clock.tick(seconds=5)
+
+    save(rosa, sitting, 1, **{**newer, "answer": "x"})
+    clock.tick(seconds=5)
+    save(rosa, sitting, 1, **{**older, "flag": "yes"})
+
+    assert json.loads(kept(session).raw)["answer"] == ["x"]
+    assert kept(session).flagged
+
+
+def test_an_answer_from_an_older_tab_is_the_answer(
+    rosa, clock: Clock, session: Session
+) -> None:
+    sitting = begin(rosa)
+    older = shown(rosa, sitting)
+    clock.tick(seconds=5)
+
+    save(rosa, sitting, 1, **{**shown(rosa, sitting), "answer": "x"})
+    clock.tick(seconds=5)
+    save(rosa, sitting, 1, **{**older, "answer": "y"})
+
+    assert json.loads(kept(session).raw)["answer"] == ["y"]
+
+
+def test_an_answer_can_be_taken_back_where_it_was_given(
+    rosa, clock: Clock, session: Session
+) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 1, **{**shown(rosa, sitting), "answer": "x"})
+    clock.tick(seconds=5)
+
+    save(rosa, sitting, 1, **{**shown(rosa, sitting), "answer": ""})
+
+    assert not json.loads(kept(session).raw).get("answer", [""])[0]
+
+
+def test_a_request_sent_twice_is_one_answer_and_its_time_counts_once(
+    rosa, clock: Clock, session: Session
+) -> None:
+    sitting = begin(rosa)
+    sent = {**shown(rosa, sitting), "answer": "x"}
+    clock.tick(seconds=30)
+
+    for _ in range(2):
+        assert save(rosa, sitting, 1, **sent).status_code == 303
+
+    assert kept(session).milliseconds == 30_000
+
+
+def test_without_javascript_a_late_answer_is_told_so(
+    rosa, clock: Clock, session: Session
+) -> None:
+    sitting = begin(rosa)
+    clock.tick(minutes=6, seconds=1)
+
+    late = save(rosa, sitting, 1, answer="x")
+
+    assert late.status_code == 303
+    assert late.headers["location"] == f"{sitting}/report?late=1"
+    assert "had ended already" in rosa.get(late.headers["location"]).text
+    assert session.exec(select(SittingAnswer)).all() == []
+
+
+@pytest.mark.parametrize(
+    "page", ["questions/1", "review", "report", "questions/1?show=all"]
+)
+def test_anothers_pages_are_not_there_after_the_end_either(
+    rosa, milo, page: str
+) -> None:
+    sitting = begin(rosa)
+    finish(rosa, sitting)
+
+    assert milo.get(f"{sitting}/{page}").status_code == 404
+    assert rosa.get(f"{sitting}/{page}").status_code in {200, 303}
+
+
+def test_a_finish_pressed_in_two_tabs_at_once_counts_once(
+    app: FastAPI, rosa, session: Session
+) -> None:
+    sitting = begin(rosa)
+    for number in (1, 2, 3):
+        save(rosa, sitting, number, answer="x", **{f"blank.{number}": "x"})
+
+    cookies = {cookie.name: cookie.value for cookie in rosa.cookies.jar}
+    ends = asyncio.run(together(app, f"{sitting}/submission", cookies))
+
+    assert {end.status_code for end in ends} == {303}
+    late = [end for end in ends if end.headers["location"].endswith("?late=1")]
+    assert len(late) == len(ends) - 1
+    assert len(session.exec(select(Attempt)).all()) == 3
+    assert session.exec(select(Sitting)).one().closed_by == "learner"
+
+
+async def together(
+    app: FastAPI, address: str, cookies: dict[str, str]
+) -> list[httpx.Response]:
+    """The same request eight times at once."""
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://testserver", cookies=cookies
+    ) as browser:
+        return await asyncio.gather(*(browser.post(address) for _ in range(8)))

@@ -1,0 +1,112 @@
+"""A computed question whose parameters cannot be satisfied: some, or none of them."""
+
+import dataclasses
+
+import pytest
+from sqlmodel import Session, select
+
+from app.content import variants
+from app.content.expressions import BadExpression
+from app.content.model import Computed, ExamBlueprint, Question
+from app.content.variants import draw
+from app.db.tables import Attempt, Learner
+from app.exams.forms import BeginForm
+from app.exams.sitting import begin, close
+from app.exams.store import Change, find, keep
+from tests.conftest import Clock
+from tests.quiz.course import COMPUTED, HandLibrary
+
+ADDRESS = "/quiz/kv-cache/computed"
+
+
+def with_answer(expression: str, count: int = 4) -> Question:
+    params = {"n": tuple(float(n) for n in range(count))}
+    lets = (("right", expression), ("half", "right / 2"))
+    return dataclasses.replace(COMPUTED, computed=Computed(params, lets))
+
+
+HOLES = with_answer("12 GB / (n * (n - 2))")
+NONE = with_answer("1 GB / (n - n)")
+
+
+@pytest.fixture
+def live_library() -> HandLibrary:
+    return HandLibrary(HOLES, dataclasses.replace(NONE, id="never"))
+
+
+def test_a_combination_without_an_answer_gives_way_to_the_next() -> None:
+    drawn = [draw(HOLES, seed).values["n"] for seed in range(8)]
+
+    assert drawn == [1, 1, 3, 3, 1, 1, 3, 3]
+    assert draw(HOLES, 4) == draw(HOLES, 4)
+
+
+def test_a_question_with_holes_is_asked_and_answered(client, form, session) -> None:
+    for _ in range(4):
+        sent = form(client.get(ADDRESS).text)
+        answered = client.post(sent.action, data={**sent.values, "answer": "1 GB"})
+        assert answered.status_code == 303
+
+    assert len(session.exec(select(Attempt)).all()) == 4
+
+
+def test_a_question_without_any_answer_says_so_and_costs_nothing(
+    client, form, session
+) -> None:
+    sent = form(client.get(ADDRESS).text)
+
+    shown = client.get("/quiz/kv-cache/never")
+    posted = client.post(
+        "/quiz/kv-cache/never/attempts", data={**sent.values, "answer": "1 GB"}
+    )
+
+    for refused in (shown, posted):
+        assert refused.status_code == 409
+        assert "its numbers have no answer" in refused.text
+        assert "division by zero" in refused.text
+    assert session.exec(select(Attempt)).all() == []
+    assert client.get("/quiz/kv-cache").status_code == 200
+
+
+def test_too_many_combinations_to_look_at_end_in_a_refusal() -> None:
+    with pytest.raises(BadExpression, match="has no value"):
+        draw(with_answer("1 GB / (n - n)", 10**5), 0)
+    assert variants.combinations(HOLES.computed) == 4
+
+
+def test_a_paper_passes_over_a_question_that_has_no_answer(
+    session: Session, live_library: HandLibrary, clock: Clock
+) -> None:
+    learner = Learner(key="k", created_at=0)
+    session.add(learner)
+    session.flush()
+    blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
+    wish = BeginForm("t", 1.0, None)
+
+    number = begin(
+        session, live_library.current(), learner.id, blueprint, wish, clock.now
+    )
+
+    sat = find(session, learner.id, number)
+    assert [slot.item for slot in sat.slots] == ["computed"]
+
+
+def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more(
+    session: Session, live_library: HandLibrary, clock: Clock
+) -> None:
+    """The estimator was changed while the exam was sat; its wording is the same."""
+    learner = Learner(key="k", created_at=0)
+    session.add(learner)
+    session.flush()
+    blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
+    wish = BeginForm("t", 1.0, None)
+    library = live_library.current()
+    number = begin(session, library, learner.id, blueprint, wish, clock.now)
+    sat = find(session, learner.id, number)
+    keep(session, sat, Change(1, {"answer": ["1 GB"]}, False, ()), clock.now)
+    live_library.edit("computed", computed=NONE.computed)
+
+    close(session, live_library.current(), sat, "learner", clock.now)
+
+    (attempt,) = session.exec(select(Attempt)).all()
+    assert attempt.score == 0
