@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 
 from app.progress.figures.axis import Tick, down, percent, pixels, round_steps
@@ -12,6 +13,7 @@ FARTHEST = 60  # an exam beyond this would make the bars too thin to read
 WIDTH = 93.0
 BOTTOM = 124.0
 _GAP = 0.28
+_NAME = 18.0  # per cent of a narrow figure that the name of a day takes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,9 +109,8 @@ def _marks(days: Sequence[dt.date]) -> tuple[Mark, ...]:
     """Today, some Mondays, and the last day, none of them on another's words."""
     slot = WIDTH / len(days)
     mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
-    # Names take about a fifth of a narrow figure.
-    every = max(1, round(20 / (7 * slot)))
-    free = [n for n in mondays if 20 < n * slot < WIDTH - 30]
+    every = math.ceil(_NAME / (7 * slot))
+    free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
     middle = [Mark(percent(slot * (n + 0.5)), _short(days[n])) for n in free[::every]]
     if len(days) == 1:
         return (Mark("0%", "Today"),)

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
-from app.progress.figures.axis import Tick, across, down, percent, pixels
+from app.progress.figures.axis import HEIGHT, TOP, Tick, across, down, percent, pixels
 from app.progress.figures.days import Studied, Week
 from app.progress.figures.share import wilson
 from app.web.words import count_of, percent_of
@@ -14,6 +14,9 @@ LATELY = 4  # the weeks that the sentence speaks of
 WIDTH = 80.0  # the rest is for the numbers of the axis
 _LOWEST = 0.8
 _TENTH = 0.1
+_LINE = 14.0  # pixels that a number needs for itself
+Told = Sequence[tuple[int, Studied]]
+"""Weeks with enough to tell, by their place."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,13 +72,17 @@ def recall_by_week(weeks: Sequence[Week], wanted: float) -> Recall:
         expected=place.lines(told, _chance),
         spots=tuple(place.spot(n, s) for n, s in _alone(told)),
         last=last,
-        target=Tick(down(wanted, low, 1.0), f"you want {percent_of(wanted)}"),
+        target=_target(wanted, low),
         sentence=_sentence([w.sums for w in weeks[-LATELY:]], wanted),
         label=_label(weeks, told, wanted),
     )
 
 
-Told = Sequence[tuple[int, Studied]]
+def _target(wanted: float, low: float) -> Tick:
+    """The line aimed at; without words where those of the axis are too near."""
+    y = down(wanted, low, 1.0)
+    free = _LINE <= float(y) - TOP <= HEIGHT - _LINE
+    return Tick(y, percent_of(wanted) if free else "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

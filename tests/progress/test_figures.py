@@ -1,0 +1,250 @@
+"""The figures of Progress: what they say, and where they put it."""
+
+import datetime as dt
+import itertools
+
+import pytest
+
+from app.progress.figures import (
+    Studied,
+    StudyDays,
+    certainty,
+    hours,
+    last_day,
+    recall_by_week,
+    summary,
+    upcoming,
+    weeks,
+)
+from app.progress.figures.axis import round_steps
+
+TUESDAY = dt.date(2026, 6, 9)
+MONDAY = dt.date(2026, 6, 8)
+
+
+def days_of(**weeks_back: Studied) -> dict[str, Studied]:
+    """Sums on the Monday of the week so many weeks ago: `ago_2=…`."""
+    return {
+        (MONDAY - dt.timedelta(weeks=int(name.removeprefix("ago_")))).isoformat(): sums
+        for name, sums in weeks_back.items()
+    }
+
+
+def asked(count: int, known: int, chance: float = 0.9) -> Studied:
+    return Studied(reviews=count, asked=count, recalled=known, expected=count * chance)
+
+
+def recall_of(wanted: float = 0.9, **weeks_back: Studied):
+    return recall_by_week(weeks(days_of(**weeks_back), TUESDAY), wanted)
+
+
+# --- the sentence at the top ----------------------------------------------------------
+
+
+def test_the_head_says_how_long_how_often_and_how_much():
+    recent = {"2026-06-09": Studied(12, 80), "2026-06-01": Studied(answers=600)}
+    days = StudyDays(recent, Studied(0, 1400), 68, dt.date(2026, 3, 20))
+
+    words = summary(days, 488, TUESDAY).replace("\u00a0", " ")
+
+    assert words == (
+        "Twelve weeks, 70 days of study, 612 answers, of them 488 first answers, "
+        "1,480 reviews."
+    )
+
+
+def test_before_anything_is_done_the_head_says_so():
+    assert summary(StudyDays(), 0, TUESDAY) == "Nothing was answered or reviewed yet."
+
+
+def test_one_of_each_is_one_of_each():
+    days = StudyDays({"2026-06-09": Studied(1, 1)}, first=TUESDAY)
+
+    words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
+
+    assert words == (
+        "One week, 1 day of study, 1 answer, of them 1 first answer, 1 review."
+    )
+
+
+def test_more_than_twelve_weeks_are_counted_in_digits():
+    days = StudyDays({}, Studied(1, 1), 1, TUESDAY - dt.timedelta(weeks=20))
+
+    assert summary(days, 1, TUESDAY).startswith("21\u00a0weeks")
+
+
+# --- weeks ----------------------------------------------------------------------------
+
+
+def test_twelve_weeks_end_with_this_one_and_begin_on_mondays():
+    found = weeks({"2026-06-09": Studied(1), "2026-06-08": Studied(2)}, TUESDAY)
+
+    assert len(found) == 12
+    assert {week.monday.weekday() for week in found} == {0}
+    assert found[-1].monday == MONDAY
+    assert found[-1].sums.answers == 3
+
+
+# --- recall ---------------------------------------------------------------------------
+
+
+def test_a_week_with_few_reviews_is_not_told():
+    recall = recall_of(ago_0=asked(9, 9))
+
+    assert recall.last is None
+    assert recall.sentence == ""
+    assert (recall.weeks[-1].asked, recall.weeks[-1].share) == (9, "")
+
+
+def test_a_gap_breaks_the_line_and_a_week_alone_is_a_spot():
+    enough = asked(20, 18)
+    recall = recall_of(ago_5=enough, ago_3=enough, ago_2=enough, ago_0=asked(3, 3))
+
+    assert len(recall.lines) == len(recall.expected) == 1
+    assert len(recall.lines[0].split()) == 2
+    assert len(recall.spots) == 1
+    assert recall.last
+    assert recall.last.words == "90%"
+
+
+def test_knowing_clearly_more_than_wanted_says_longer():
+    words = recall_of(ago_0=asked(200, 196)).sentence
+
+    assert "you knew 98% of 200\u00a0cards" in words
+    assert "the schedule expected 90%" in words
+    assert words.endswith("You want 90%: intervals could be longer.")
+
+
+def test_knowing_clearly_less_than_wanted_says_shorter():
+    assert recall_of(ago_0=asked(200, 150)).sentence.endswith(
+        "You want 90%: intervals should be shorter."
+    )
+
+
+def test_what_luck_may_explain_is_left_alone():
+    words = recall_of(ago_0=asked(20, 19)).sentence
+
+    assert words.endswith("That is about the 90% you want.")
+
+
+def test_the_axis_reaches_down_to_the_lowest_share():
+    recall = recall_of(ago_1=asked(20, 13), ago_0=asked(20, 19))
+
+    assert [tick.words for tick in recall.ticks] == ["100%", "60%"]
+
+
+def test_the_line_aimed_at_is_named_where_there_is_room():
+    assert recall_of(0.9, ago_0=asked(20, 19)).target.words == "90%"
+    assert recall_of(0.97, ago_0=asked(20, 13)).target.words == ""
+
+
+# --- cards due ------------------------------------------------------------------------
+
+
+def test_the_forecast_ends_with_the_exam_or_after_thirty_days():
+    assert last_day(TUESDAY, dt.date(2026, 7, 3)) == dt.date(2026, 7, 3)
+    thirtieth = TUESDAY + dt.timedelta(days=29)
+    assert last_day(TUESDAY, None) == thirtieth
+    assert last_day(TUESDAY, dt.date(2027, 7, 3)) == thirtieth
+    assert last_day(TUESDAY, TUESDAY) == thirtieth
+    assert last_day(TUESDAY, MONDAY) == thirtieth
+
+
+def test_what_is_overdue_is_counted_today_and_named():
+    due = upcoming({"2026-06-01": 3, "2026-06-09": 4, "2026-06-12": 9}, TUESDAY)
+
+    assert (due.overdue, due.bars[0].cards, due.total) == (3, 7, 16)
+    words = due.sentence.replace("\u00a0", " ")
+    assert words == "7 cards today, 3 of them overdue; at most 9, on Friday 12 June."
+
+
+def test_without_cards_nothing_is_drawn():
+    assert upcoming({}, TUESDAY).sentence == ""
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5, 12, 24, 45, 60])
+def test_bars_stay_inside_and_names_apart(ahead: int):
+    exam = TUESDAY + dt.timedelta(days=ahead)
+    due = upcoming({exam.isoformat(): 7}, TUESDAY, exam)
+
+    places = [float(bar.x[:-1]) for bar in due.bars]
+    assert len(due.bars) == ahead + 1
+    assert places == sorted(places)
+    assert places[-1] + float(due.bars[-1].width[:-1]) <= 93.1
+    marks = [float(mark.x[:-1]) for mark in due.marks]
+    assert all(later - earlier >= 17 for earlier, later in itertools.pairwise(marks))
+
+
+# --- calibration ----------------------------------------------------------------------
+
+
+def test_levels_with_few_answers_are_counted_and_not_drawn():
+    found = certainty({3: (4, 4)})
+
+    assert found.told == ()
+    assert found.answers == 4
+    assert found.sentences == ()
+
+
+def test_sure_and_wrong_are_answers_nobody_would_check():
+    (words,) = certainty({3: (118, 93)}).sentences
+
+    assert words == (
+        "When sure you were right 79% of the time: 25\u00a0answers you would not have "
+        "checked."
+    )
+
+
+def test_each_level_is_held_against_what_its_word_stands_for():
+    guess, thought, sure = certainty({1: (60, 52), 2: (50, 36), 3: (90, 50)}).levels
+
+    assert [level.look for level in (guess, thought, sure)] == [
+        "above",
+        "within",
+        "below",
+    ]
+
+
+def test_good_guesses_are_worth_more_trust():
+    words = certainty({1: (60, 52)}).sentences[-1]
+
+    assert "you know more than you trust" in words
+
+
+def test_a_range_lies_around_its_point_and_inside_the_drawing():
+    point = certainty({2: (12, 12)}).told[0].point
+
+    assert point
+    assert 6 <= float(point.top) <= float(point.y) < float(point.foot) <= 226
+
+
+# --- time -----------------------------------------------------------------------------
+
+
+def test_time_is_told_in_minutes_until_a_week_has_two_hours():
+    short = hours(
+        weeks(days_of(ago_0=Studied(3, 9, milliseconds=20 * 60_000)), TUESDAY)
+    )
+    assert short.ticks[-1].words == "20 min"
+
+    long = hours(
+        weeks(days_of(ago_0=Studied(3, 9, milliseconds=5 * 3600_000)), TUESDAY)
+    )
+
+    assert long.ticks[-1].words == "6 h"
+    assert long.sentence.replace("\u00a0", " ") == (
+        "5 h in twelve weeks, for 3 answers and 9 reviews."
+    )
+
+
+def test_without_work_no_time_is_drawn():
+    assert hours(weeks({}, TUESDAY)).sentence == ""
+
+
+@pytest.mark.parametrize("most", range(500))
+def test_round_steps_cover_what_they_measure_and_no_step_more(most: int):
+    steps = round_steps(most)
+
+    assert steps[-1] >= most
+    assert steps[-2] < max(most, 1)
+    assert 2 <= len(steps) <= 4
