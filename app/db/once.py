@@ -8,6 +8,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 from sqlmodel import Session, SQLModel
 
+BROUGHT = "file:"
+"""How the token of a row begins that came with a file; a form's is hexadecimal."""
+
 
 def insert_once(
     db: Session, table: type[SQLModel], values: Mapping[str, Any]

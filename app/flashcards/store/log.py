@@ -20,7 +20,7 @@ from sqlmodel import Session, SQLModel
 
 from app.content.added import is_added
 from app.content.model import Card
-from app.db.once import insert_once
+from app.db.once import BROUGHT, insert_once
 from app.db.tables import Review, Suspension
 from app.flashcards.store.added import (
     Beginning,
@@ -47,6 +47,8 @@ from app.web.clock import milliseconds, moment
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
+# Grades count in the order in which they were given: a file may bring older ones.
+IN_TIME = (LOG.c.at, LOG.c.id)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,6 +134,9 @@ def record(
     if number is None:
         return None
     standing = after(held.standing, grade, card.id)
+    if held.standing is not None and grade.at < held.standing.last_at:
+        # The clock was set back: the grade takes its place in the order of the log.
+        standing = _replay(db, learner_id, card.id) or standing
     values = {**columns(standing), "turns": held.turns + 1}
     if held.known:
         change(db, learner_id, card.id, values)
@@ -146,6 +151,7 @@ _other = LOG.alias()
 _NEWEST = (
     select(LOG.c.id, LOG.c.card, LOG.c.study_day)
     .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.rating > 0)
+    .where(LOG.c.token.not_like(f"{BROUGHT}%"))
     .where(~select(_other.c.id).where(_other.c.voids == LOG.c.id).exists())
     .order_by(LOG.c.id.desc())
     .limit(1)
@@ -155,7 +161,10 @@ _NEWEST = (
 def newest(
     db: Session, learner_id: int, day: dt.date | None = None
 ) -> tuple[int, str] | None:
-    """The last grade that still stands: (number, card); of `day` alone if given."""
+    """The last grade that was given here and still stands: (number, card).
+
+    Of `day` alone if given. Grades that came with a file were given elsewhere.
+    """
     row = db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
     if row is None or (day is not None and row.study_day != day.isoformat()):
         return None
@@ -239,7 +248,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     rows = connection.execute(
         select(*_LOGGED)
         .where(LOG.c.learner_id == learner_id)
-        .order_by(LOG.c.card, LOG.c.id)
+        .order_by(LOG.c.card, *IN_TIME)
     )
     log = {
         card: list(group) for card, group in itertools.groupby(rows, lambda r: r.card)
@@ -271,7 +280,7 @@ def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
         .execute(
             select(*_LOGGED)
             .where(LOG.c.learner_id == learner_id, LOG.c.card == card)
-            .order_by(LOG.c.id)
+            .order_by(*IN_TIME)
         )
         .all()
     )

@@ -90,7 +90,7 @@ def rebuild_days(db: Session, learner_id: int) -> None:
     of_grades = (
         select(*(GRADES.c[name] for name in columns))
         .where(GRADES.c.learner_id == learner_id)
-        .order_by(GRADES.c.id)
+        .order_by(GRADES.c.at, GRADES.c.id)
     )
     for day, work in _works(connection.execute(of_grades).all()):
         days[day] += work
