@@ -11,7 +11,7 @@ from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card
 from app.content.variants import draw
-from app.exchange.apkg.history import Learned, learned
+from app.exchange.apkg.history import Aside, Learned, learned
 from app.exchange.apkg.learned import Calendar, Sheet, write_learned
 from app.exchange.apkg.schema import Birth
 from app.exchange.apkg.writing import guid
@@ -110,7 +110,7 @@ class _Sheets:
         return dataclasses.replace(sheet, tags=tags)
 
     def _question(self, note: str, name: str) -> Sheet | None:
-        seed = self._studied.seeds.get(note) or 0
+        seed = self._studied.added.get(note, Aside()).seed or 0
         try:
             faces = question_faces(draw(self._library.questions[name], seed))
         except (BadExpression, ArithmeticError):
@@ -125,12 +125,18 @@ class _Sheets:
         return Sheet(note, guid(note), self._deck(deck), faces, cards)
 
     def _learned(self, card: str) -> Learned:
-        return learned(
+        made = learned(
             card,
             self._studied.grades.get(card, ()),
             suspended=card in self._studied.suspended,
-            seed=self._studied.seeds.get(card),
+            aside=self._studied.added.get(card),
         )
+        due = self._studied.due.get(card)
+        if made.standing is None or due is None:
+            return made
+        # A question that was missed again is due before its grades alone would say.
+        standing = dataclasses.replace(made.standing, due_day=due)
+        return dataclasses.replace(made, standing=standing)
 
     def _deck(self, name: str) -> str:
         return f"Headroom::{self._course.title}::{name}"

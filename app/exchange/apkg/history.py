@@ -41,6 +41,18 @@ class Logged:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Aside:
+    """What only we know of a card that was added to those of the course.
+
+    `seed` chose the numbers of a question; `since` is the moment in ms from which the
+    card is asked.
+    """
+
+    seed: int | None = None
+    since: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Learned:
     """A card with its standing (None before the first grade) and its log."""
 
@@ -49,7 +61,7 @@ class Learned:
     retention: float
     log: tuple[Logged, ...]
     suspended: bool = False
-    seed: int | None = None
+    aside: Aside | None = None
 
 
 def learned(
@@ -57,12 +69,9 @@ def learned(
     grades: Iterable[Timed],
     *,
     suspended: bool = False,
-    seed: int | None = None,
+    aside: Aside | None = None,
 ) -> Learned:
-    """Replay the grades of a card, in order, into what Anki keeps of them.
-
-    `seed` chose the numbers of a question that is studied as a card.
-    """
+    """Replay the grades of a card, in order, into what Anki keeps of them."""
     standing: Standing | None = None
     log: list[Logged] = []
     retention = 0.9
@@ -70,7 +79,7 @@ def learned(
         moved = after(standing, timed.grade, card)
         log.append(_logged(standing, moved, timed))
         standing, retention = moved, timed.grade.retention
-    return Learned(card, standing, retention, tuple(log), suspended, seed)
+    return Learned(card, standing, retention, tuple(log), suspended, aside)
 
 
 def _logged(before: Standing | None, now: Standing, timed: Timed) -> Logged:
@@ -152,6 +161,8 @@ def _data(card: Learned) -> str:
             "dr": card.retention,
             "lrt": int(card.standing.last_at.timestamp()),
         }
-    if card.seed is not None:
-        known["cd"] = json.dumps({"seed": card.seed}, separators=(",", ":"))
+    if card.aside is not None:
+        own = {"seed": card.aside.seed, "since": card.aside.since}
+        kept = {name: value for name, value in own.items() if value is not None}
+        known["cd"] = json.dumps(kept, separators=(",", ":"))
     return json.dumps(known, separators=(",", ":"))

@@ -58,9 +58,7 @@ def _unpack(file: IO[bytes], path: Path) -> None:
             known = {entry.filename: entry for entry in entries}
             name = next((n for n in _NAMES if n in known), None)
             if name is None:
-                raise Unusable(
-                    "The archive holds no collection; Anki's .apkg and .colpkg files do."
-                )
+                raise Unusable("It holds no collection of Anki; .apkg and .colpkg do.")
             with archive.open(known[name]) as stream, path.open("wb") as out:
                 source = _decompressed(stream) if name == NEWEST else stream
                 _copy(source, out)
@@ -116,7 +114,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _allow(action: int, table: str | None, *_: str | None) -> int:
     """Plain reading of the tables that a collection has, and of no other."""
-    known = action not in {sqlite3.SQLITE_READ} or table in _TABLES | {"sqlite_master"}
+    known = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
     allowed = action in _READS and known
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlmodel import Session, SQLModel
 
-from app.exchange.apkg.history import Timed
+from app.exchange.apkg.history import Aside, Timed
 from app.scheduling import Grade
 from app.web.clock import moment
 
@@ -17,6 +17,7 @@ LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
 ADDED = SQLModel.metadata.tables["added_card"]
 OWN = SQLModel.metadata.tables["own_card"]
+MEMORY = SQLModel.metadata.tables["memory"]
 LOGGED = tuple(
     LOG.c[name]
     for name in (
@@ -45,19 +46,20 @@ class OwnText:
 class Studied:
     """All cards of a learner.
 
-    `grades` are those that stand, by card and in order; `seeds` the cards added to
-    those of the course, with the seed of a question's numbers.
+    `grades` are those that stand, by card and in order; `added` the cards beside those
+    of the course, and `due` the study days on which they come back.
     """
 
     grades: Mapping[str, list[Timed]]
     suspended: frozenset[str]
-    seeds: Mapping[str, int | None]
+    added: Mapping[str, Aside]
+    due: Mapping[str, dt.date]
     own: Mapping[str, OwnText]
 
     @property
     def cards(self) -> tuple[str, ...]:
         """Every card that was begun, put aside or added, each once."""
-        return tuple(dict.fromkeys((*self.grades, *self.suspended, *self.seeds)))
+        return tuple(dict.fromkeys((*self.grades, *self.suspended, *self.added)))
 
 
 def studied(db: Session, learner_id: int) -> Studied:
@@ -75,14 +77,20 @@ def studied(db: Session, learner_id: int) -> Studied:
     }
     aside = connection.execute(select(ASIDE.c.card).where(_mine(ASIDE, learner_id)))
     added = connection.execute(
-        select(ADDED.c.card, ADDED.c.seed)
+        select(ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         .where(_mine(ADDED, learner_id), ADDED.c.declined.is_(False))
         .order_by(ADDED.c.id)
+    )
+    due = connection.execute(
+        select(MEMORY.c.card, MEMORY.c.due_day).where(
+            _mine(MEMORY, learner_id), MEMORY.c.card.like("%:%")
+        )
     )
     return Studied(
         grades,
         frozenset(aside.scalars()),
-        {row.card: row.seed for row in added},
+        {row.card: Aside(row.seed, row.at) for row in added},
+        {row.card: dt.date.fromisoformat(row.due_day) for row in due},
         own_texts(db, learner_id),
     )
 
