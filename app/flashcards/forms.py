@@ -5,6 +5,8 @@ from typing import Annotated
 from fastapi import Form, Query
 from pydantic import BaseModel, Field
 
+from app.web.addresses import Address
+
 Topic = Annotated[str, Field(max_length=80)]
 More = Annotated[int, Field(ge=0, le=200)]
 
@@ -57,7 +59,15 @@ class SuspensionForm(BaseModel):
     deck: bool = False
 
 
+class AdditionForm(BaseModel):
+    """Whether a card beside the decks is wanted, and the page that asked."""
+
+    wanted: bool
+    back: Address = ""
+
+
 Wished = Annotated[WishForm, Query()]
 Graded = Annotated[GradeForm, Form()]
 Undone = Annotated[UndoForm, Form()]
 Suspended = Annotated[SuspensionForm, Form()]
+Chosen = Annotated[AdditionForm, Form()]

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -17,6 +16,7 @@ from pydantic import (
 
 from app.quiz.grading import Raw
 from app.quiz.practice import MODES, Mode, Wish
+from app.web.addresses import Address
 
 _FIELDS = ("answer", "unit")
 _PREFIXES = ("place.", "pair.", "blank.", "choose.")
@@ -26,20 +26,11 @@ _LONGEST = 400
 Form = TypeVar("Form", bound=BaseModel)
 
 
-def local(address: str) -> str:
-    """An address within this site; raises ValueError for any other."""
-    fine = address.startswith("/") and not address.startswith(("//", "/\\"))
-    if address and not (fine and address.isprintable()):
-        raise ValueError("must be an address on this site")
-    return address
-
-
 def _or_zero(value: Any) -> Any:
     return value or 0
 
 
 Count = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=2**53)]
-Address = Annotated[str, AfterValidator(local), Field(max_length=400)]
 
 
 class QuestionForm(BaseModel):

@@ -11,11 +11,12 @@ from pydantic import TypeAdapter
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
+from app.content.added import question_card
 from app.content.model import Question
 from app.db.once import insert_once
-from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun, Sitting
+from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun
 from app.errors import NotFound
-from app.learners.store import Work, add_to_day
+from app.learners.store import Addition, Work, add_missed, add_to_day
 from app.quiz.grading import Raw, Verdict
 from app.quiz.practice import Past
 from app.web.clock import milliseconds
@@ -57,7 +58,10 @@ class Given:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """All that an answer writes down; `token` as the form held it."""
+    """All that an answer writes down; `token` as the form held it.
+
+    `missed` lets the question come back as a card.
+    """
 
     question: Question
     seed: int
@@ -69,6 +73,7 @@ class Answer:
     certainty: int | None = None
     hints: int = 0
     milliseconds: int | None = None
+    missed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,6 +128,10 @@ def record(
     work = Work(answers=1, milliseconds=answer.milliseconds or 0)
     add_to_day(db, learner_id, day.isoformat(), work)
     keep_revision(db, answer.question, now)
+    if answer.missed:
+        item = answer.question
+        card = Addition(question_card(item.id), item.topic, answer.seed)
+        add_missed(db, learner_id, [card], day, now)
     return number
 
 
@@ -190,20 +199,6 @@ def history(db: Session, learner_id: int) -> dict[str, Past]:
         ).join(newest, col(Attempt.id) == newest.c.newest)
     )
     return {item: Past(tries, score, at) for item, tries, score, at in rows}
-
-
-def in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
-    """Questions of a mock exam that the learner is sitting: not to be practised."""
-    if not learner_id:
-        return frozenset()
-    papers = db.scalars(
-        select(col(Sitting.paper)).where(
-            col(Sitting.learner_id) == learner_id,
-            col(Sitting.closed_at).is_(None),
-            col(Sitting.deadline_at) > milliseconds(now),
-        )
-    )
-    return frozenset(slot[1] for paper in papers for slot in json.loads(paper))
 
 
 def begin_run(db: Session, learner_id: int, wanted: Wanted, now: dt.datetime) -> int:

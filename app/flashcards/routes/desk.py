@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -13,8 +13,9 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.content.model import Card, Source
 from app.db.engine import DbSession
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.flashcards import store
+from app.flashcards.finding import Found, find_cards
 from app.flashcards.store import Held, Limits, Queue
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.scheduling import (
@@ -43,6 +44,7 @@ class Desk:
     learner: CurrentLearnerValue
     db: Session
     now: dt.datetime
+    found: dict[str, Found] = dataclasses.field(default_factory=dict)
 
     @property
     def day(self) -> dt.date:
@@ -109,6 +111,8 @@ class Turn:
     since: int
     note: str
     title: str
+    links: tuple[tuple[str, str], ...]
+    question: str
     sources: tuple[Source, ...]
     buttons: tuple[Button, ...] = ()
 
@@ -140,13 +144,13 @@ class Table:
     turn: Turn | None
     rest: Rest | None
     undo: int = 0
-    leech: Card | None = None
+    leech: Found | None = None
 
 
 def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
     """Lay out the desk: the most urgent card, or why there is none."""
     limits = limits_of(desk, wish.topic)
-    queue = store.look(desk.db, desk.learner.id, limits)
+    queue, limits = look(desk, limits)
     allowed = new_left(desk.learner.minutes_a_day, queue.whole, wish.more)
     unseen = _unseen(desk, limits) if allowed else {}
     fresh = min(allowed, sum(unseen.values()))
@@ -166,11 +170,43 @@ def limits_of(desk: Desk, topic: str = "") -> Limits:
     return Limits(desk.day, milliseconds(desk.now), topic, strays)
 
 
-def find_card(library: Library, card: str) -> Card:
-    """The card `card`; raises NotFound."""
-    found = library.cards.get(card)
+def look(desk: Desk, limits: Limits) -> tuple[Queue, Limits]:
+    """The queue without cards that cannot be shown now, and what it was asked for."""
+    db, learner = desk.db, desk.learner.id
+    queue = store.look(db, learner, limits)
+    while queue.first is not None and not can_be_shown(desk, queue.first.card):
+        gone = limits.strays.gone | {queue.first.card}
+        strays = dataclasses.replace(limits.strays, gone=gone)
+        limits = dataclasses.replace(limits, strays=strays)
+        queue = store.look(db, learner, limits)
+    return queue, limits
+
+
+def can_be_shown(desk: Desk, card: str) -> bool:
+    """Whether a card is there, and nobody is being examined in it."""
+    found = known(desk, [card]).get(card)
+    return found is not None and not found.sat
+
+
+def known(desk: Desk, cards: Collection[str]) -> dict[str, Found]:
+    """Those of `cards` that there are, looked for once in a request."""
+    new = [card for card in cards if card not in desk.found]
+    if new:
+        found = find_cards(desk.library, desk.db, desk.learner, new, desk.now)
+        desk.found.update(found)
+    return {card: desk.found[card] for card in cards if card in desk.found}
+
+
+def find_card(desk: Desk, card: str) -> Found:
+    """The card `card`; raises NotFound, or Conflict during an exam that asks it."""
+    found = known(desk, [card]).get(card)
     if found is None:
         raise NotFound(f"There is no card “{card}”.")
+    if found.sat:
+        raise Conflict(
+            "This question is in the mock exam that you are sitting.",
+            "Finish the exam first; then it comes back.",
+        )
     return found
 
 
@@ -186,17 +222,18 @@ def mark_of(learner: CurrentLearnerValue) -> str:
 
 def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Turn:
     """A card as the desk shows it; with the grades once its answer is shown."""
-    card = find_card(desk.library, held.card)
-    topic = desk.library.topics.get(card.topic)
-    sources = desk.library.sources
+    found = find_card(desk, held.card)
+    card, sources = found.card, desk.library.sources
     return Turn(
         card=card,
         held=held,
         token=token_of(held.card, held.turns),
         who=mark_of(desk.learner),
         since=since or milliseconds(desk.now),
-        note=_note(held, desk.day),
-        title=topic.title if topic else "",
+        note=_note(held, desk.day, found.origin),
+        title=found.title,
+        links=found.links,
+        question=found.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
         buttons=_buttons(desk, held) if show else (),
     )
@@ -251,16 +288,17 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
     )
 
 
-def _note(held: Held, day: dt.date) -> str:
+def _note(held: Held, day: dt.date, origin: str) -> str:
     standing = held.standing
     if standing is None:
-        return "A new card. Say the answer aloud or write it down first."
+        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
     if standing.state != "review":
-        return "You are learning this card. Say the answer aloud first."
+        origin = origin or "You are learning this card."
+        return f"{origin} Say the answer aloud first."
     days = max(0, (day - standing.last_day).days)
     ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
     chance = round(recall(standing, day) * 100)
     return (
-        "Say it aloud or write it down first. "
+        f"{origin} Say it aloud or write it down first. "
         f"Last seen {ago}; about {chance}% likely you still know it."
-    )
+    ).lstrip()

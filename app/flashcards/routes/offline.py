@@ -13,7 +13,7 @@ from app.flashcards.forms import GradeForm
 from app.flashcards.routes.desk import (
     Desk,
     Reader,
-    find_card,
+    known,
     limits_of,
     mark_of,
     token_of,
@@ -58,9 +58,11 @@ def leaves(desk: Desk) -> list[Leaf]:
         one.card: one.turns
         for one in (*_due(desk, today), *_fresh(desk, today), *_due(desk, tomorrow))
     }
+    found = known(desk, list(held)[:_MOST])
     return [
-        Leaf(find_card(desk.library, card), token_of(card, turns))
-        for card, turns in list(held.items())[:_MOST]
+        Leaf(one.card, token_of(card, held[card]))
+        for card, one in found.items()
+        if not one.sat
     ]
 
 

@@ -6,9 +6,10 @@ from urllib.parse import urlencode
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.model import Card
+from app.content.added import is_added
 from app.db.engine import aside
 from app.flashcards import store
+from app.flashcards.finding import Found
 from app.flashcards.forms import (
     Graded,
     GradeForm,
@@ -20,9 +21,12 @@ from app.flashcards.forms import (
 from app.flashcards.routes.desk import (
     Desk,
     Reader,
+    Table,
     Wish,
     Writer,
+    can_be_shown,
     find_card,
+    known,
     lay,
     turn_of,
 )
@@ -40,17 +44,17 @@ _LONGEST_LOOK = 10 * 60 * 1000
 def index(desk: Reader, wished: Wished) -> HTMLResponse:
     """The desk: the card that is most urgent now, or the one asked for."""
     if wished.card:
-        find_card(desk.library, wished.card)
+        find_card(desk, wished.card)
     wish = _wish(desk, wished.topic, wished.more, wished.card)
     table = lay(desk, wish, show=wished.show, since=wished.since)
-    leech = desk.library.cards.get(wished.leech)
+    leech = known(desk, [wished.leech]).get(wished.leech)
     return page(
         desk.request,
         "flashcards/index.html",
         learner=desk.learner,
         table=dataclasses.replace(table, undo=_undoable(desk), leech=leech),
         wish=wish,
-        empty=not desk.library.cards,
+        empty=not desk.library.cards and _is_bare(table),
     )
 
 
@@ -61,7 +65,7 @@ async def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
 
 
 def _answer(desk: Desk, card: str, wished: WishForm) -> HTMLResponse:
-    held = store.find(desk.db, desk.learner.id, find_card(desk.library, card).id)
+    held = store.find(desk.db, desk.learner.id, find_card(desk, card).card.id)
     return page(
         desk.request,
         "flashcards/_turn.html",
@@ -77,14 +81,14 @@ async def review(desk: Writer, card: str, graded: Graded) -> Response:
 
 
 def _review(desk: Desk, card: str, graded: GradeForm) -> Response:
-    found = find_card(desk.library, card)
+    found = find_card(desk, card)
     refuse_others(desk, graded.who)
     if graded.given:
-        return late(desk, found, graded)
+        return late(desk, found.card, graded)
     wish = _wish(desk, graded.topic, graded.more)
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
     sent = store.Sent(graded.token, _looked(desk, graded.since))
-    done = store.record(desk.db, desk.learner.id, found, grade, sent)
+    done = store.record(desk.db, desk.learner.id, found.card, grade, sent)
     leech = done is not None and done.lapsed and is_leech(done.standing.lapses)
     return _onward(
         desk, wish, undo=done.number if done else 0, leech=found if leech else None
@@ -103,10 +107,11 @@ def undo(desk: Writer, undone: Undone) -> Response:
 @router.post("/{card}/suspension")
 def suspend(desk: Writer, card: str, wanted: Suspended) -> Response:
     """Put a card aside, or take it up again."""
-    found = find_card(desk.library, card)
+    found = find_card(desk, card).card
     store.suspend(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
     if wanted.deck:
-        return RedirectResponse(f"/flashcards/deck?topic={found.topic}", 303)
+        where = "#own" if is_added(card) else f"?topic={found.topic}"
+        return RedirectResponse(f"/flashcards/deck{where}", 303)
     return _onward(desk, _wish(desk, wanted.topic, wanted.more))
 
 
@@ -114,15 +119,20 @@ def _wish(desk: Desk, topic: str, more: int, card: str = "") -> Wish:
     """The wish as sent; raises NotFound for a topic that is not in the course."""
     if topic:
         find_topic(desk.library, topic)
-    return Wish(topic, more, card if card in desk.library.cards else "")
+    return Wish(topic, more, card if card and can_be_shown(desk, card) else "")
+
+
+def _is_bare(table: Table) -> bool:
+    """Whether there is no card at all, now or later."""
+    return not (table.turn or table.done or (table.rest and table.rest.on))
 
 
 def _onward(
-    desk: Desk, wish: Wish, *, undo: int = 0, leech: Card | None = None
+    desk: Desk, wish: Wish, *, undo: int = 0, leech: Found | None = None
 ) -> Response:
     """The next card: as a fragment, or by going to the page of it."""
     if not is_htmx(desk.request):
-        pairs = {"card": wish.card, "leech": leech.id if leech else ""}
+        pairs = {"card": wish.card, "leech": leech.card.id if leech else ""}
         more = urlencode({name: value for name, value in pairs.items() if value})
         join = "&" if wish.query else "?"
         address = f"/flashcards{wish.query}{join}{more}" if more else wish.address

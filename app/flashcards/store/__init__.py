@@ -1,5 +1,6 @@
 """Cards in the database: the log of reviews, the memory made of it, the queue."""
 
+from app.flashcards.store.added import Kept, kept
 from app.flashcards.store.log import (
     Held,
     Recorded,
@@ -33,6 +34,7 @@ from app.flashcards.store.queue import (
 __all__ = [
     "NO_STRAYS",
     "Held",
+    "Kept",
     "Limits",
     "Queue",
     "Recorded",
@@ -40,6 +42,7 @@ __all__ = [
     "Strays",
     "find",
     "find_strays",
+    "kept",
     "look",
     "new_cards",
     "newest",

@@ -2,7 +2,7 @@
 
 from app.learners.store.added import (
     Added,
-    Wanted,
+    Addition,
     add_cards,
     add_missed,
     added_cards,
@@ -32,9 +32,9 @@ from app.learners.store.people import (
 
 __all__ = [
     "Added",
+    "Addition",
     "Enrolment",
     "Known",
-    "Wanted",
     "Work",
     "add_cards",
     "add_code",

@@ -23,7 +23,7 @@ ASIDE = SQLModel.metadata.tables["suspension"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class Addition:
     """A card to be added; `seed` chose the numbers of a question that was missed."""
 
     card: str
@@ -59,7 +59,7 @@ def due_day(card: str, day: dt.date) -> dt.date:
 def add_cards(
     db: Session,
     learner_id: int,
-    wanted: Collection[Wanted],
+    wanted: Collection[Addition],
     day: dt.date,
     now: dt.datetime,
 ) -> frozenset[str]:
@@ -95,7 +95,7 @@ def add_cards(
 def add_missed(
     db: Session,
     learner_id: int,
-    missed: Collection[Wanted],
+    missed: Collection[Addition],
     day: dt.date,
     now: dt.datetime,
 ) -> None:

@@ -19,6 +19,7 @@ from app.content.model import (
 )
 from app.content.variants import draw
 from app.estimator import registry
+from app.learners.comeback import Comeback
 from app.quiz import store
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import Given
@@ -41,7 +42,8 @@ class Outcome:
 
     `reading` is the calculator with the numbers of this attempt, None for questions
     without one; `old` says that the question was edited since; `again` leads to
-    another try, `onward` to what comes next with its words, `here` to this verdict.
+    another try, `onward` to what comes next with its words, `here` to this verdict;
+    `comeback` is None where the question is not among the cards of the learner.
     """
 
     variant: Variant
@@ -58,6 +60,7 @@ class Outcome:
     here: str
     token: str
     old: bool = False
+    comeback: Comeback | None = None
 
     @property
     def question(self) -> Question:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from app.content.added import comes_back
 from app.content.model import Question
 from app.errors import NotFound
 from app.quiz import store
@@ -131,6 +132,9 @@ def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
         certainty=sent.form.certainty or None,
         hints=asked.hints,
         milliseconds=store.waited(sent.form.since, desk.now),
+        missed=desk.learner.missed
+        and verdict.result != "right"
+        and comes_back(asked.question),
     )
     day = desk.learner.study_day(desk.now)
     number = store.record(desk.db, desk.learner.id, answer, day, desk.now)

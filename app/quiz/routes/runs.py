@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
+from app.learners.store.sitting import in_running_exam
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.practice import Wish, choose
@@ -128,7 +129,7 @@ def _find(desk: Desk, number: int) -> Run:
 
 
 def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
-    away = store.in_running_exam(desk.db, desk.learner.id, desk.now)
+    away = in_running_exam(desk.db, desk.learner.id, desk.now)
     questions = [q for q in desk.library.questions.values() if q.id not in away]
     past = store.history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
@@ -140,7 +141,7 @@ def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
     if not wish.scope.isascii() or not wish.scope.isdigit():
         raise NotFound(f"There is no practice run “{wish.scope}” of yours.")
     run = _find(desk, int(wish.scope))
-    away = store.in_running_exam(desk.db, desk.learner.id, desk.now)
+    away = in_running_exam(desk.db, desk.learner.id, desk.now)
     return tuple(
         item
         for item in run.items

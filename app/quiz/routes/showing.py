@@ -14,7 +14,9 @@ from app.content.model import Order, Question
 from app.content.variants import draw
 from app.db.engine import DbSession
 from app.errors import Conflict
+from app.learners.comeback import comeback_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.store.sitting import in_running_exam
 from app.quiz import store
 from app.quiz.forms import Sent
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
@@ -108,7 +110,7 @@ def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
 
 def not_in_exam(desk: Desk, question: Question) -> None:
     """Refuse a question of the mock exam that is being sat; raises Conflict."""
-    if question.id in store.in_running_exam(desk.db, desk.learner.id, desk.now):
+    if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
         raise Conflict(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practised.",
@@ -174,7 +176,18 @@ def judged(desk: Desk, given: Given, frame: RunFrame | None, sent: Sent) -> Outc
         way = Way(sent.form.back, onward, "All questions of this topic")
     here = verdict_page(given, frame, sent)
     way = dataclasses.replace(way, here=here, token=new_token())
-    return outcome_of(desk.db, desk.library, given, way)
+    outcome = outcome_of(desk.db, desk.library, given, way)
+    return with_comeback(desk, outcome)
+
+
+def with_comeback(desk: Desk, outcome: Outcome) -> Outcome:
+    """The outcome with whether its question comes back as a card."""
+    day = desk.learner.study_day(desk.now)
+    item = outcome.question.id
+    found = None
+    if item in desk.library.questions:
+        found = comeback_of(desk.db, desk.learner.id, item, day)
+    return dataclasses.replace(outcome, comeback=found)
 
 
 def verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:

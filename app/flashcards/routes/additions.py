@@ -1,0 +1,48 @@
+"""Cards beside the decks: added, left out, brought back."""
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse, Response
+
+from app.content.added import QUESTION, TERM, origin, topic_of
+from app.errors import NotFound
+from app.flashcards.forms import Chosen
+from app.flashcards.routes.desk import Desk, Writer
+from app.learners.comeback import comeback_of
+from app.learners.store import Addition, add_cards, decline
+from app.web.render import is_htmx, page
+
+router = APIRouter()
+
+
+@router.post("/{card}/addition")
+def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
+    """Study a card that is no part of the course's decks, or leave it out.
+
+    A term may be added by anybody; anything else was there before.
+    """
+    kind, name = origin(card)
+    if kind == TERM and chosen.wanted:
+        if name not in desk.library.glossary:
+            raise NotFound(f"There is no term “{name}”.")
+        new = Addition(card, topic_of(desk.library, card))
+        add_cards(desk.db, desk.learner.id, [new], desk.day, desk.now)
+    done = decline(desk.db, desk.learner.id, card, declined=not chosen.wanted)
+    if not done and kind != TERM:
+        raise NotFound(f"There is no card “{card}” of yours.")
+    return _answer(desk, card, wanted=chosen.wanted, back=chosen.back)
+
+
+def _answer(desk: Desk, card: str, *, wanted: bool, back: str) -> Response:
+    kind, name = origin(card)
+    if not is_htmx(desk.request):
+        home = f"/glossary#{name}" if kind == TERM else "/flashcards/deck#own"
+        return RedirectResponse(back or home, 303)
+    if kind == QUESTION:
+        comeback = comeback_of(desk.db, desk.learner.id, name, desk.day)
+        return page(
+            desk.request, "flashcards/_comeback.html", comeback=comeback, back=back
+        )
+    term = desk.library.glossary.get(name)
+    if term is None:
+        return Response(status_code=204)
+    return page(desk.request, "flashcards/_term.html", term=term, studied=wanted)
