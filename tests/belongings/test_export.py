@@ -21,9 +21,21 @@ def read_archive(content: bytes) -> dict[str, int]:
         readings = archive.read("reading.csv").decode()
         answers = json.loads(archive.read("sitting_answer.json"))
         sittings = json.loads(archive.read("sitting.json"))
+        days = json.loads(archive.read("study_day.json"))
     undone = {row["voids"] for row in reviews if row["voids"]}
+    worked = {row["study_day"] for row in attempts}
+    worked |= {
+        row["study_day"]
+        for row in reviews
+        if not row["voids"] and row["id"] not in undone
+    }
     firsts = [row for row in attempts if row["first"]]
     return {
+        "answers": len(attempts),
+        "answers by day": sum(row["answers"] for row in days),
+        "days": len(worked),
+        "days by day": sum(row["answers"] + row["reviews"] > 0 for row in days),
+        "reviews by day": sum(row["reviews"] for row in days),
         "first answers": len(firsts),
         "right": sum(row["score"] == 1 for row in firsts),
         "reviews": sum(not r["voids"] and r["id"] not in undone for r in reviews),
@@ -73,6 +85,12 @@ def test_the_archive_has_the_totals_of_the_pages(client: TestClient):
     progress = client.get("/progress").text
     counted = client.get("/settings/erasure").text
     assert totals["first answers"] == number("first answer", progress)
+    for name, words in (
+        ("answers", "answer"),
+        ("reviews", "review"),
+        ("days", "days? of study"),
+    ):
+        assert totals[name] == totals[f"{name} by day"] == number(words, progress)
     assert totals["exams"] == 1
     assert (totals["reviews"], totals["cards"]) == (1, 1)
     for words, rows in rows_of(client.get("/settings/export").content).items():
