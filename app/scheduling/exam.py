@@ -1,0 +1,115 @@
+"""What one more look at a card is worth on the day of the exam."""
+
+import dataclasses
+import datetime as dt
+import functools
+
+from app.scheduling.curve import Curve, curve_of
+from app.scheduling.memory import POLICY, Policy, Standing
+
+LOOK_SECONDS = 10.0
+"""Showing a card, answering in the head, grading; a lapse costs as much once more."""
+NEW_SECONDS = 60.0
+"""Beginning a card: about three looks on its first day, the first read slowly."""
+FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
+"""How a first look is assumed to go: shares of again, hard, good, easy."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begun:
+    """A card that was begun, as plans see it.
+
+    `stability` in days, `difficulty` 1..10; `last` and `due` are study days as
+    ordinals (date.toordinal). `note` is shared by a card and its reverse.
+    """
+
+    card: str
+    stability: float
+    difficulty: float
+    last: int
+    due: int
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Worth:
+    """What a look at a card today does.
+
+    `recall` is the chance (0..1) of knowing it today, `after` the chance expected on
+    the exam day with the look, `gain` what of that is owed to the look.
+    """
+
+    recall: float
+    after: float
+    gain: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the look takes, a lapse reckoned in."""
+        return LOOK_SECONDS * (2 - self.recall)
+
+    @property
+    def rate(self) -> float:
+        """Gain per second: the order in which scarce minutes are spent."""
+        return self.gain / self.seconds
+
+
+def gain(
+    standing: Standing, day: dt.date, exam_day: dt.date, policy: Policy = POLICY
+) -> float:
+    """What a look on `day` adds to the chance of recall on the exam day (0..1).
+
+    R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse and its
+    relearning) − R(exam without the look). Right answers count as good.
+    """
+    begun = Begun(
+        card="",
+        stability=standing.stability,
+        difficulty=standing.difficulty,
+        last=standing.last_day.toordinal(),
+        due=standing.due_day.toordinal(),
+    )
+    curve = curve_of(policy)
+    return worth(begun, day.toordinal(), exam_day.toordinal(), curve).gain
+
+
+def worth(begun: Begun, day: int, exam: int, curve: Curve) -> Worth:
+    """What a look on `day` does for the chance of recall on the day `exam`."""
+    since, left = max(0, day - begun.last), max(0, exam - day)
+    trace = begun.stability, begun.difficulty
+    recall = curve.recall(since, begun.stability)
+    right = curve.recall(left, curve.grown(trace, recall))
+    wrong = curve.recall(left, curve.relearned(trace, recall))
+    after = recall * right + (1 - recall) * wrong
+    return Worth(recall, after, after - curve.recall(since + left, begun.stability))
+
+
+def waiting(begun: Begun, today: Worth, exam: int, curve: Curve) -> float:
+    """What the last look at a card loses on the exam day if it is taken `today`.
+
+    Against the last possible day, the one before the exam. Cards with the least to
+    lose are looked at first, so the ones that fade fastest come last.
+    """
+    return worth(begun, exam - 1, exam, curve).after - today.after
+
+
+@functools.lru_cache(maxsize=1024)
+def begin_worth(left: int, curve: Curve) -> float:
+    """The chance of recall expected of a new card, `left` days after its first day."""
+    chances = (curve.recall(left, curve.begun(rating)[0]) for rating in range(1, 5))
+    return sum(s * r for s, r in zip(FIRST_GRADES, chances, strict=True))
+
+
+def before_exam(standing: Standing, exam_day: dt.date | None) -> Standing:
+    """The standing with the day on which the card comes back at the latest.
+
+    Whatever its interval, it is seen again before the exam: on the day before it, or
+    tomorrow where that is later. Without an exam day ahead nothing changes.
+    """
+    if exam_day is None or standing.state != "review":
+        return standing
+    eve = exam_day - dt.timedelta(days=1)
+    if eve < standing.last_day or standing.due_day <= eve:
+        return standing
+    tomorrow = standing.last_day + dt.timedelta(days=1)
+    return dataclasses.replace(standing, due_day=max(eve, tomorrow))

@@ -1,0 +1,209 @@
+"""The days until the exam, run forward: cards and minutes a day, recall at the end."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from app.scheduling.curve import Curve, Trace
+from app.scheduling.exam import FIRST_GRADES, LOOK_SECONDS, NEW_SECONDS, Begun
+from app.scheduling.exam_plan import Asked, DayPlan, day_plan
+
+HORIZON = 180
+"""Further ahead than this nothing is run: too much will change before."""
+WHOLE = 400
+"""So many cards are all run; of more than these an even sample, as a rule of thumb
+to within a card or two in a hundred, in minutes scaled alike."""
+SAMPLE = 250
+"""How many cards a sample has."""
+
+Rule = Callable[[Sequence[Begun], int, Asked, Curve], DayPlan]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DayAhead:
+    """One study day to come: cards due, new ones, last looks, and the time."""
+
+    day: int
+    due: int
+    fresh: int
+    final: int
+    seconds: float
+
+    @property
+    def cards(self) -> int:
+        """All cards of the day."""
+        return self.due + self.fresh + self.final
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outlook:
+    """What comes of a rule: its days, and on the exam day the expected recall.
+
+    `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
+    `begun` of them were begun. `last_fresh` is the last day with a new card.
+    """
+
+    days: tuple[DayAhead, ...]
+    recall: float
+    begun: int
+    cards: int
+    last_fresh: int | None
+
+    @property
+    def most(self) -> DayAhead | None:
+        """The longest day."""
+        return max(self.days, key=lambda d: d.seconds, default=None)
+
+
+class Fate(Protocol):
+    """Who says how a look goes: 1 again, 2 hard, 3 good, 4 easy."""
+
+    def begin(self, card: int, day: int) -> int:
+        """The grade of a first look at the card of that place."""
+
+    def look(self, card: int, day: int, recall: float) -> int:
+        """The grade of a later look; `recall` is the chance that is believed in."""
+
+
+class Evenly:
+    """Outcomes as they are expected, without chance.
+
+    Each look has its place in an even sequence over cards and looks (steps of the
+    inverse powers of the plastic number), so of looks with a chance of 0.9 nine in
+    ten are known, of whatever cards.
+    """
+
+    def __init__(self) -> None:
+        self._looks: dict[int, int] = {}
+
+    def begin(self, card: int, day: int) -> int:  # noqa: ARG002 - a day like any other
+        """The grades of FIRST_GRADES in their shares."""
+        place, share = self._place(card), 0.0
+        for rating, part in enumerate(FIRST_GRADES, 1):
+            share += part
+            if place < share:
+                return rating
+        return len(FIRST_GRADES)
+
+    def look(self, card: int, day: int, recall: float) -> int:  # noqa: ARG002
+        """Good as often as the chance says, otherwise again."""
+        return 3 if self._place(card) < recall else 1
+
+    def _place(self, card: int) -> float:
+        turn = self._looks.get(card, 0)
+        self._looks[card] = turn + 1
+        return (0.5 + card * 0.7548776662466927 + turn * 0.5698402909980532) % 1.0
+
+
+class Run:
+    """Cards carried forward day by day under a rule."""
+
+    def __init__(
+        self, begun: Sequence[Begun], unseen: int, curve: Curve, fate: Fate
+    ) -> None:
+        self.cards = list(begun)
+        self.unseen = unseen
+        self._curve = curve
+        self._fate = fate
+        self._place = {card.card: place for place, card in enumerate(begun)}
+
+    def day(self, asked: Asked, rule: Rule) -> DayAhead:
+        """Study one day as the rule says."""
+        plan = rule(self.cards, self.unseen, asked, self._curve)
+        seconds = sum(self._look(card, asked) for card in plan.looks)
+        for _ in range(plan.fresh):
+            self._begin(asked)
+        return DayAhead(
+            day=asked.day,
+            due=0 if plan.final else len(plan.looks),
+            fresh=plan.fresh,
+            final=len(plan.looks) if plan.final else 0,
+            seconds=seconds + plan.fresh * NEW_SECONDS,
+        )
+
+    def recall(self, exam: int) -> float:
+        """The recall (0..1) on the exam day, a mean over all cards."""
+        whole = len(self.cards) + self.unseen
+        known = (self._curve.recall(exam - c.last, c.stability) for c in self.cards)
+        return sum(known) / whole if whole else 0.0
+
+    def _look(self, card: Begun, asked: Asked) -> float:
+        curve, place = self._curve, self._place[card.card]
+        chance = curve.recall(asked.day - card.last, card.stability)
+        rating = self._fate.look(place, asked.day, chance)
+        trace = card.stability, card.difficulty
+        if rating == 1:
+            trace = curve.lapsed(trace, chance)
+        else:
+            trace = curve.known(trace, chance, rating)
+        self.cards[place] = self._card(card.card, trace, asked)
+        return LOOK_SECONDS * (2 if rating == 1 else 1)
+
+    def _begin(self, asked: Asked) -> None:
+        place = len(self.cards)
+        name = f"+{place}"
+        trace = self._curve.begun(self._fate.begin(place, asked.day))
+        self._place[name] = place
+        self.cards.append(self._card(name, trace, asked))
+        self.unseen -= 1
+
+    def _card(self, name: str, trace: Trace, asked: Asked) -> Begun:
+        # In a run a card's reverse may come on the same day.
+        due = asked.day + self._curve.interval(trace[0], asked.retention)
+        return Begun(name, *trace, asked.day, due)
+
+
+def workload(
+    begun: Sequence[Begun],
+    unseen: int,
+    asked: Asked,
+    curve: Curve,
+    rule: Rule = day_plan,
+    *,
+    skipping: int = 0,
+) -> Outlook:
+    """Run a rule from today to the day before the exam, outcomes as expected.
+
+    The first `skipping` days are left out. Raises ValueError beyond the HORIZON.
+    """
+    days = asked.exam - asked.day
+    if days > HORIZON:
+        raise ValueError(f"{days} days ahead; at most {HORIZON} are run")
+    whole = len(begun) + unseen
+    part = SAMPLE / whole if whole > WHOLE else 1.0
+    sample = _sample(sorted(begun, key=lambda c: c.card), part)
+    run = Run(sample, round(unseen * part), curve, Evenly())
+    ahead, saved = [], 0.0
+    for day in range(asked.day + skipping, asked.exam):
+        time = asked.seconds * part + saved
+        done = run.day(dataclasses.replace(asked, day=day, seconds=time), rule)
+        # What is too short for one card of a sample is there on the next day.
+        saved = min(max(0.0, time - done.seconds), NEW_SECONDS) if part < 1 else 0.0
+        ahead.append(done)
+    return _outlook(run, ahead, asked, (whole, part))
+
+
+def _outlook(
+    run: Run, ahead: list[DayAhead], asked: Asked, scale: tuple[int, float]
+) -> Outlook:
+    whole, part = scale
+    return Outlook(
+        days=tuple(_scaled(day, part) for day in ahead),
+        recall=run.recall(asked.exam),
+        begun=round(len(run.cards) / part),
+        cards=whole,
+        last_fresh=max((d.day for d in ahead if d.fresh), default=None),
+    )
+
+
+def _sample(begun: Sequence[Begun], part: float) -> list[Begun]:
+    count = round(len(begun) * part)
+    return [begun[math.floor(n * len(begun) / count)] for n in range(count)]
+
+
+def _scaled(day: DayAhead, part: float) -> DayAhead:
+    if part == 1:
+        return day
+    due, fresh, final = (round(n / part) for n in (day.due, day.fresh, day.final))
+    return DayAhead(day.day, due, fresh, final, day.seconds / part)

@@ -1,0 +1,415 @@
+"""Toward an exam: the closed formulas, what a look gains, the plan of a day."""
+
+import dataclasses
+import datetime as dt
+import random
+
+import fsrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.scheduling import Grade, Policy, Standing, after, recall, replay
+from app.scheduling.curve import curve_of
+from app.scheduling.exam import (
+    FIRST_GRADES,
+    NEW_SECONDS,
+    Begun,
+    before_exam,
+    begin_worth,
+    gain,
+    worth,
+)
+from app.scheduling.exam_plan import (
+    FINAL_SECONDS,
+    Asked,
+    day_plan,
+    final_days,
+    pace,
+    plain_day,
+)
+from app.scheduling.outlook import HORIZON, Run, workload
+
+CURVE = curve_of()
+START = dt.date(2026, 6, 9)
+TODAY = START.toordinal()
+CLOSE = 1e-9
+
+
+def grade(rating: int, days: int = 0) -> Grade:
+    day = START + dt.timedelta(days=days)
+    return Grade(rating, dt.datetime.combine(day, dt.time(12), dt.UTC), day)
+
+
+def standing(*answers: tuple[int, int]) -> Standing:
+    """The standing after (rating, days since the start) pairs."""
+    found = replay(grade(*answer) for answer in answers)
+    assert found is not None
+    return found
+
+
+def deck(count: int, seed: int = 1) -> list[Begun]:
+    """Cards of all kinds: fresh and old, due and not, every tenth with a reverse."""
+    dice = random.Random(seed)  # noqa: S311 - a deck, not a secret
+    return [
+        Begun(
+            card=f"c{number}",
+            stability=dice.lognormvariate(2, 1),
+            difficulty=dice.uniform(1, 10),
+            last=TODAY - dice.randint(1, 40),
+            due=TODAY + dice.randint(-30, 20),
+            note=f"n{number - number % 10 // 9}",
+        )
+        for number in range(count)
+    ]
+
+
+def asked(days: int, minutes: float = 10.0) -> Asked:
+    return Asked(TODAY, TODAY + days, minutes * 60)
+
+
+# --- formulas -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_formulas_agree_with_the_reference(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - an example, not a secret
+    card = fsrs.Card(
+        card_id=1,
+        state=fsrs.State.Review,
+        stability=10 ** dice.uniform(-2.5, 3),
+        difficulty=dice.uniform(1, 10),
+        last_review=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+    )
+    assert card.last_review
+    assert card.stability
+    assert card.difficulty
+    days = dice.choice([1, 2, 5, 30, 400])
+    day = card.last_review + dt.timedelta(days=days)
+    scheduler = fsrs.Scheduler(enable_fuzzing=False)
+    trace = card.stability, card.difficulty
+
+    chance = CURVE.recall(days, card.stability)
+
+    assert chance == pytest.approx(
+        scheduler.get_card_retrievability(card, day), rel=CLOSE
+    )
+    for rating in (2, 3, 4):
+        moved, _ = scheduler.review_card(card, fsrs.Rating(rating), day)
+        known = CURVE.known(trace, chance, rating)
+        assert known == pytest.approx((moved.stability, moved.difficulty), rel=CLOSE)
+        assert CURVE.interval(known[0]) == (moved.due - day).days
+    again, _ = scheduler.review_card(card, fsrs.Rating.Again, day)
+    passed, _ = scheduler.review_card(again, fsrs.Rating.Good, day)
+    assert CURVE.forgotten(trace, chance) == pytest.approx(
+        (again.stability, again.difficulty), rel=CLOSE
+    )
+    assert CURVE.lapsed(trace, chance) == pytest.approx(
+        (passed.stability, passed.difficulty), rel=CLOSE
+    )
+
+
+@pytest.mark.parametrize("rating", [1, 2, 3, 4])
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_a_first_day_agrees_with_the_cards_own_rules(rating: int, steps: int) -> None:
+    waits = tuple(dt.timedelta(minutes=10) for _ in range(steps))
+    policy = Policy(learning_steps=waits)
+    stands = after(None, grade(rating), policy=policy)
+    while stands.state != "review":
+        stands = after(stands, grade(3), policy=policy)
+
+    assert curve_of(policy).begun(rating) == pytest.approx(
+        (stands.stability, stands.difficulty), rel=CLOSE
+    )
+
+
+@pytest.mark.parametrize("rating", [1, 2, 3, 4])
+def test_a_second_answer_on_a_day_agrees_with_the_reference(rating: int) -> None:
+    stands = standing((3, 0), (3, 0), (3, 2))
+    moved = after(stands, grade(rating, 2))
+
+    assert CURVE.same_day((stands.stability, stands.difficulty), rating) == (
+        pytest.approx((moved.stability, moved.difficulty), rel=CLOSE)
+    )
+
+
+def test_the_shares_of_first_grades_are_a_whole() -> None:
+    assert sum(FIRST_GRADES) == pytest.approx(1)
+    assert begin_worth(0, CURVE) == pytest.approx(1)
+    assert begin_worth(30, CURVE) < begin_worth(1, CURVE) < 1
+
+
+# --- gain ---------------------------------------------------------------------------
+
+
+def test_the_gain_is_what_the_cards_own_rules_say() -> None:
+    stands = standing((3, 0), (3, 0), (3, 2))
+    day, exam = START + dt.timedelta(days=12), START + dt.timedelta(days=30)
+    chance = recall(stands, day)
+    right = after(stands, Grade(3, dt.datetime.now(dt.UTC), day))
+    wrong = after(stands, Grade(1, dt.datetime.now(dt.UTC), day))
+    wrong = after(wrong, Grade(3, dt.datetime.now(dt.UTC), day))
+
+    expected = chance * recall(right, exam) + (1 - chance) * recall(wrong, exam)
+
+    assert gain(stands, day, exam) == pytest.approx(
+        expected - recall(stands, exam), rel=CLOSE
+    )
+
+
+@given(
+    st.floats(0.001, 3000),
+    st.floats(1, 10),
+    st.integers(0, 400),
+    st.integers(0, 120),
+)
+def test_a_look_never_costs_recall(
+    stability: float, difficulty: float, since: int, left: int
+) -> None:
+    card = Begun("c", stability, difficulty, TODAY - since, TODAY)
+
+    found = worth(card, TODAY, TODAY + left, CURVE)
+
+    assert found.gain >= -CLOSE
+    assert 0 <= found.recall <= 1
+    assert found.after <= 1 + CLOSE
+    if since:
+        assert found.gain > 0
+
+
+def test_the_most_is_gained_by_what_is_neither_known_nor_fresh() -> None:
+    fresh, fading = (
+        Begun("c", stability, 5, TODAY - 20, TODAY) for stability in (400, 8)
+    )
+
+    gains = [worth(card, TODAY, TODAY + 5, CURVE).gain for card in (fresh, fading)]
+
+    assert gains[0] < 0.05 < gains[1]
+
+
+# --- the plan of a day --------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 120),
+    st.integers(0, 120),
+    st.integers(0, 60),
+    st.floats(1, 40),
+    st.integers(0, 5),
+)
+def test_a_plan_stays_within_the_minutes(
+    begun: int, unseen: int, days: int, minutes: float, seed: int
+) -> None:
+    cards = deck(begun, seed)
+
+    plan = day_plan(cards, unseen, asked(days, minutes), CURVE)
+
+    spent = sum(worth(c, TODAY, TODAY + days, CURVE).seconds for c in plan.looks)
+    assert spent + plan.fresh * NEW_SECONDS == pytest.approx(plan.seconds)
+    assert plan.seconds <= minutes * 60 + CLOSE
+    assert len({c.card for c in plan.looks}) == len(plan.looks)
+    assert 0 <= plan.fresh <= unseen
+    if not plan.final:
+        assert all(c.due <= TODAY for c in plan.looks)
+
+
+@given(st.integers(0, 60), st.integers(0, 40), st.randoms(use_true_random=False))
+def test_the_same_cards_give_the_same_plan_in_any_order(
+    begun: int, days: int, dice: random.Random
+) -> None:
+    cards = deck(begun)
+    shuffled = dice.sample(cards, len(cards))
+
+    assert day_plan(cards, 9, asked(days), CURVE) == day_plan(
+        shuffled, 9, asked(days), CURVE
+    )
+
+
+def test_before_the_last_days_what_gains_most_per_second_comes_first() -> None:
+    plan = day_plan(deck(200), 0, asked(40), CURVE)
+
+    rates = [worth(c, TODAY, TODAY + 40, CURVE).rate for c in plan.looks]
+    left = [
+        worth(c, TODAY, TODAY + 40, CURVE).rate
+        for c in deck(200)
+        if c.due <= TODAY and c not in plan.looks
+    ]
+    assert rates == sorted(rates, reverse=True)
+    assert not plan.final
+    assert len(rates) > 30
+    assert left
+    assert sum(rates) / len(rates) > sum(left) / len(left)
+
+
+def test_the_last_days_are_as_many_as_the_minutes_make_them() -> None:
+    assert final_days(100, 100 * FINAL_SECONDS) == 1
+    assert final_days(101, 100 * FINAL_SECONDS) == 2
+    assert final_days(356, 900) == 5
+    assert final_days(356, 300) == 14
+
+
+def test_every_begun_card_is_seen_once_more_in_the_last_days() -> None:
+    cards, minutes, exam = deck(150), 10.0, TODAY + 30
+    run = Run(cards, 0, CURVE, AsBelieved())
+    for day in range(TODAY, exam):
+        run.day(Asked(day, exam, minutes * 60), day_plan)
+
+    first = exam - final_days(150, minutes * 60)
+    assert min(card.last for card in run.cards) >= first
+
+
+class AsBelieved:
+    """Outcomes that cost the seconds expected: one in eight is a lapse."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def begin(self, card: int, day: int) -> int:  # noqa: ARG002
+        return 3
+
+    def look(self, card: int, day: int, recall: float) -> int:  # noqa: ARG002
+        self.looks += 1
+        return 1 if self.looks % 8 == 0 else 3
+
+
+def test_in_the_last_days_those_that_fade_fastest_come_last() -> None:
+    slow, fast = (
+        Begun(name, stability, 5, TODAY - 9, TODAY - 5)
+        for name, stability in (("slow", 60.0), ("fast", 3.0))
+    )
+
+    days = [day_plan([slow, fast], 0, asked(2, 0.2), CURVE)]
+    plan = days[0]
+
+    assert plan.final
+    assert [c.card for c in plan.looks] == ["slow"]
+
+
+def test_a_card_and_its_reverse_stay_apart_until_the_last_day() -> None:
+    pair = [
+        Begun(name, 5.0, 5.0, TODAY - 9, TODAY - 4, note="pair")
+        for name in ("pair", "pair~r")
+    ]
+
+    for days in (30, 2):
+        assert len(day_plan(pair, 0, asked(days, 0.4), CURVE).looks) == 1
+    assert len(day_plan(pair, 0, asked(1, 5), CURVE).looks) == 2
+
+
+def test_a_pile_that_cannot_be_worked_off_goes_by_gain() -> None:
+    cards = deck(500)
+    plan = day_plan(cards, 0, asked(5, 5), CURVE)
+
+    worst = min(worth(c, TODAY, TODAY + 5, CURVE).rate for c in plan.looks)
+    notes = {c.note for c in plan.looks}
+    rest = (c for c in cards if c.note not in notes)
+    assert all(worth(c, TODAY, TODAY + 5, CURVE).rate <= worst for c in rest)
+
+
+def test_new_cards_are_begun_at_an_even_pace() -> None:
+    assert pace(0, 300, asked(64, 15)) == 5
+    assert pace(0, 300, asked(64, 4)) == 4, "no more than the minutes hold"
+    assert pace(300, 0, asked(64, 15)) == 0
+
+
+def test_new_cards_stop_when_the_minutes_are_for_those_begun() -> None:
+    plan = day_plan(deck(150), 50, asked(3), CURVE)
+
+    assert plan.final
+    assert plan.stopped
+    assert plan.fresh == 0
+
+    early = day_plan(deck(150), 50, asked(30), CURVE)
+    assert not early.stopped
+    assert early.fresh > 0
+
+
+def test_no_card_is_begun_on_the_day_of_the_exam() -> None:
+    plan = day_plan(deck(10), 50, asked(0), CURVE)
+
+    assert plan.fresh == 0
+    assert plan.looks
+
+
+def test_without_an_exam_what_is_due_comes_before_what_is_new() -> None:
+    plan = plain_day(deck(300), 50, asked(30), CURVE)
+
+    assert plan.fresh == 0
+    assert all(c.due <= TODAY for c in plan.looks)
+
+
+# --- no interval beyond the exam ----------------------------------------------------
+
+
+def test_no_card_comes_back_after_the_exam() -> None:
+    stands = standing((4, 0))
+    exam = START + dt.timedelta(days=5)
+
+    assert stands.due_day > exam
+    assert before_exam(stands, exam).due_day == exam - dt.timedelta(days=1)
+    assert before_exam(stands, START + dt.timedelta(days=1)).due_day == (
+        START + dt.timedelta(days=1)
+    )
+    assert before_exam(stands, START + dt.timedelta(days=90)) == stands
+    assert before_exam(stands, None) == stands
+    assert before_exam(stands, START - dt.timedelta(days=1)) == stands
+
+
+def test_steps_of_minutes_are_left_alone() -> None:
+    learning = standing((3, 0))
+
+    assert before_exam(learning, START + dt.timedelta(days=1)) == learning
+
+
+# --- the days ahead -----------------------------------------------------------------
+
+
+def test_the_days_ahead_are_the_plan_run_forward() -> None:
+    cards = deck(60)
+    ahead = workload(cards, 60, asked(20), CURVE)
+
+    today = day_plan(cards, 60, asked(20), CURVE)
+    assert [d.day for d in ahead.days] == list(range(TODAY, TODAY + 20))
+    assert ahead.days[0].due == len(today.looks)
+    assert ahead.days[0].fresh == today.fresh
+    assert ahead == workload(cards[::-1], 60, asked(20), CURVE)
+    assert ahead.begun == ahead.cards == 120
+    assert ahead.days[-1].final > 0
+
+
+def test_the_plan_brings_more_than_plain_intervals_in_the_same_minutes() -> None:
+    for begun, unseen, days in ((0, 200, 30), (150, 0, 14), (80, 80, 45)):
+        plan = workload(deck(begun), unseen, asked(days), CURVE)
+        plain = workload(deck(begun), unseen, asked(days), CURVE, plain_day)
+
+        assert plan.recall > plain.recall
+
+
+def test_days_that_are_skipped_cost_recall_or_minutes() -> None:
+    whole = workload(deck(50), 150, asked(20), CURVE)
+    less = workload(deck(50), 150, asked(20), CURVE, skipping=3)
+
+    assert next(d.day for d in less.days) == TODAY + 3
+    assert less.recall < whole.recall
+
+
+def test_a_big_deck_is_run_as_a_sample() -> None:
+    ahead = workload(deck(900), 600, asked(30, 20), CURVE)
+
+    assert ahead.cards == 1500
+    assert 0 < ahead.recall < 1
+    spent = sum(d.seconds for d in ahead.days)
+    assert spent == pytest.approx(30 * 20 * 60, rel=0.1)
+
+
+def test_too_far_ahead_is_not_run() -> None:
+    with pytest.raises(ValueError, match="181 days ahead"):
+        workload([], 5, asked(HORIZON + 1), CURVE)
+
+
+def test_nothing_to_learn_is_nothing_ahead() -> None:
+    ahead = workload([], 0, asked(5), CURVE)
+
+    assert ahead.recall == 0
+    assert {d.cards for d in ahead.days} == {0}
+    assert dataclasses.replace(ahead, days=()).most is None
