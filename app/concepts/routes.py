@@ -10,10 +10,12 @@ from app.concepts import store
 from app.concepts.outline import outline
 from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
+from app.content.added import TERM, origin
 from app.content.library import Library
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
+from app.learners.store import studied
 from app.web.asking import Asked, ask
 from app.web.clock import Now
 from app.web.keeping import keep
@@ -106,11 +108,15 @@ def picture(
 
 @router.get("/glossary")
 def glossary(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner
+    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
 ) -> HTMLResponse:
     keep(request, strangers=True)
     return page(
-        request, "concepts/glossary.html", learner=learner, terms=entries(library)
+        request,
+        "concepts/glossary.html",
+        learner=learner,
+        terms=entries(library),
+        cards={origin(card)[1] for card in studied(db, learner.id, TERM)},
     )
 
 
