@@ -15,7 +15,9 @@ from pathlib import Path
 from app.content.check import check
 from app.content.library import load
 
-TINY = Path(__file__).resolve().parents[1] / "tests" / "courses" / "tiny"
+ROOT = Path(__file__).resolve().parents[1]
+TINY = ROOT / "tests" / "courses" / "tiny"
+SHIPPED = ROOT / "content"
 PAGES, QUESTIONS = 200, 2000
 AIMS = {"cold": 3.0, "from the cache": 0.5, "check": 1.0}
 
@@ -39,17 +41,18 @@ def show(label: str, work: Callable[[], object]) -> None:
     print(f"{label:16} {seconds:6.2f} s   aim {AIMS[label]:.1f} s", flush=True)
 
 
-def grow(course: Path) -> None:
-    """Copy the tiny course until it is large; ids and slugs get a number."""
-    shutil.copytree(TINY, course)
+def grow(course: Path, original: Path = TINY, copies: int = 0) -> None:
+    """Copy a course until it is large; ids and slugs get a number.
+
+    `copies` of each page, the first included; 0 for as many as the aims ask for.
+    """
+    shutil.copytree(original, course)
     originals = sorted((course / "topics").iterdir())
     asked = sum(len(ids(topic / "quiz.md")) for topic in originals)
-    copies = max(PAGES // len(originals), QUESTIONS // max(asked, 1))
-    slugs = [topic.name for topic in originals]
+    copies = copies or max(PAGES // len(originals), QUESTIONS // max(asked, 1))
     for number in range(1, copies):
         for topic in originals:
             name = f"{topic.name}-{number}"
-            slugs.append(name)
             shutil.copytree(topic, course / "topics" / name)
             for file in (course / "topics" / name).glob("*.md"):
                 file.write_text(

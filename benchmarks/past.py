@@ -1,0 +1,141 @@
+"""Learners with a past, written straight into the tables: a newcomer and a veteran."""
+
+import dataclasses
+import datetime as dt
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Engine, insert
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import Card
+from app.db.tables import Attempt, Learner, Memory, Reading, Review
+from app.learners.store import rebuild_days
+from app.scheduling import Grade, Standing, after, recall
+from app.web.clock import milliseconds
+
+Row = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Past:
+    """How much a learner has done, on how many days."""
+
+    cards: int
+    reviews: int
+    answers: int
+    days: int
+
+
+NEWCOMER = Past(cards=8, reviews=16, answers=20, days=2)
+VETERAN = Past(cards=2000, reviews=20_000, answers=4000, days=90)
+
+
+def live(
+    engine: Engine, library: Library, key: str, past: Past, now: dt.datetime
+) -> None:
+    """Write a learner down with everything that the past led to."""
+    rng = random.Random(1)
+    memories, log = remember(library, past, now, rng)
+    with Session(engine) as db:
+        db.connection(execution_options={"writes": True})
+        exam = (now + dt.timedelta(days=24)).date().isoformat()
+        learner = Learner(key=key, created_at=1, exam_day=exam, target=75)
+        db.add(learner)
+        db.flush()
+        number = learner.id or 0
+        for table, rows in (
+            (Memory, memories),
+            (Review, log),
+            (Attempt, list(answers(library, past, now, rng))),
+            (Reading, list(readings(library, past, now))),
+        ):
+            db.execute(insert(table), [{"learner_id": number, **r} for r in rows])
+        rebuild_days(db, number)
+        db.commit()
+
+
+def remember(
+    library: Library, past: Past, now: dt.datetime, rng: random.Random
+) -> tuple[list[Row], list[Row]]:
+    """The memory of each card and the log of its reviews, the oldest first."""
+    memories, log = [], []
+    cards = list(library.cards.values())[: past.cards]
+    each = past.reviews // past.cards
+    for place, card in enumerate(cards):
+        begun = place * past.days * 2 // (past.cards * 3)
+        days = sorted(rng.randrange(begun, past.days) for _ in range(each))
+        standing: Standing | None = None
+        for number, day in enumerate(days):
+            at = now - dt.timedelta(days=past.days - day, seconds=-60 * number)
+            grade = Grade(rng.choice((1, 2, 3, 3, 3, 3, 4)), at, at.date())
+            log.append(reviewed(card, grade, standing, number))
+            standing = after(standing, grade, card.id)
+        if standing is not None:
+            memories.append(memory_of(card, standing, each))
+    return memories, sorted(log, key=lambda row: row["at"])
+
+
+def reviewed(card: Card, grade: Grade, before: Standing | None, number: int) -> Row:
+    steady = before is not None and before.state == "review"
+    return {
+        "token": f"{card.id}.{number}.{grade.at.timestamp()}",
+        "card": card.id,
+        "rating": grade.rating,
+        "recall": recall(before, grade.day) if before and steady else None,
+        "milliseconds": 8000,
+        "study_day": grade.day.isoformat(),
+        "at": milliseconds(grade.at),
+    }
+
+
+def memory_of(card: Card, standing: Standing, turns: int) -> Row:
+    days = ("due_day", "first_day", "last_day")
+    moments = ("due_at", "last_at")
+    row: Row = {f.name: getattr(standing, f.name) for f in dataclasses.fields(standing)}
+    row |= {name: row[name].isoformat() for name in days}
+    row |= {name: milliseconds(row[name]) for name in moments}
+    note = min(card.id, card.sibling) if card.sibling else card.id
+    return {**row, "card": card.id, "note": note, "topic": card.topic, "turns": turns}
+
+
+def answers(
+    library: Library, past: Past, now: dt.datetime, rng: random.Random
+) -> Iterator[Row]:
+    """Answers to all questions in turn, some of them with a certainty."""
+    questions = list(library.questions.values())
+    rng.shuffle(questions)
+    for number in range(past.answers):
+        question = questions[number % len(questions)]
+        at = now - dt.timedelta(days=past.days * (1 - number / past.answers))
+        yield {
+            "token": f"{past.answers}.{number}",
+            "item": question.id,
+            "revision": question.revision,
+            "topic": question.topic,
+            "seed": number,
+            "context": "quiz",
+            "raw": '{"answer": ["a"]}',
+            "parsed": '{"chosen": ["a"]}',
+            "score": float(rng.random() < 0.7),
+            "first": number < len(questions),
+            "certainty": rng.choice((None, 1, 2, 3)),
+            "milliseconds": 60_000,
+            "study_day": at.date().isoformat(),
+            "at": milliseconds(at),
+        }
+
+
+def readings(library: Library, past: Past, now: dt.datetime) -> Iterator[Row]:
+    """A newcomer has read one page, a veteran half of them."""
+    topics = list(library.topics.values())
+    for topic in topics[: max(1, len(topics) * min(past.days, 90) // 180)]:
+        for section in topic.sections:
+            if section.anchor:
+                yield {
+                    "topic": topic.slug,
+                    "section": section.anchor,
+                    "at": milliseconds(now),
+                }

@@ -1,0 +1,153 @@
+"""What a long past costs: the same pages for a veteran and for a newcomer.
+
+Run: python -m benchmarks.veteran [TIMES]. The app runs in this process on a database
+file; both learners study a course of more than 2,000 cards. Every page is made anew:
+a change is noted before each request, so no kept page and nothing that was remembered
+of the learner until then can be sent. The two take turns, so that a busy machine slows
+both; the medians are compared.
+"""
+
+import asyncio
+import datetime as dt
+import itertools
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import FastAPI
+from itsdangerous import Signer
+from sqlalchemy import text
+
+from app.config import Settings
+from app.content.library import Library
+from app.db.migrate import upgrade
+from app.main import create_app
+from benchmarks.content import SHIPPED, grow
+from benchmarks.past import NEWCOMER, VETERAN, live
+
+TIMES = 60
+COPIES = 6
+AIM = 1.5
+SECRET = secrets.token_urlsafe()
+NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+KEYS = {"newcomer": "n" * 43, "veteran": "v" * 43}
+Ask = Callable[[str], "tuple[str, str, bytes]"]
+
+
+def main() -> int:
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
+    with tempfile.TemporaryDirectory() as made:
+        app = stage(Path(made))
+        library: Library = app.state.library.current()
+        print(
+            f"{len(library.cards)} cards, {len(library.questions)} questions; veteran: "
+            f"{VETERAN.reviews:,} reviews of {VETERAN.cards:,} cards, "
+            f"{VETERAN.answers:,} answers, {VETERAN.days} days"
+        )
+        print(f"{'page':24} {'newcomer ms':>11} {'veteran ms':>10} {'ratio':>6} aim")
+        asyncio.run(compare(app, pages(library), times))
+        app.state.engine.dispose()
+        app.state.pages.close()
+    return 0
+
+
+def stage(folder: Path) -> FastAPI:
+    """The app on a large course, with both learners."""
+    grow(folder / "content", SHIPPED, COPIES)
+    settings = Settings(data=folder, content=folder / "content", secret=SECRET)
+    app = create_app(settings, lambda: NOON)
+    upgrade(app.state.engine)
+    library = app.state.library.current()
+    for name, past in (("newcomer", NEWCOMER), ("veteran", VETERAN)):
+        live(app.state.engine, library, KEYS[name], past, NOON)
+    return app
+
+
+def pages(library: Library) -> dict[str, Ask]:
+    """What is measured: method, address and body, for whom."""
+    begun = {
+        "newcomer": itertools.cycle(list(library.cards)[: NEWCOMER.cards]),
+        "veteran": itertools.cycle(list(library.cards)[: VETERAN.cards]),
+    }
+    tokens = itertools.count()
+
+    def grade(who: str) -> tuple[str, str, bytes]:
+        body = f"rating=3&token={next(tokens)}".encode()
+        return "POST", f"/flashcards/{next(begun[who])}/reviews", body
+
+    return {
+        "Today": lambda _: ("GET", "/", b""),
+        "Progress": lambda _: ("GET", "/progress", b""),
+        "Next card": lambda _: ("GET", "/flashcards", b""),
+        "A grade, and the next": grade,
+    }
+
+
+async def compare(app: FastAPI, asked: dict[str, Ask], times: int) -> None:
+    for name, ask in asked.items():
+        taken: dict[str, list[float]] = {who: [] for who in KEYS}
+        for number in range(times + 5):
+            for who in KEYS:
+                seconds = await once(app, who, ask(who))
+                if number >= 5:  # the first ones warm up
+                    taken[who].append(seconds)
+        new, old = (statistics.median(taken[who]) * 1000 for who in KEYS)
+        print(f"{name:24} {new:11.2f} {old:10.2f} {old / new:6.2f} {AIM}", flush=True)
+
+
+async def once(app: FastAPI, who: str, request: tuple[str, str, bytes]) -> float:
+    """Send one request after a change was noted; returns the seconds it took."""
+    with app.state.engine.begin() as connection:
+        connection.execute(
+            text("UPDATE learner SET changes = changes + 1 WHERE key = :key"),
+            {"key": KEYS[who]},
+        )
+    scope = scope_of(who, *request[:2])
+    answers = []
+    messages = iter([{"type": "http.request", "body": request[2]}])
+
+    async def receive() -> dict[str, object]:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: dict[str, object]) -> None:
+        answers.append(message)
+
+    begun = time.perf_counter()
+    await app(scope, receive, send)
+    seconds = time.perf_counter() - begun
+    if answers[0]["status"] != 200:
+        raise SystemExit(f"{request[1]} answered {answers[0]['status']}")
+    return seconds
+
+
+def scope_of(who: str, method: str, path: str) -> dict[str, object]:
+    cookie = Signer(SECRET, salt="learner").sign(KEYS[who])
+    form = b"application/x-www-form-urlencoded"
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [
+            (b"host", b"localhost"),
+            (b"cookie", b"headroom=" + cookie),
+            (b"hx-request", b"true"),
+            (b"sec-fetch-site", b"same-origin"),
+            (b"content-type", form),
+        ],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
