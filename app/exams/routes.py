@@ -1,11 +1,13 @@
 """Mock exams: chosen, sat question by question, finished, reported."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from app.content.added import question_card, still_there
 from app.content.library import Library
 from app.content.model import ExamBlueprint, Order
 from app.content.variants import draw
@@ -13,7 +15,7 @@ from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, Begun
 from app.exams.paper import Slot
-from app.exams.report import summarise
+from app.exams.report import Marked, summarise
 from app.exams.review import Filter, Row, pace, rows
 from app.exams.sitting import (
     begin,
@@ -26,8 +28,9 @@ from app.exams.sitting import (
     unanswered,
 )
 from app.exams.store import Change, Kept, Sat
+from app.learners.store import added_cards
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
-from app.quiz.routes.showing import Desk, Reader, Writer, moved
+from app.quiz.routes.showing import Desk, Reader, Writer, moved, with_comeback
 from app.quiz.store import Given
 from app.web.asking import Asked, first_words, new_token
 from app.web.clock import milliseconds
@@ -92,12 +95,14 @@ def add_sitting(desk: Writer, exam: str, wish: Begun) -> Response:
 
 
 @router.get("/sittings/{sitting}/questions/{number}")
-def question(desk: Reader, sitting: int, number: int) -> Response:
+def question(
+    desk: Reader, sitting: int, number: int, reported: bool = False
+) -> Response:
     """One question of the paper; with its verdict after the end."""
     sat = _find(desk, sitting)
     slot = _slot(sat, number)
     if sat.closed_at is not None:
-        return _solution(desk, sat, slot)
+        return _solution(desk, sat, slot, reported=reported)
     kept = store.answers(desk.db, sat.id)
     mine = kept.get(number) or Kept(number, {})
     return _question_page(desk, sat, slot, mine)
@@ -175,6 +180,7 @@ def report(desk: Reader, sitting: int, late: bool = False) -> Response:
         exam=desk.library.exams.get(sat.exam),
         report=summarise(paper),
         paper=paper,
+        coming=_coming_back(desk, paper),
         longest=max((m.seconds for m in paper), default=0) or 1,
         even=(sat.deadline - sat.started_at).total_seconds() / max(len(paper), 1),
         syllabus=desk.library.syllabus,
@@ -183,6 +189,13 @@ def report(desk: Reader, sitting: int, late: bool = False) -> Response:
         late=late,
         token=new_token(),
     )
+
+
+def _coming_back(desk: Desk, paper: Sequence[Marked]) -> int:
+    """How many of the questions missed come back among the learner's cards."""
+    missed = [question_card(m.item) for m in paper if m.score < 1]
+    added = added_cards(desk.db, desk.learner.id, missed).values()
+    return sum(not a.aside and still_there(desk.library, a.card) for a in added)
 
 
 def _topics_by_objective(library: Library) -> dict[str, str]:
@@ -298,13 +311,14 @@ def _question_page(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> HTMLResponse
     )
 
 
-def _solution(desk: Desk, sat: Sat, slot: Slot) -> HTMLResponse:
+def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLResponse:
     paper = {row.number: row for row in marked(desk.db, desk.library, sat)}
     return page(
         desk.request,
         "exams/solution.html",
         learner=desk.learner,
-        outcome=_outcome(desk, sat, slot),
+        outcome=with_comeback(desk, _outcome(desk, sat, slot)),
+        reported=reported,
         sat=sat,
         number=slot.number,
         palette=[paper[s.number] for s in sat.slots],
@@ -330,7 +344,9 @@ def _outcome(desk: Desk, sat: Sat, slot: Slot) -> Outcome:
         None,
         0,
     )
-    outcome = outcome_of(desk.db, desk.library, answer, Way(token=new_token()))
+    here = f"/exams/sittings/{sat.id}/questions/{slot.number}"
+    way = Way(here=here, token=new_token())
+    outcome = outcome_of(desk.db, desk.library, answer, way)
     if given is None:
         verdict = unanswered(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)

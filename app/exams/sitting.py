@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session
 
+from app.content.added import comes_back, question_card
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import (
@@ -25,6 +26,7 @@ from app.exams.forms import BeginForm
 from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
+from app.learners.store import Addition
 from app.quiz import store as quiz_store
 from app.quiz.grading import Raw, Unreadable, Verdict, grade
 
@@ -97,8 +99,20 @@ def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> 
             if slot.number in kept and kept[slot.number].answered
         ]
         store.mark(db, sat, graded, at)
+        store.bring_back(db, sat, _missed(library, sat, graded), at)
         store.count_change(db, sat.learner_id)
     return store.find(db, sat.learner_id, sat.id)
+
+
+def _missed(library: Library, sat: Sat, graded: Sequence[Graded]) -> list[Addition]:
+    """The questions of a paper that were left open or not wholly right, as cards."""
+    right = {one.slot.number for one in graded if one.score >= 1}
+    missed = [slot for slot in sat.slots if slot.number not in right]
+    return [
+        Addition(question_card(slot.item), question.topic, slot.seed)
+        for slot in missed
+        if (question := library.questions.get(slot.item)) and comes_back(question)
+    ]
 
 
 def close_overdue(db: Session, library: Library, now: dt.datetime) -> int:

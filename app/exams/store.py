@@ -15,7 +15,7 @@ from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFound
 from app.exams.paper import Paper, Slot
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import Work, add_to_day
+from app.learners.store import Addition, Work, add_missed, add_to_day
 from app.web.clock import milliseconds, moment
 
 _LONGEST = 60 * 60 * 1000
@@ -261,6 +261,17 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
             work += Work(answers=1, milliseconds=one.milliseconds)
     if work.answers:
         add_to_day(db, sat.learner_id, day, work)
+
+
+def bring_back(
+    db: Session, sat: Sat, missed: Sequence[Addition], now: dt.datetime
+) -> None:
+    """Let the questions missed in a closed sitting come back, if that is wanted."""
+    wish = select(Learner.missed, Learner.zone).where(Learner.id == sat.learner_id)
+    row = db.exec(wish).first()
+    if row is not None and row[0]:
+        day = CurrentLearnerValue("", zone=row[1]).study_day(now)
+        add_missed(db, sat.learner_id, missed, day, now)
 
 
 def given(db: Session, sat: Sat) -> dict[str, tuple[int, float]]:

@@ -1,0 +1,139 @@
+"""What was missed in a mock exam comes back as cards, once it is closed."""
+
+import datetime as dt
+import json
+
+from sqlmodel import Session, select
+
+from app.db.tables import AddedCard, Memory, Sitting
+from app.exams.closing import close_now
+from tests.conftest import Clock
+from tests.exams.test_sitting import begin, finish, right, save
+
+__all__ = ["right"]
+
+
+def comebacks(session: Session) -> set[str]:
+    session.rollback()
+    return set(session.exec(select(AddedCard.card)).all())
+
+
+def papers(session: Session) -> list[str]:
+    session.rollback()
+    return list(session.exec(select(Sitting.paper).order_by(Sitting.id)).all())
+
+
+def test_nothing_comes_back_while_the_exam_is_sat(rosa, session: Session) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 1, answer="x")
+
+    assert comebacks(session) == set()
+
+
+def test_wrong_and_open_questions_come_back_the_day_after(
+    rosa, session: Session, right
+) -> None:
+    sitting = begin(rosa)
+    number, response = next(iter(right().items()))
+    save(rosa, sitting, number, **response)
+
+    finish(rosa, sitting)
+
+    assert len(comebacks(session)) == 4
+    rows = session.exec(select(Memory)).all()
+    assert {(row.state, row.due_day) for row in rows} == {("new", "2026-06-10")}
+    assert {row.card for row in rows} == comebacks(session)
+    assert all(row.topic for row in rows)
+
+
+def test_a_second_submission_adds_nothing(rosa, session: Session) -> None:
+    sitting = begin(rosa)
+
+    for _ in range(2):
+        finish(rosa, sitting)
+
+    assert len(session.exec(select(AddedCard)).all()) == 5
+
+
+def test_a_paper_closed_by_the_clock_brings_its_questions_back(
+    app, rosa, clock: Clock, session: Session
+) -> None:
+    begin(rosa)
+
+    close_now(app.state.engine, app.state.library, clock.now + dt.timedelta(days=3))
+
+    rows = session.exec(select(Memory.due_day)).all()
+    assert set(rows) == {"2026-06-10"}
+
+
+def test_nothing_comes_back_to_who_does_not_want_it(rosa, session: Session) -> None:
+    rosa.post("/settings", data={"missed": "no", "zone": "UTC"})
+    sitting = begin(rosa)
+
+    finish(rosa, sitting)
+
+    assert comebacks(session) == set()
+    assert "among your cards" not in rosa.get(f"{sitting}/report").text
+
+
+def test_the_report_says_how_many_come_back(rosa, right) -> None:
+    sitting = begin(rosa)
+    number, response = next(iter(right().items()))
+    save(rosa, sitting, number, **response)
+    finish(rosa, sitting)
+
+    html = rosa.get(f"{sitting}/report").text
+
+    assert "4 of the 4 come back" in html
+    assert 'href="/flashcards/deck#own"' in html
+
+
+def test_a_question_left_out_in_the_solution_is_not_counted(
+    rosa, session: Session
+) -> None:
+    sitting = begin(rosa)
+    finish(rosa, sitting)
+    html = rosa.get(f"{sitting}/questions/1").text
+    assert "This question comes back among your cards tomorrow." in html
+    card = session.exec(select(AddedCard.card)).first()
+
+    answer = rosa.post(
+        f"/flashcards/{card}/addition",
+        data={"wanted": "no", "back": f"{sitting}/questions/1"},
+    )
+
+    assert answer.headers["location"] == f"{sitting}/questions/1"
+    assert "4 of the 5 come back" in rosa.get(f"{sitting}/report").text
+
+
+def test_a_card_whose_question_is_being_sat_stays_away(
+    rosa, session: Session, clock: Clock
+) -> None:
+    finish(rosa, begin(rosa))
+    clock.tick(days=1)
+    card = rosa.get("/flashcards").text
+    assert "A question you missed" in card
+
+    sitting = begin(rosa)
+
+    asked = {f"q:{slot[1]}" for slot in json.loads(papers(session)[-1])}
+    known = comebacks(session)
+    assert asked & known
+    for name in known:
+        status = rosa.get(f"/flashcards/{name}/answer").status_code
+        assert status == (409 if name in asked else 200)
+    for address in ("/flashcards", "/flashcards/offline"):
+        html = rosa.get(address).text
+        assert not [name for name in asked if f"{name}." in html]
+    finish(rosa, sitting)
+    for name in known:
+        assert rosa.get(f"/flashcards/{name}/answer").status_code == 200
+
+
+def test_a_report_about_a_question_leads_back_to_its_solution(rosa) -> None:
+    sitting = begin(rosa)
+    finish(rosa, sitting)
+
+    html = rosa.get(f"{sitting}/questions/1?reported=1").text
+
+    assert "is on the author" in html
