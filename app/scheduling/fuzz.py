@@ -1,10 +1,19 @@
-"""A little spread of long intervals, the same for the same card and review."""
+"""A little spread of long intervals, the same for the same card and review.
 
+A balance that looks at how many cards other days hold could not be replayed from the
+log of one card: undoing a grade would move others. So the days are levelled by a hash
+of card and review, and a card and its reverse get days of different parity, which
+never meet.
+"""
+
+import datetime as dt
 import hashlib
 import math
 
 # Half-width of the range: one day, plus these shares of the days in each band.
 _BANDS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, math.inf, 0.05))
+
+_REVERSE = "~r"
 
 
 def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int, int]:
@@ -28,8 +37,18 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
     return min(low, high), high
 
 
-def fuzzed(days: int, previous: int, seed: str, maximum: int) -> int:
-    """An interval in the range around `days`, chosen by `seed` alone."""
-    low, high = fuzz_range(days, previous, maximum)
-    drawn = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8])
-    return low + drawn % (high - low + 1)
+def spread(days: int, previous: int, seed: tuple[str, int], on: dt.date) -> int:
+    """An interval in the range around `days` that keeps a card from its reverse.
+
+    `seed` is the card and how many reviews came before, `on` the study day. Notes
+    take even or odd days by their hash, the reverse (`~r`) the other ones; within
+    the range and the parity all days are equally likely.
+    """
+    card, turn = seed
+    low, high = fuzz_range(days, previous)
+    note = card.removesuffix(_REVERSE)
+    side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
+    own = [n for n in range(low, high + 1) if (on.toordinal() + n + side) % 2 == 0]
+    choice = own or [days]
+    drawn = int.from_bytes(hashlib.sha256(f"{card}:{turn}".encode()).digest()[:8])
+    return choice[drawn % len(choice)]

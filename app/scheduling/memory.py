@@ -9,7 +9,7 @@ from typing import Literal
 import fsrs
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
-from app.scheduling.fuzz import fuzzed
+from app.scheduling.fuzz import spread
 
 State = Literal["learning", "review", "relearning"]
 
@@ -27,8 +27,8 @@ class Policy:
     """How intervals are made: steps before and after a lapse, the cap, fuzz.
 
     `fuzz` spreads intervals of three days and more a little, so that cards learned
-    together do not stay together; the same card at the same review always gets the
-    same fuzz. `parameters` are the 21 numbers of FSRS-6.
+    together do not stay together; the same card at the same review of the same study
+    day always gets the same one. `parameters` are the 21 numbers of FSRS-6.
     """
 
     learning_steps: tuple[dt.timedelta, ...] = (
@@ -41,7 +41,8 @@ class Policy:
     parameters: tuple[float, ...] = DEFAULT_PARAMETERS
 
 
-POLICY = Policy()
+POLICY = Policy(fuzz=True)
+"""The policy of the app. Without a card named there is nothing to spread."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def after(
     """The standing after one more answer; `before` is None for a new card.
 
     Equal to the reference implementation (py-fsrs, FSRS-6) with the elapsed time
-    counted in study days. `card` seeds the fuzz and matters only with it.
+    counted in study days. `card` seeds the fuzz; without one there is none.
     """
     scheduler = _scheduler(policy, grade.retention)
     day = _midnight(grade.day)
@@ -94,8 +95,11 @@ def after(
     )
     wait = moved.due - day
     state = _NAMES[moved.state]
-    if policy.fuzz and state == "review":
-        wait = dt.timedelta(days=_fuzzed_days(before, wait.days, card, policy))
+    if policy.fuzz and card and state == "review":
+        previous = (before.due_day - before.last_day).days if before else 0
+        seed = card, before.reviews if before else 0
+        days = spread(wait.days, previous, seed, grade.day)
+        wait = dt.timedelta(days=min(days, policy.maximum_days))
     lapsed = before is not None and before.state == "review" and grade.rating == 1
     return Standing(
         state=state,
@@ -174,9 +178,3 @@ def _card(standing: Standing | None, day: dt.datetime) -> fsrs.Card:
         due=day,
         last_review=_midnight(standing.last_day),
     )
-
-
-def _fuzzed_days(before: Standing | None, days: int, card: str, policy: Policy) -> int:
-    previous = (before.due_day - before.last_day).days if before else 0
-    seed = f"{card}:{before.reviews if before else 0}"
-    return fuzzed(days, previous, seed, policy.maximum_days)

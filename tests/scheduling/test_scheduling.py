@@ -1,5 +1,6 @@
 """Study days, FSRS numbers, steps, fuzz, replay."""
 
+import collections
 import dataclasses
 import datetime as dt
 import random
@@ -24,7 +25,7 @@ from app.scheduling import (
     recall,
     replay,
 )
-from app.scheduling.fuzz import fuzz_range, fuzzed
+from app.scheduling.fuzz import fuzz_range, spread
 
 NOON = dt.time(12, tzinfo=dt.UTC)
 START = dt.date(2026, 6, 9)
@@ -257,7 +258,7 @@ def test_fuzz_stays_in_its_range(days: int, previous: int, seed: str) -> None:
     low, high = fuzz_range(days, previous)
 
     assert low <= days <= high
-    assert low <= fuzzed(days, previous, seed, 36500) <= high
+    assert low <= spread(days, previous, (seed, 1), START) <= high
     if days > previous and days > 2:
         assert low > previous or low == days
 
@@ -274,7 +275,42 @@ def test_fuzz_spreads_cards_and_repeats_itself() -> None:
 
 
 def test_without_fuzz_the_card_does_not_matter() -> None:
-    assert after(None, grade(4), "a") == after(None, grade(4), "b")
+    plain = Policy(fuzz=False)
+
+    assert after(None, grade(4), "a", plain) == after(None, grade(4), "b", plain)
+
+
+def test_the_app_spreads_intervals_and_the_button_says_the_one_that_comes() -> None:
+    dues = {after(None, grade(4), f"card-{n}").due_day for n in range(40)}
+    shown = previews(None, grade(3), "card-7")[3]
+
+    assert len(dues) > 2
+    assert shown == after(None, grade(4), "card-7")
+
+
+@given(st.integers(3, 2000), st.integers(0, 400), st.text(max_size=8), st.dates())
+def test_a_card_and_its_reverse_never_come_back_on_the_same_day(
+    days: int, previous: int, card: str, on: dt.date
+) -> None:
+    card = card.removesuffix("~r")
+    ways = [spread(days, previous, (name, 3), on) for name in (card, f"{card}~r")]
+
+    low, high = fuzz_range(days, previous)
+    assert all(low <= way <= high for way in ways)
+    if high > low:
+        assert ways[0] != ways[1]
+
+
+def test_spread_days_are_level() -> None:
+    """Of 4,000 cards learned on one day none of the days to come gets a pile."""
+    counts = collections.Counter(
+        spread(20, 8, (f"card-{n}", 2), START) for n in range(4000)
+    )
+
+    low, high = fuzz_range(20, 8)
+    share = 4000 / (high - low + 1)
+    assert set(counts) == set(range(low, high + 1))
+    assert all(0.8 * share < count < 1.25 * share for count in counts.values())
 
 
 # --- the day ------------------------------------------------------------------------
