@@ -50,6 +50,7 @@ def create_app(
     app = FastAPI(
         title="Headroom",
         openapi_url=None,  # /api/v1 describes itself
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         lifespan=_living,
     )
     app.state.settings = settings
@@ -110,6 +111,7 @@ def _door(app: FastAPI) -> Door:
         doorkeeper=state.doorkeeper,
         clock=state.clock,
         https=state.settings.secure_cookies,
+        uploads=exchange.UPLOADS,
     )
 
 

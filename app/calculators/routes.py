@@ -50,8 +50,14 @@ def _entry(name: str) -> Entry:
     return entry
 
 
+def _query(request: Request) -> str:
+    # `request.url` would put the whole address together first.
+    words: bytes = request.scope["query_string"]
+    return words.decode(errors="replace")
+
+
 def _typed(request: Request) -> dict[str, str]:
-    return typed_in(request.url.query)
+    return typed_in(_query(request))
 
 
 Typed = Annotated[dict[str, str], Depends(_typed)]
@@ -74,7 +80,7 @@ router.add_route("/calculators/{name}/reading", reading, ["GET"])
 async def _kept_fragment(request: Request, *, short: bool) -> Response:
     keep(request, shared=True)
     entry = _entry(request.path_params["name"])
-    typed = typed_in(request.url.query)
+    typed = typed_in(_query(request))
     library = await read_library(request)
 
     def work() -> Response:

@@ -1,5 +1,6 @@
 """Numbers to text and text to numbers; GB is 10^9 bytes, GiB is 2^30."""
 
+import functools
 import math
 import re
 
@@ -203,7 +204,7 @@ def format_number(value: float, digits: int = 3) -> str:
     >>> format_number(-0.04567)
     '−0.0457'
     """
-    if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - NaN
+    if not math.isfinite(value):
         return "unknown"
     size = abs(value)
     if value == int(value) and size < 1e15:
@@ -255,6 +256,13 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     ),
     "kg": ((1e4, "t"),),
 }
+_RUNGS = {
+    unit: tuple((least, name, UNITS[name][1]) for least, name in rungs)
+    for unit, rungs in _LADDER.items()
+}
+_ONE_DECIMAL = frozenset(
+    {"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"}
+)
 PLURALS = {
     "token": "tokens",
     "sequence": "sequences",
@@ -270,6 +278,9 @@ _WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no
 _MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
 
 
+# Many numbers of one answer stand in it twice, and in the next; 1, 1.0 and True are
+# not one value.
+@functools.lru_cache(maxsize=8192, typed=True)
 def format_value(value: float | str | bool | None, unit: str = "") -> str:
     """Write a value in the words of the pages: `1,120 GB`, `42.7 ms`, `yes`.
 
@@ -294,30 +305,27 @@ def format_value(value: float | str | bool | None, unit: str = "") -> str:
 
 
 def _scaled(value: float, unit: str) -> str:
-    shown, scaled = unit, value
-    if unit in _LADDER:
-        shown = _rung(abs(value), unit)
-    if shown in UNITS and UNITS[shown][1] != 1.0:
-        scaled = value / UNITS[shown][1]
-    if unit in {"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"}:
-        text = _one_decimal(scaled)
-    else:
-        text = format_number(scaled)
+    shown, factor = _rung(abs(value), unit)
+    scaled = value if factor == 1.0 else value / factor
+    text = _one_decimal(scaled) if unit in _ONE_DECIMAL else format_number(scaled)
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
     return f"{text}{NBSP}{word}"
 
 
-def _rung(size: float, unit: str) -> str:
-    if size == 0:
-        return unit
-    return next((name for least, name in _LADDER[unit] if size >= least), unit)
+def _rung(size: float, unit: str) -> tuple[str, float]:
+    """The unit to show a size in, and its factor."""
+    if size:
+        for least, name, factor in _RUNGS.get(unit, ()):
+            if size >= least:
+                return name, factor
+    return unit, UNITS.get(unit, ("", 1.0))[1]
 
 
 def _one_decimal(value: float) -> str:
     size = abs(value)
-    text = f"{size:,.0f}" if size >= 999.95 else _trimmed(f"{size:.1f}")
+    text = f"{size:,.0f}" if size >= 999.95 else f"{size:.1f}".removesuffix(".0")
     if text == "0" and size:
         return format_number(value, 2)
     return (MINUS if value < 0 else "") + text

@@ -87,6 +87,8 @@ class Pages:
         """How often the visitor's learner has written, in whatever process."""
         if self._pulse is None:
             return None
+        if visitor.cookie:
+            return _STRANGER  # the key is of this moment: nobody has written with it
         beat = self._pulse.beat()
         if beat != self._beat or len(self._changes) > _PAGES:
             self._changes.clear()

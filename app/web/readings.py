@@ -1,9 +1,8 @@
 """An estimate as a reader sees it: words and pictures instead of base units."""
 
 import dataclasses
-import functools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -22,15 +21,11 @@ from app.estimator.estimate import (
     Table,
 )
 from app.estimator.registry import Entry
-from app.estimator.units import NBSP
-from app.estimator.units import format_value as _format_value
+from app.estimator.units import NBSP, format_value
 from app.web.drawings import Drawing, draw, draw_bar
 from app.web.drawings.bars import looks_of
 
 LONGEST_LINK = 2000
-
-# Many numbers of one answer stand in the next; 1, 1.0 and True are not one value.
-format_value = functools.lru_cache(maxsize=8192, typed=True)(_format_value)
 
 # Class of the verdict's word and icon before it; the word itself is the estimate's.
 SIGNS: dict[Status, tuple[str, str]] = {
@@ -39,6 +34,11 @@ SIGNS: dict[Status, tuple[str, str]] = {
     "no": ("bad", "i-cross"),
     "info": ("", ""),
 }
+_SUMS = frozenset({"Needed", "Total", "Sum", "All"})
+_Cell = tuple[str, bool]
+
+NO_KEYS: Mapping[str, str] = {}
+_WORDS = (bool, str)
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 _NUMBER = re.compile(
     rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?"
@@ -72,23 +72,26 @@ class ShownStep:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a table; `key` is the colour of its component."""
+class Row:
+    """A row of a table: its name with the colour of its component, then its cells.
 
-    words: str
-    number: bool
-    key: str = ""
+    `name` is None where the first cell is a number; `cells` are (words, whether
+    their column holds numbers).
+    """
+
+    name: str | None
+    key: str
+    cells: tuple[tuple[str, bool], ...]
+    is_sum: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShownTable:
-    """A table in words; `numeric` says which columns hold numbers."""
+    """A table in words; `columns` are (words, whether they hold numbers)."""
 
     label: str
-    columns: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    sums: tuple[bool, ...]
+    columns: tuple[tuple[str, bool], ...]
+    rows: tuple[Row, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,14 +151,16 @@ def read_estimate(
     short = len(query) <= LONGEST_LINK
     sign, icon = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
+    figures = tuple(show_figure(f, keys) for f in estimate.figures)
+    numbers = {f.value for f in figures if f.span}
     return Reading(
         name=entry.name,
         title=entry.title,
         sign=sign,
         icon=icon,
-        lead=_marked(estimate.verdict.lead, estimate.figures),
-        text=_marked(estimate.verdict.text, estimate.figures),
-        figures=tuple(show_figure(f, keys) for f in estimate.figures),
+        lead=_marked(estimate.verdict.lead, numbers),
+        text=_marked(estimate.verdict.text, numbers),
+        figures=figures,
         pictures=_pictures(estimate, keys, bar_height),
         tables=tuple(show_table(t, keys) for t in estimate.tables),
         changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
@@ -172,7 +177,7 @@ def address(name: str, query: str = "", *, part: str = "") -> str:
     return f"{path}?{query}" if query else path
 
 
-def show_figure(figure: Figure, keys: Mapping[str, str] | None = None) -> ShownFigure:
+def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:
     """A figure in words, with its interval where it is modelled.
 
     One named like a component of a drawing gets its colour from `keys`.
@@ -184,60 +189,56 @@ def show_figure(figure: Figure, keys: Mapping[str, str] | None = None) -> ShownF
         span=interval(figure),
         note=figure.note,
         primary=figure.primary,
-        key=(keys or {}).get(figure.label, ""),
+        key=keys.get(figure.label, ""),
     )
 
 
 def interval(figure: Figure) -> str:
     """The interval of a modelled figure: `72.1 to 86.4 GB`; “exact” for a number."""
-    if isinstance(figure.value, bool | str | None):
+    if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
     if figure.low is None or figure.high is None:
         return "exact"
-    low, high = (format_value(v, figure.unit) for v in (figure.low, figure.high))
+    low = format_value(figure.low, figure.unit)
+    high = format_value(figure.high, figure.unit)
     number, _, unit = low.partition(NBSP)
     return f"{number if high.endswith(NBSP + unit) else low} to {high}"
 
 
-def show_table(table: Table, keys: Mapping[str, str] | None = None) -> ShownTable:
+def show_table(table: Table, keys: Mapping[str, str] = NO_KEYS) -> ShownTable:
     """A table in words; rows named like a component get its colour."""
-    keys = keys or {}
-    rows = tuple(
-        tuple(_cell(c, keys if i == 0 else {}) for i, c in enumerate(row))
-        for row in table.rows
+    read = [[_cell(cell) for cell in row] for row in table.rows if row]
+    numeric = [any(row[i][1] for row in read) for i in range(len(table.columns))]
+    return ShownTable(
+        table.label,
+        tuple(zip(table.columns, numeric, strict=True)),
+        tuple([_row(cells, numeric, keys) for cells in read]),
     )
-    numeric = tuple(
-        any(row[i].number for row in rows if i < len(row))
-        for i in range(len(table.columns))
-    )
-    sums = tuple(
-        isinstance(row[0], str) and row[0] in _SUMS for row in table.rows if row
-    )
-    return ShownTable(table.label, table.columns, numeric, rows, sums)
 
 
-_SUMS = frozenset({"Needed", "Total", "Sum", "All"})
+def _row(
+    cells: Sequence[_Cell], numeric: Sequence[bool], keys: Mapping[str, str]
+) -> Row:
+    first, is_number = cells[0]
+    shown = zip((words for words, _ in cells), numeric, strict=True)
+    if is_number:
+        return Row(None, "", tuple(shown), is_sum=False)
+    return Row(first, keys.get(first, ""), tuple(shown)[1:], first in _SUMS)
 
 
-def _cell(cell: str | tuple[float, str], keys: Mapping[str, str]) -> Cell:
+def _cell(cell: str | tuple[float, str]) -> _Cell:
+    """The words of a cell, and whether they are a number."""
     if isinstance(cell, str):
-        number = _PLAIN_NUMBER.fullmatch(cell) is not None
-        return Cell(cell, number=number, key=keys.get(cell, ""))
-    return Cell(format_value(cell[0], cell[1]), number=True)
+        return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
+    return format_value(cell[0], cell[1]), True
 
 
-def _marked(sentence: str, figures: tuple[Figure, ...]) -> Markup:
+def _marked(sentence: str, numbers: Collection[str]) -> Markup:
     """A sentence of the verdict with the numbers that are its figures marked."""
-    known = {
-        format_value(f.value, f.unit)
-        for f in figures
-        if isinstance(f.value, int | float) and not isinstance(f.value, bool)
-    }
-
     marked = []
     end = 0
     for match in _NUMBER.finditer(sentence):
-        if match[0] in known and len(match[0]) > 2:  # a small number is any number
+        if match[0] in numbers and len(match[0]) > 2:  # a small number is any number
             marked.append(escape(sentence[end : match.start()]))
             marked.append(f'<span class="num">{match[0]}</span>')
             end = match.end()

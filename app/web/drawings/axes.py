@@ -1,6 +1,7 @@
 """Axes: round ticks, and a value's place along them."""
 
 import dataclasses
+import functools
 import math
 
 from app.estimator import units
@@ -37,13 +38,7 @@ class Axis:
 
     def words(self, value: float) -> str:
         """A value in the unit of the axis, without the unit."""
-        shown = _clean(value / self.factor)
-        if _SHORT <= abs(shown) < (_LONG if self.log else 1000 * _LONG) or not shown:
-            return units.format_number(shown)
-        mantissa, _, power = f"{shown:.2e}".partition("e")
-        raised = str(int(power)).translate(_RAISED)
-        digits = f"{float(mantissa):g}"
-        return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
+        return _words(value / self.factor, _LONG if self.log else 1000 * _LONG)
 
     def round(self, value: float) -> str:
         """A value as it is named beside the axis: whole from a thousand on."""
@@ -106,9 +101,23 @@ def shown_unit(size: float, unit: str) -> tuple[str, float]:
 def _step(top: float) -> float:
     """The step of the shortest axis that reaches `top` in three to five steps."""
     scale = 10.0 ** math.floor(math.log10(top / 5))
-    options = [m * s for s in (scale, scale * 10) for m in _STEPS]
-    usable = [s for s in options if 3 <= math.ceil(top / s - 1e-9) <= 5]
-    return min(usable, key=lambda s: (_clean(math.ceil(top / s - 1e-9) * s), -s))
+    usable = []
+    for step in (m * s for s in (scale, scale * 10) for m in _STEPS):
+        count = math.ceil(top / step - 1e-9)
+        if 3 <= count <= 5:
+            usable.append((_clean(count * step), -step))
+    return -min(usable)[1]
+
+
+@functools.lru_cache(maxsize=4096)  # ticks are round, and stand under every picture
+def _words(value: float, long: float) -> str:
+    shown = _clean(value)
+    if _SHORT <= abs(shown) < long or not shown:
+        return units.format_number(shown)
+    mantissa, _, power = f"{shown:.2e}".partition("e")
+    raised = str(int(power)).translate(_RAISED)
+    digits = f"{float(mantissa):g}"
+    return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
 
 
 def _clean(value: float) -> float:

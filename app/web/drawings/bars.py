@@ -47,13 +47,14 @@ def draw_bar(
     `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
     False leaves the axis to the bar below.
     """
-    used = total(bar)
-    axis = linear(max(used, bar.capacity or 0.0, reach), bar.unit)
+    used, whole = total(bar), reach_of(bar)
+    own = linear(whole, bar.unit)
+    axis = linear(reach, bar.unit) if reach > whole else own
     bottom = _TOP + height
     marks = [*(_ticks(axis, bottom) if ticks else ())]
     marks += _parts(bar, axis, height)
     marks += _limit(bar, axis, used, height)
-    says = reading(bar)
+    says = _said(bar, own, used)
     tall = bottom + (26 if ticks else 6)
     return Drawing(
         label=bar.label,
@@ -82,8 +83,10 @@ def reading(bar: StackedBar) -> str:
     >>> reading(bar)
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
-    used = total(bar)
-    axis = linear(reach_of(bar), bar.unit)
+    return _said(bar, linear(reach_of(bar), bar.unit), total(bar))
+
+
+def _said(bar: StackedBar, axis: Axis, used: float) -> str:
     parts = ", ".join(
         f"{s.label[:1].lower()}{s.label[1:]} {axis.one_decimal(s.value)}"
         for s in bar.segments
@@ -152,7 +155,9 @@ def _ticks(axis: Axis, bottom: float) -> list[str]:
         at = axis.place(tick)
         last = tick == axis.ticks[-1]
         marks.append(line("ax", at, bottom, at, bottom + 6))
-        words = f"{axis.words(tick)} {axis.unit}".strip() if last else axis.words(tick)
+        words = axis.words(tick)
+        if last:
+            words = f"{words} {axis.unit}".strip()
         anchor = "e" if last else "m" if at else ""
         marks.append(text(words, at, bottom + 21, anchor))
     return marks

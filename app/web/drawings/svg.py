@@ -1,6 +1,7 @@
 """Elements of a drawing: geometry in attributes, colour and type in the style sheet."""
 
 import dataclasses
+import functools
 from html import escape
 
 from markupsafe import Markup
@@ -75,6 +76,7 @@ def dot(classes: str, x: float, y: float, radius: float) -> str:
     )
 
 
+@functools.lru_cache(maxsize=4096)  # a picture has few places and names them often
 def number(value: float) -> str:
     """A coordinate with two decimals at most.
 
