@@ -34,7 +34,8 @@ _PORTABLE = nh3.Cleaner(
 
 def safe(html: str) -> str:
     """HTML of unknown origin without scripts, styles, media and classes."""
-    return _STRANGERS.clean(html).strip()
+    sound = html.encode("utf-8", "replace").decode()  # JSON may hold half characters
+    return _STRANGERS.clean(sound).strip()
 
 
 def portable(html: str) -> str:

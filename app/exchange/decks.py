@@ -3,10 +3,10 @@
 import dataclasses
 import datetime as dt
 import html
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from app.content.added import OWN, QUESTION, TERM, origin, still_there
+from app.content.added import OWN, QUESTION, TERM, comes_back, origin, still_there
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card
@@ -21,7 +21,6 @@ from app.exchange.faces import question_faces
 from app.exchange.rendering import to_html
 from app.exchange.store import Studied
 
-OWN_DECKS = "::own::"  # what stands between our decks' name and that of a learner's own
 _TURN = dt.time(4)
 
 
@@ -53,16 +52,20 @@ class Luggage:
 
 def pack(course: Course, studied: Studied) -> Luggage:
     """Everything that a learner studies and that still has words."""
-    cards = [c for c in studied.cards if has_words(course.library, studied, c)]
+    cards = [c for c in studied.cards if has_words(course.library, studied.own, c)]
     notes = dict.fromkeys(_note(course.library, card) for card in cards)
     sheets = _Sheets(course, studied)
     made = tuple(sheet for note in notes if (sheet := sheets.of(note)) is not None)
     return Luggage(made, len(studied.cards) - len(cards))
 
 
-def has_words(library: Library, studied: Studied, card: str) -> bool:
-    """Whether a card can still be shown."""
-    return card in studied.own if origin(card)[0] == OWN else still_there(library, card)
+def has_words(library: Library, own: Collection[str], card: str) -> bool:
+    """Whether a card can still be shown; `own` are those that a learner brought."""
+    kind, name = origin(card)
+    if kind == OWN:
+        return card in own
+    question = library.questions.get(name) if kind == QUESTION else None
+    return still_there(library, card) and (question is None or comes_back(question))
 
 
 def write_luggage(luggage: Luggage, now: dt.datetime, zone: dt.tzinfo) -> bytes:

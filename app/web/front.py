@@ -6,7 +6,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
@@ -34,7 +34,10 @@ _NOBODY = Visitor(key="", renewal=b"")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Door:
-    """What the front works with."""
+    """What the front works with; `uploads` are the addresses that take files.
+
+    Each says how many bytes may be sent to it, instead of the few that a form needs.
+    """
 
     static: StaticFiles
     library: LiveLibrary
@@ -42,6 +45,14 @@ class Door:
     doorkeeper: Doorkeeper
     clock: Callable[[], dt.datetime]
     https: bool
+    uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def room(self, exchange: Exchange) -> int:
+        """How many bytes the body of a request may have."""
+        path = exchange.target[0]
+        return (
+            self.uploads.get(path, _LARGEST) if exchange.method == "POST" else _LARGEST
+        )
 
 
 class Front:
@@ -103,8 +114,9 @@ class Front:
     ) -> None:
         begun = time.perf_counter()
         try:
-            _admit(exchange)
-            await self._app(inner, _limited(receive), exchange.record)
+            room = self._door.room(exchange)
+            _admit(exchange, room)
+            await self._app(inner, _limited(receive, room), exchange.record)
         except Exception as error:
             if exchange.started:
                 raise
@@ -136,18 +148,18 @@ def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scop
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
 
 
-def _admit(exchange: Exchange) -> None:
+def _admit(exchange: Exchange, room: int) -> None:
     if not comes_from_here(exchange.method, exchange.headers):
         raise NotAllowed(
             "This was sent by another site, so nothing was changed.",
             "Open the page here and send it again.",
         )
     length = exchange.headers.get(b"content-length", b"0")
-    if not length.isdigit() or int(length) > _LARGEST:
-        raise _too_large()
+    if not length.isdigit() or int(length) > room:
+        raise _too_large(room)
 
 
-def _limited(receive: Receive) -> Receive:
+def _limited(receive: Receive, room: int) -> Receive:
     """`receive`, refusing bodies that grow past the limit without saying so."""
     taken = 0
 
@@ -155,15 +167,15 @@ def _limited(receive: Receive) -> Receive:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > _LARGEST:
-            raise _too_large()
+        if taken > room:
+            raise _too_large(room)
         return message
 
     return counted
 
 
-def _too_large() -> HTTPException:
-    return HTTPException(413, f"At most {_LARGEST // 1024} kB can be sent at once.")
+def _too_large(room: int) -> HTTPException:
+    return HTTPException(413, f"At most {room // 1024:,} kB can be sent at once.")
 
 
 def _note(exchange: Exchange, seconds: float) -> None:

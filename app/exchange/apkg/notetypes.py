@@ -22,6 +22,7 @@ class NoteType:
     fields: tuple[str, ...]
     templates: Mapping[int, tuple[str, str]]
     cloze: bool = False
+    size: int = 0  # characters of the longest template
 
 
 def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
@@ -62,6 +63,7 @@ def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteTy
                 tuple(str(f.get("name", "")) for f in fields),
                 templates,
                 model.get("type") == _CLOZE,
+                _longest(templates),
             ),
         )
 
@@ -74,15 +76,20 @@ def _newer_types(db: sqlite3.Connection) -> dict[int, NoteType]:
     templates: dict[int, dict[int, tuple[str, str]]] = {}
     for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
         parts = _message(config)
-        faces = _words(parts.get(1)), _words(parts.get(2))
-        templates.setdefault(_whole(number), {})[_whole(place)] = faces
+        both = _words(parts.get(1)), _words(parts.get(2))
+        templates.setdefault(_whole(number), {})[_whole(place)] = both
     types = {}
     for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
         key = _whole(number)
         names = tuple(name for _, name in sorted(fields.get(key, [])))
         cloze = _message(config).get(1) == _CLOZE
-        types[key] = NoteType(str(name), names, templates.get(key, {}), cloze)
+        faces = templates.get(key, {})
+        types[key] = NoteType(str(name), names, faces, cloze, _longest(faces))
     return types
+
+
+def _longest(templates: Mapping[int, tuple[str, str]]) -> int:
+    return max((len(q) + len(a) for q, a in templates.values()), default=0)
 
 
 def _message(raw: Any) -> dict[int, int | bytes]:

@@ -12,13 +12,13 @@ from typing import IO, Any
 from app.exchange.apkg.history import Aside
 from app.exchange.apkg.notetypes import NoteType, deck_names, note_types
 from app.exchange.apkg.opening import opened
-from app.exchange.apkg.showing import LONGEST, faces_of
+from app.exchange.apkg.showing import faces_of
 from app.exchange.items import Unusable
 
 MOST_NOTES = 20_000
 _MOST_CARDS = 40_000
 _MOST_GRADES = 200_000
-_MOST_WORDS = 64_000_000  # characters of all notes together
+_MOST_WORDS = 40_000_000  # characters that all cards together are made of
 _LONGEST_GUID = 100
 _ASIDE = -1
 _LOWEST, _HIGHEST = 0.7, 0.97  # the recall that a learner may ask for
@@ -78,6 +78,11 @@ class _Note:
     kind: NoteType
     fields: tuple[str, ...]
 
+    @property
+    def size(self) -> int:
+        """How many characters a card of it is made of."""
+        return sum(map(len, self.fields)) + self.kind.size
+
 
 def read_package(file: IO[bytes]) -> Package:
     """Read an .apkg or .colpkg; raises Unusable with a sentence why not."""
@@ -99,8 +104,6 @@ def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
         raise Unusable("It holds no notes.")
     if len(rows) > MOST_NOTES:
         raise Unusable(f"It holds more than {MOST_NOTES:,} notes; export fewer decks.")
-    if sum(len(str(r[3])) for r in rows) > _MOST_WORDS:
-        raise Unusable("Its notes hold more text than can be taken in at once.")
     return {
         number: _Note(
             str(guid)[:_LONGEST_GUID],
@@ -108,7 +111,7 @@ def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
             tuple(str(fields).split(_PARTS)),
         )
         for number, guid, kind, fields in rows
-        if isinstance(number, int) and guid and len(str(fields)) <= 10 * LONGEST
+        if isinstance(number, int) and guid
     }
 
 
@@ -138,10 +141,14 @@ def _cards(
     rows = db.execute(query).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise Unusable(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
+    words = 0
     for number, note, deck, home, ordinal, queue, due, data in _sound(rows):
         about = notes.get(note)
         if about is None:
             continue
+        words += about.size
+        if words > _MOST_WORDS:
+            raise Unusable("Its cards hold more text than can be taken in at once.")
         retention, aside = _known(data)
         yield Found(
             about.guid,

@@ -13,17 +13,19 @@ from app.exchange.apkg.notetypes import NoteType
 LONGEST = 20_000  # characters of one face
 Side = Literal["front", "back"]
 
-_TAG = re.compile(r"<[^>]*>")
+# None of these looks at a character twice, however a stranger wrote the text.
+_TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"\{\{([^{}]*)\}\}")
 _CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
-_EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^>]*>)*\Z")
-_RULE = re.compile(r"<hr\s+id=[\"']?answer[^>]*>", re.IGNORECASE)
-_SOUND = re.compile(r"\[(?:sound:|anki:)[^\]]*\]")
+_EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
+_RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
+_SOUND = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
 _PICTURE = re.compile(
-    r"<(?:img|audio|video|object|embed|source)\b[^>]*>", re.IGNORECASE
+    r"<(?:img|audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE
 )
 _SPECIAL = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
 _DEPTH = 6
+_TOKENS = 200
 
 
 class _Beyond(Exception):  # noqa: N818 - reads as what it is at the raise
@@ -103,7 +105,7 @@ def _filled(
     template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
 ) -> str:
     """A template with the fields put in; raises _Beyond."""
-    if template is None:
+    if template is None or len(template) > LONGEST or template.count("{{") > _TOKENS:
         raise _Beyond
     out: list[str] = []
     stack: list[tuple[str, bool]] = []

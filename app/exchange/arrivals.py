@@ -1,0 +1,163 @@
+"""Which of the cards that a package brings is which of ours, and what it says."""
+
+import collections
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+
+from app.content.added import (
+    OWN,
+    comes_back,
+    is_added,
+    origin,
+    question_card,
+    term_card,
+    topic_of,
+)
+from app.content.library import Library
+from app.exchange.apkg.reading import Found, Package, Row
+from app.exchange.apkg.showing import LONGEST, is_blank, without_media
+from app.exchange.apkg.writing import guid
+from app.exchange.cleaning import safe
+from app.exchange.store import Arrival, Came, OwnText
+
+_OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
+_OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
+_NOT_SCHEDULED = {3: "practice outside of the schedule"}
+_BY_HAND = "set or moved by hand, so no grade"
+_WORDLESS = "no words on one side without pictures and sounds"
+_TWICE = "in the file twice"
+_TOO_LONG = f"longer than {LONGEST:,} characters on one side"
+_NO_SIDE = "a side that the course does not have"
+_MOST_TAGS = 1500  # of one face; cleaning takes long where they stand in each other
+_EASES = range(1, 5)
+_KINDS = range(3)  # learning, review, relearning
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sorted:
+    """What a package brings: cards, how many of what is left out, and why.
+
+    `media` counts the pictures and sounds that are not carried.
+    """
+
+    arrivals: tuple[Arrival, ...]
+    cards_left: Mapping[str, int]
+    grades_left: Mapping[str, int]
+    media: int
+
+
+def sort_out(package: Package, library: Library) -> Sorted:
+    """Match every card with the course; all others become the learner's own."""
+    known = dict(_names(library))
+    cards_left: collections.Counter[str] = collections.Counter()
+    grades_left: collections.Counter[str] = collections.Counter()
+    media = 0
+    arrivals: dict[str, Arrival] = {}
+    if package.stray:
+        grades_left["about cards that the file does not hold"] = package.stray
+    for found in sorted(package.cards, key=lambda c: c.place):
+        card = _card_of(found, known)
+        reason = _TWICE if card in arrivals else "" if card else _NO_SIDE
+        own, lost = None, 0
+        if origin(card)[0] == OWN and not reason:
+            own, lost, reason = _own(found)
+        if reason:
+            cards_left[reason] += 1
+            continue
+        media += lost
+        log = tuple(_grades(found.log, grades_left))
+        arrivals[card] = _arrival(found, card, library, (own, log))
+    return Sorted(tuple(arrivals.values()), cards_left, grades_left, media)
+
+
+def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The cards of a note (by ordinal), for each GUID that we would write."""
+    for card in library.cards.values():
+        if card.id == min(card.id, card.sibling or card.id):
+            names = (card.id, card.sibling) if card.sibling else (card.id,)
+            yield guid(card.id), names
+    for question in library.questions.values():
+        if comes_back(question):
+            name = question_card(question.id)
+            yield guid(name), (name,)
+    for anchor in library.glossary:
+        yield guid(term_card(anchor)), (term_card(anchor),)
+
+
+def _card_of(found: Found, known: Mapping[str, tuple[str, ...]]) -> str:
+    """The name of a card with us; empty where a note of ours has no such side."""
+    ours = known.get(found.guid)
+    if ours is not None:
+        return ours[found.ordinal] if 0 <= found.ordinal < len(ours) else ""
+    if _OURS.match(found.guid):
+        return found.guid if found.ordinal == 0 else ""
+    words = f"anki {found.guid}\0{found.ordinal}"
+    return f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+
+
+def _own(found: Found) -> tuple[OwnText | None, int, str]:
+    """The words of a card of the learner's own, lost media, or why it is left out."""
+    if sum(map(len, found.fields)) > 2 * LONGEST:
+        return None, 0, _TOO_LONG
+    lost = 0
+    faces: list[str] = []
+    for face in found.faces:
+        if len(face) > LONGEST or face.count("<") > _MOST_TAGS:
+            return None, 0, _TOO_LONG
+        plain, media = without_media(face)
+        faces.append(safe(plain))
+        lost += media
+    if any(is_blank(face) for face in faces):
+        return None, 0, _WORDLESS
+    ours = _OWN_DECK.match(found.deck)
+    deck = (ours["deck"] or "") if ours else found.deck
+    return OwnText(deck, faces[0], faces[1]), lost, ""
+
+
+def _grades(log: tuple[Row, ...], left: collections.Counter[str]) -> Iterator[Came]:
+    """The grades among the rows of a log; the others are counted."""
+    for row in log:
+        if row.ease in _EASES and row.kind in _KINDS:
+            yield Came(row.number, row.ease, row.time)
+        else:
+            left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Home:
+    """Where a card belongs: the name shared with its reverse, and its topic."""
+
+    note: str
+    topic: str
+
+
+def home_of(library: Library, card: str) -> Home:
+    """Where a card belongs in this course; by its name alone where it has left."""
+    known = library.cards.get(card)
+    if known is None:
+        return Home(card, topic_of(library, card))
+    return Home(min(card, known.sibling or card), known.topic)
+
+
+def _arrival(
+    found: Found,
+    card: str,
+    library: Library,
+    carried: tuple[OwnText | None, tuple[Came, ...]],
+) -> Arrival:
+    own, log = carried
+    home = home_of(library, card)
+    return Arrival(
+        card=card,
+        note=home.note,
+        topic=home.topic,
+        origin=f"{found.guid}\0{found.ordinal}",
+        log=log,
+        own=own,
+        suspended=found.suspended,
+        retention=found.retention,
+        seed=found.aside.seed,
+        since=found.aside.since if is_added(card) else None,
+    )
