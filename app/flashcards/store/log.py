@@ -246,7 +246,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
     aside = set(suspended(db, learner_id))
     rows = connection.execute(
-        select(*_LOGGED)
+        select(*LOGGED)
         .where(LOG.c.learner_id == learner_id)
         .order_by(LOG.c.card, *IN_TIME)
     )
@@ -267,7 +267,7 @@ def token_of(learner_id: int, *parts: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-_LOGGED = tuple(
+LOGGED = tuple(
     LOG.c[name]
     for name in ("id", "card", "rating", "voids", "at", "study_day", "retention")
 )
@@ -278,13 +278,13 @@ def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
     rows = (
         db.connection()
         .execute(
-            select(*_LOGGED)
+            select(*LOGGED)
             .where(LOG.c.learner_id == learner_id, LOG.c.card == card)
             .order_by(*IN_TIME)
         )
         .all()
     )
-    standing = replay(_grades(rows), card)
+    standing = replay(grades(rows), card)
     begin = beginning_of(db, learner_id, card) if is_added(card) else None
     if standing is not None:
         values = columns(brought_forward(standing, begin))
@@ -307,7 +307,7 @@ def _refill(
     course: tuple[Mapping[str, Card], Beginning | None, bool],
 ) -> None:
     cards, begin, aside = course
-    standing = replay(_grades(rows), card)
+    standing = replay(grades(rows), card)
     if standing is not None:
         values = columns(brought_forward(standing, begin))
         values |= {"turns": len(rows), "suspended": aside}
@@ -319,7 +319,7 @@ def _refill(
     add(db, learner_id, cards.get(card, card), values)
 
 
-def _grades(rows: Iterable[Row[Any]]) -> list[Grade]:
+def grades(rows: Iterable[Row[Any]]) -> list[Grade]:
     """The grades that stand, in order."""
     log = list(rows)
     undone = {row.voids for row in log if row.voids}

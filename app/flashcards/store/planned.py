@@ -1,0 +1,300 @@
+"""The cards of a study day before an exam: planned once from the morning's memory.
+
+The plan is a function of what was known when the study day began, so it is the same
+after a restart and in another process, and it is not made again at each grade. What
+has happened since is read narrowly beside it.
+"""
+
+import collections
+import dataclasses
+import datetime as dt
+import itertools
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Engine, bindparam, select, union_all
+from sqlmodel import Session
+
+from app.content.added import is_added
+from app.content.library import Library
+from app.flashcards.store.log import IN_TIME, LOG, LOGGED, Held, find, grades
+from app.flashcards.store.memory import MEMORY, STANDING, standing_of
+from app.flashcards.store.queue import Limits, Queue
+from app.scheduling import Day, Standing, replay
+from app.scheduling.curve import Curve, curve_of
+from app.scheduling.exam import Begun
+from app.scheduling.exam_plan import Asked, day_plan
+
+_LEARNERS = 2000
+_AGAIN = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Aim:
+    """What is planned for: the exam day, and the seconds of each day for cards."""
+
+    exam: dt.date
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slot:
+    """A card in the plan, as far as the desk has to know it."""
+
+    card: str
+    note: str
+    topic: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of a study day: `looks` in order, then `fresh` new cards.
+
+    `final` and `stopped` are those of the DayPlan; `unbegun` cards were never begun,
+    `over` are due today and not in the plan. `apart` keeps a card from its reverse.
+    """
+
+    looks: tuple[Slot, ...]
+    fresh: int
+    final: bool
+    stopped: bool
+    unbegun: int
+    over: int
+    apart: bool
+
+
+_Key = tuple[dt.date, Aim, str]
+_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[_Key, Planned]]
+] = weakref.WeakKeyDictionary()
+
+
+def planned_of(
+    db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim
+) -> Planned:
+    """The plan of a learner's study day, made once in a process."""
+    engine = db.get_bind()
+    if not isinstance(engine, Engine):
+        return find_planned(db, learner_id, library, day, aim)
+    kept = _kept.setdefault(engine, collections.OrderedDict())
+    key = (day, aim, library.version)
+    known = kept.get(learner_id)
+    if known is not None and known[0] == key:
+        return known[1]
+    found = find_planned(db, learner_id, library, day, aim)
+    kept[learner_id] = (key, found)
+    kept.move_to_end(learner_id)
+    while len(kept) > _LEARNERS:
+        kept.popitem(last=False)
+    return found
+
+
+def find_planned(
+    db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim
+) -> Planned:
+    """Plan the study day from the memory as it stood when the day began."""
+    rows = _rows(db, learner_id, library)
+    known = {row.card: row for row in rows}
+    curve = curve_of()
+    begun = list(_morning(db, learner_id, rows, day, curve))
+    today = day.toordinal()
+    old = sum(
+        not is_added(row.card) and row.first_day != day.isoformat() for row in rows
+    )
+    unseen = max(0, len(library.cards) - old)
+    asked = Asked(today, aim.exam.toordinal(), aim.seconds)
+    plan = day_plan(begun, unseen, asked, curve)
+    # Steps that an earlier day left unfinished come first, whatever they gain.
+    steps = [row.card for row in rows if _unfinished(row, day)]
+    slots = (known[card] for card in dict.fromkeys([*steps, *_names(plan.looks)]))
+    due = sum(c.due <= today for c in begun)
+    taken = sum(c.due <= today for c in plan.looks)
+    return Planned(
+        looks=tuple(Slot(row.card, row.note, row.topic) for row in slots),
+        fresh=plan.fresh,
+        final=plan.final,
+        stopped=plan.stopped,
+        unbegun=unseen,
+        over=due - taken,
+        apart=asked.left > 1,
+    )
+
+
+def _names(cards: Iterable[Begun]) -> Iterator[str]:
+    return (card.card for card in cards)
+
+
+def _unfinished(row: Any, day: dt.date) -> bool:
+    steps = row.state in ("learning", "relearning") and not row.suspended
+    return steps and row.last_day < day.isoformat()
+
+
+_ROWS = select(
+    *(
+        MEMORY.c[name]
+        for name in (
+            "card",
+            "note",
+            "topic",
+            "state",
+            "stability",
+            "difficulty",
+            "due_day",
+            "first_day",
+            "last_day",
+            "suspended",
+        )
+    )
+).where(MEMORY.c.learner_id == bindparam("learner"))
+
+
+def _rows(db: Session, learner_id: int, library: Library) -> Sequence[Any]:
+    """The memory of what can be asked or was put aside; what left is left out."""
+    rows = db.connection().execute(_ROWS, {"learner": learner_id})
+    return [row for row in rows if is_added(row.card) or row.card in library.cards]
+
+
+def _morning(
+    db: Session, learner_id: int, rows: Sequence[Any], day: dt.date, curve: Curve
+) -> Iterator[Begun]:
+    """The begun cards as they stood before the study day."""
+    today = day.isoformat()
+    asked = [row for row in rows if not row.suspended]
+    changed = [
+        row.card for row in asked if row.last_day >= today and row.first_day < today
+    ]
+    before = _before(db, learner_id, changed, today)
+    for row in asked:
+        if row.card in before:
+            standing = before[row.card]
+            yield Begun(
+                row.card,
+                standing.stability,
+                standing.difficulty,
+                standing.last_day.toordinal(),
+                standing.due_day.toordinal(),
+                row.note,
+            )
+        elif row.state == "new":
+            if row.due_day < today:
+                # Added and never graded: as little known as after a first “again”.
+                due = _ordinal(row.due_day)
+                yield Begun(row.card, *curve.begun(_AGAIN), due - 1, due, row.note)
+        elif row.last_day < today:
+            days = _ordinal(row.last_day), _ordinal(row.due_day)
+            yield Begun(row.card, row.stability, row.difficulty, *days, row.note)
+
+
+_BEFORE = (
+    select(*LOGGED)
+    .where(
+        LOG.c.learner_id == bindparam("learner"),
+        LOG.c.card.in_(bindparam("cards", expanding=True)),
+        LOG.c.study_day < bindparam("day"),
+    )
+    .order_by(LOG.c.card, *IN_TIME)
+)
+
+
+def _before(
+    db: Session, learner_id: int, cards: list[str], day: str
+) -> dict[str, Standing]:
+    """How cards stood that were answered on the study day itself, from the log."""
+    if not cards:
+        return {}
+    values = {"learner": learner_id, "cards": cards, "day": day}
+    rows = db.connection().execute(_BEFORE, values)
+    found = (
+        (card, replay(grades(group), card))
+        for card, group in itertools.groupby(rows, lambda row: row.card)
+    )
+    return {card: standing for card, standing in found if standing is not None}
+
+
+def _ordinal(day: str) -> int:
+    return dt.date.fromisoformat(day).toordinal()
+
+
+_TOUCHED = (*STANDING, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.note, MEMORY.c.topic)
+_mine = MEMORY.c.learner_id == bindparam("learner")
+_SINCE = union_all(
+    select(*_TOUCHED, MEMORY.c.suspended).where(
+        _mine, MEMORY.c.last_day == bindparam("day")
+    ),
+    select(*_TOUCHED, MEMORY.c.suspended).where(
+        _mine, MEMORY.c.due_day == bindparam("day"), MEMORY.c.state == "new"
+    ),
+)
+
+
+def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) -> Queue:
+    """What lies before the learner under a plan: steps, what was added today, looks.
+
+    Two narrow questions, whatever the number of cards.
+    """
+    today = limits.day.isoformat()
+    values = {"learner": learner_id, "day": today}
+    rows = db.connection().execute(_SINCE, values).all()
+    answered = [row for row in rows if row.state != "new"]
+    mine = [
+        row
+        for row in rows
+        if limits.topic in ("", row.topic)
+        and not row.suspended
+        and row.card not in limits.strays.gone
+    ]
+    steps = [row for row in mine if row.state not in ("review", "new")]
+    steps.sort(key=lambda row: row.due_at)
+    ripe = [row for row in steps if row.due_at <= limits.now]
+    added = sorted(row.card for row in mine if row.state == "new")
+    looks = _left(plan, limits, answered)
+    first, kind = _first(db, learner_id, (*added, *looks), ripe or steps, bool(ripe))
+    return Queue(
+        first=first,
+        kind=kind,
+        learning=len(ripe),
+        review=len(added) + len(looks),
+        waiting=len(steps) - len(ripe),
+        finished=sum(row.state != "new" and row.due_day > today for row in mine),
+        whole=_day(answered, plan, today),
+    )
+
+
+def _left(plan: Planned, limits: Limits, answered: Iterable[Any]) -> list[str]:
+    """The looks of the plan that were not taken yet."""
+    seen = {row.card for row in answered} | limits.strays.gone
+    notes = {row.note for row in answered} if plan.apart else set()
+    return [
+        slot.card
+        for slot in plan.looks
+        if slot.card not in seen
+        and slot.note not in notes
+        and limits.topic in ("", slot.topic)
+    ]
+
+
+def _first(
+    db: Session,
+    learner_id: int,
+    looks: Iterable[str],
+    steps: Sequence[Any],
+    ripe: bool,
+) -> tuple[Held | None, str]:
+    if ripe:
+        return _held(steps[0]), "learning"
+    for card in looks:
+        held = find(db, learner_id, card)
+        # Put aside, or undone to nothing, since the plan was made.
+        if held.known and not held.suspended:
+            return held, "review"
+    return (_held(steps[0]), "waiting") if steps else (None, "")
+
+
+def _held(row: Any) -> Held:
+    return Held(row.card, standing_of(row), row.turns, known=True)
+
+
+def _day(answered: Sequence[Any], plan: Planned, day: str) -> Day:
+    begun = sum(row.first_day == day and not is_added(row.card) for row in answered)
+    return Day(due=len(plan.looks), answered=len(answered), begun=begun)
