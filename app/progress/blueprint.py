@@ -1,8 +1,9 @@
 """The blueprint map: a column for each objective, as wide as its share of the exam."""
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from app.progress.mastery.forecast import Forecast, Part
 from app.progress.mastery.standing import DomainStanding, Standing
 from app.web.words import count_of, percent_of
 
@@ -11,7 +12,11 @@ HEIGHT = 112
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """One objective; x, width and middle in per cent, top and height in pixels."""
+    """One objective; x, width and middle in per cent, top and height in pixels.
+
+    `look` is fill, mark for the page read last, none for what was not tested and
+    stands at the rate of guessing.
+    """
 
     number: str
     title: str
@@ -29,9 +34,9 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plot:
-    """A domain with its columns; `share` is its part of the exam, e.g. “38%”.
+    """A domain with its columns; `share` is its part of the exam or of the score.
 
-    `fifth` is that share in steps of 5%, which the style sheet turns into width.
+    `fifth` is that part in steps of 5%, which the style sheet turns into width.
     """
 
     number: str
@@ -43,39 +48,57 @@ class Plot:
 
 
 def plots(
-    domains: Sequence[DomainStanding], here: Collection[str] = ()
+    domains: Sequence[DomainStanding],
+    here: Collection[str] = (),
+    ahead: Forecast | None = None,
 ) -> tuple[Plot, ...]:
     """The map; `here` are the objectives of the page that was read last.
 
-    Before anything is done, nothing is said of single objectives.
+    The filled area is the expected score, which is named by domain once there is
+    enough to say it from. Before anything is done, nothing is said of objectives.
     """
     begun = any(s.started for d in domains for s in d.standings)
-    return tuple(_plot(domain, here, begun=begun) for domain in domains)
+    parts: Mapping[str, Part] = ahead.parts if ahead else {}
+    return tuple(
+        _plot(domain, here, parts.get(domain.domain.number), begun=begun)
+        for domain in domains
+    )
 
 
-def _plot(domain: DomainStanding, here: Collection[str], *, begun: bool) -> Plot:
+def _plot(
+    domain: DomainStanding, here: Collection[str], part: Part | None, *, begun: bool
+) -> Plot:
+    width = 1 / max(1, len(domain.standings))
     columns = tuple(
-        _column(standing, place / len(domain.standings), 1 / len(domain.standings))
+        _column(standing, place * width, width, here if begun else ())
         for place, standing in enumerate(domain.standings)
     )
     if not begun:
         columns = tuple(dataclasses.replace(c, words="") for c in columns)
     said = "; ".join(f"{c.number} {c.words}" for c in columns)
+    share = f"{percent_of(domain.domain.weight)} of the exam"
+    if part is not None:
+        share = f"{part.expected:.1f} of {part.questions}"
+        said = f"{share} expected; {said}"
     return Plot(
         number=domain.domain.number,
         title=domain.domain.title,
-        share=percent_of(domain.domain.weight),
+        share=share,
         fifth=max(5, round(domain.domain.weight * 20) * 5),
-        columns=tuple(_placed(c, here) for c in columns),
+        columns=columns,
         sentence=said if begun else "nothing is started yet",
     )
 
 
-def _column(standing: Standing, x: float, width: float) -> Column:
-    evidence = standing.evidence
-    height = HEIGHT * evidence.share if evidence.enough else 0.0
+def _column(
+    standing: Standing, x: float, width: float, here: Collection[str]
+) -> Column:
+    height = HEIGHT * standing.belief.mean
+    number = standing.objective.number
+    current = number in here
+    tested = standing.evidence.answers > 0
     return Column(
-        number=standing.objective.number,
+        number=number,
         title=standing.objective.title,
         address=_address(standing),
         x=_percent(x),
@@ -84,16 +107,10 @@ def _column(standing: Standing, x: float, width: float) -> Column:
         end=_percent(x + width),
         top=f"{HEIGHT - height:.2f}",
         height=f"{height:.2f}",
-        look="fill",
+        look=("mark" if current else "fill") if tested else "none",
         words=_words(standing),
-        here=False,
+        here=current,
     )
-
-
-def _placed(column: Column, here: Collection[str]) -> Column:
-    if column.number not in here:
-        return column
-    return dataclasses.replace(column, look="mark", here=True)
 
 
 def _address(standing: Standing) -> str:
@@ -105,10 +122,10 @@ def _address(standing: Standing) -> str:
 def _words(standing: Standing) -> str:
     evidence = standing.evidence
     if evidence.enough:
-        return percent_of(evidence.share)
+        return percent_of(standing.belief.mean)
     if evidence.answers:
         return count_of(evidence.answers, "answer")
-    return "begun" if standing.started else "not started"
+    return "not tested" if standing.started else "not started"
 
 
 def _percent(share: float) -> str:

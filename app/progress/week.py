@@ -2,9 +2,9 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Mapping
 
-from app.progress.store import CardRow
+from app.progress.store import Coming
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,16 +17,14 @@ class DayAhead:
 
 
 def week(
-    begun: Iterable[CardRow], course: Collection[str], today: dt.date, days: int = 7
+    coming: Mapping[str, Coming], today: dt.date, days: int = 7
 ) -> tuple[DayAhead, ...]:
     """Today with everything overdue, and the days after it."""
     count = dict.fromkeys(range(days), 0)
-    for row in begun:
-        if row.suspended or not row.begun or row.card not in course:
-            continue
-        ahead = max(0, (dt.date.fromisoformat(row.due_day) - today).days)
+    for day, row in coming.items():
+        ahead = max(0, (dt.date.fromisoformat(day) - today).days)
         if ahead in count:
-            count[ahead] += 1
+            count[ahead] += row.cards
     return tuple(
         DayAhead(today + dt.timedelta(days=n), cards, n == 0)
         for n, cards in count.items()

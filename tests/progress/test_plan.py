@@ -1,17 +1,37 @@
 """What to do today: one next thing, with its reason and its minutes."""
 
 import dataclasses
+import datetime as dt
+from typing import Any
 
 from app.content.library import Library
-from app.progress.mastery.plan import Deck, plan
-from app.progress.mastery.standing import Record, anchors, standings
+from app.progress.mastery.evidence import First
+from app.progress.mastery.plan import (
+    Deck,
+    Plan,
+    Running,
+    Situation,
+    plan,
+    practice_step,
+)
+from app.progress.mastery.standing import NOTHING, Record, anchors, standings
 
-NOTHING = Record({}, frozenset(), {})
 NO_CARDS = Deck(0, 0, 0)
+TODAY = dt.date(2026, 6, 9)
+
+
+def planned(library: Library, record: Record = NOTHING, **more: Any) -> Plan:
+    domains = standings(library, record, TODAY)
+    return plan(Situation(library, record, domains, **{"deck": NO_CARDS, **more}))
 
 
 def steps(library: Library, record: Record = NOTHING, deck=NO_CARDS, last: str = ""):
-    return plan(library, record, standings(library, record), deck, last)
+    made = planned(library, record, deck=deck, last_topic=last, minutes=240)
+    return made.steps
+
+
+def answered(score: float, *questions: str) -> dict[str, First]:
+    return dict.fromkeys(questions, First(score, TODAY))
 
 
 def read(library: Library, *slugs: str) -> Record:
@@ -69,14 +89,15 @@ def test_after_a_page_the_next_one_follows(library: Library):
 
 
 def test_the_weakest_tested_objective_is_practised(library: Library):
-    firsts = dict.fromkeys(library.topics["weights"].questions, 1.0)
-    firsts |= dict.fromkeys(library.topics["kv-cache"].questions, 0.0)
+    firsts = answered(1.0, *library.topics["weights"].questions)
+    firsts |= answered(0.0, *library.topics["kv-cache"].questions)
     record = dataclasses.replace(NOTHING, firsts=firsts)
 
     practice = steps(library, record)[-1]
 
     assert practice.address == "/quiz/kv-cache"
-    assert "your lowest tested: 0%" in practice.reason
+    assert "your lowest tested: " in practice.reason
+    assert practice.reason.endswith("% expected")
 
 
 def test_before_any_answer_what_was_read_is_asked(library: Library):
@@ -88,7 +109,7 @@ def test_before_any_answer_what_was_read_is_asked(library: Library):
 
 def test_few_answers_are_not_called_a_weakness(library: Library):
     question = library.topics["weights"].questions[0]
-    record = dataclasses.replace(NOTHING, firsts={question: 0.0})
+    record = dataclasses.replace(NOTHING, firsts=answered(0.0, question))
 
     practice = steps(library, record)[-1]
 
@@ -97,7 +118,61 @@ def test_few_answers_are_not_called_a_weakness(library: Library):
 
 def test_when_all_is_done_nothing_is_invented(library: Library):
     record = dataclasses.replace(
-        read(library, *library.topics), firsts=dict.fromkeys(library.questions, 1.0)
+        read(library, *library.topics), firsts=answered(1.0, *library.questions)
     )
 
     assert steps(library, record) == ()
+
+
+def test_a_running_exam_comes_before_everything(library: Library):
+    running = Running(7, "Short mock", 4.0)
+    first, *_ = planned(library, deck=Deck(14, 0, 0), running=running).steps
+
+    assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
+    assert first.reason == "the clock is running"
+
+
+def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
+    made = planned(library, deck=Deck(400, 0, 0), minutes=30)
+
+    (first,) = made.steps
+    assert first.title == "Review 400 cards"
+    assert made.minutes > 30
+
+
+def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
+    all_ = planned(library, deck=Deck(40, 0, 0), minutes=240)
+    some = planned(library, deck=Deck(40, 0, 0), minutes=13)
+
+    assert some.steps == all_.steps[:1]
+    assert some.beyond == all_.steps[1:]
+
+
+def test_a_page_on_weak_ground_waits_for_what_it_rests_on(library: Library):
+    weak = answered(0.0, *library.topics["weights"].questions)
+    record = dataclasses.replace(read(library, "weights"), firsts=weak)
+
+    reading = steps(library, record)[0]
+
+    assert reading.address == "/concepts/weights"
+    assert reading.reason.startswith("first this: The cache of a conversation builds")
+    assert "0 of" in reading.reason
+
+
+def test_practice_on_weak_ground_begins_below_it(library: Library):
+    low = answered(0.0, *library.topics["kv-cache"].questions)
+    record = dataclasses.replace(NOTHING, firsts=low)
+
+    step = practice_step(library, record, standings(library, record, TODAY))
+
+    assert step
+    assert step.address == "/concepts/weights"
+    assert step.reason.startswith("first this: ")
+    assert "it is neither read nor tested" in step.reason
+
+
+def test_on_steady_ground_the_page_itself_is_offered(library: Library):
+    firm = answered(1.0, *library.topics["weights"].questions)
+    record = dataclasses.replace(read(library, "weights"), firsts=firm)
+
+    assert steps(library, record)[0].address == "/concepts/kv-cache"

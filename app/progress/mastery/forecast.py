@@ -1,74 +1,219 @@
 """What an exam of today would bring, once there is something to say it from."""
 
 import dataclasses
+import functools
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from app.content.model import ExamBlueprint
+from app.progress.mastery.belief import TAIL, Belief
 from app.progress.mastery.standing import DomainStanding
 
-ANSWERS = 15  # fewer than this, and any number would be made up
-_PRIOR_ANSWERS = 2.0
-_GUESS = 0.25  # what an untested objective is worth: one of four choices
-_Z = 1.645
+RULE = "beta-1"  # names this computation in the log; another one gets another name
+# With fewer answers than this in all most objectives of an exam have one or none, and
+# the score would be what was believed before; with fewer in a domain, its own would.
+ANSWERS = 30
+IN_DOMAIN = 5
+_EVEN = 100  # questions of the exam of a course that defines none
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """The questions of one domain: how many, and how many right ones are expected."""
+
+    questions: int
+    expected: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Forecast:
-    """Right answers expected of `questions`, with the range of nine cases in ten."""
+    """Right answers expected of `questions`, with the range of nine cases in ten.
 
-    expected: int
-    low: int
-    high: int
+    `scores` has the chance of each number of right answers, 0 to `questions`;
+    `answers` counts the first answers it rests on, `parts` are by domain.
+    """
+
+    exam: str
     questions: int
     answers: int
-    spread: float
     mean: float
+    low: int
+    high: int
+    scores: tuple[float, ...]
+    parts: Mapping[str, Part]
+
+    @property
+    def expected(self) -> int:
+        """The mean as a whole number."""
+        return round(self.mean)
 
     def chance(self, target: float) -> float:
         """The probability of reaching `target` (a share 0..1) or more."""
-        least = math.ceil(target * self.questions) - 0.5
-        if self.spread == 0:
-            return float(self.mean >= least)
-        return 0.5 * math.erfc((least - self.mean) / (self.spread * math.sqrt(2)))
+        # 0.7 × 50 is a little more than 35 in binary, and 35 is meant.
+        least = math.ceil(target * self.questions - 1e-9)
+        return min(1.0, math.fsum(self.scores[least:]))
 
 
-def forecast(domains: Sequence[DomainStanding], questions: int) -> Forecast | None:
-    """The expected score, or None while the evidence is too thin.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lacking:
+    """What a forecast waits for: first answers in all, and by title of domain."""
 
-    Objectives share the weight of their domain equally. Each is a Beta estimate that
-    starts at the guessing rate with the weight of two answers; the range adds the
-    luck of the draw to what is not known about the learner.
+    answers: int
+    domains: tuple[tuple[str, int], ...]
+
+    @property
+    def words(self) -> str:
+        """What is missing, e.g. “12 more first answers, 3 of them in Operations”."""
+        within = sum(count for _, count in self.domains)
+        most = max(self.answers, within)
+        more = f"{most} more first {'answer' if most == 1 else 'answers'}"
+        if not self.domains:
+            return more
+        (title, count), *rest = self.domains
+        told = "".join(f" and {n} in {name}" for name, n in rest)
+        if within < most:
+            return f"{more}, {count} of them in {title}{told}"
+        return f"{more}: {count} in {title}{told}" if rest else f"{more} in {title}"
+
+
+def forecast(
+    domains: Sequence[DomainStanding], exam: ExamBlueprint | None = None
+) -> Forecast | Lacking:
+    """The score in `exam`, or what is lacking to say anything.
+
+    Exact, without drawing lots: each objective answers its questions by a
+    beta-binomial distribution (what is not known of the learner and the luck of the
+    draw in one), these are convolved to the domain and the domains to the exam. The
+    questions of a domain are spread over its objectives evenly; those left over go
+    to any of them alike. Without `exam`, a hundred questions by the syllabus' weights.
     """
-    answers = sum(d.evidence.answers for d in domains)
-    tested = all(d.evidence.answers for d in domains if d.domain.weight)
-    if answers < ANSWERS or not tested:
-        return None
-    mean = variance = 0.0
+    counts = _counts(domains, exam)
+    missing = lacking(domains, counts)
+    if missing is not None:
+        return missing
+    scores: tuple[float, ...] = (1.0,)
+    parts = {}
     for domain in domains:
-        for standing in domain.standings:
-            share = domain.domain.weight / len(domain.standings)
-            p, doubt = _estimate(standing.evidence.answers, standing.evidence.score)
-            mean += questions * share * p
-            variance += (questions * share) ** 2 * doubt + questions * share * p * (
-                1 - p
-            )
-    spread = math.sqrt(variance)
+        count = counts.get(domain.domain.number, 0)
+        beliefs = tuple(s.belief for s in domain.standings)
+        if count and beliefs:
+            scores = _sum(scores, domain_scores(beliefs, count))
+            parts[domain.domain.number] = Part(count, count * domain.mean)
+    low, high = _range(scores)
     return Forecast(
-        expected=round(mean),
-        low=max(0, round(mean - _Z * spread)),
-        high=min(questions, round(mean + _Z * spread)),
-        questions=questions,
-        answers=answers,
-        spread=spread,
-        mean=mean,
+        exam=exam.slug if exam else "",
+        questions=len(scores) - 1,
+        answers=sum(d.evidence.answers for d in domains),
+        mean=math.fsum(part.expected for part in parts.values()),
+        low=low,
+        high=high,
+        scores=scores,
+        parts=parts,
     )
 
 
-def _estimate(answers: int, score: float) -> tuple[float, float]:
-    """Mean and variance of the share of right answers for one objective."""
-    weight = answers + _PRIOR_ANSWERS
-    mean = (score + _GUESS * _PRIOR_ANSWERS) / weight
-    return mean, mean * (1 - mean) / (weight + 1)
+def lacking(
+    domains: Sequence[DomainStanding], counts: Mapping[str, int]
+) -> Lacking | None:
+    """What is missing: ANSWERS in all and IN_DOMAIN in each domain that is asked.
+
+    A course with fewer questions than that wants all that it has.
+    """
+    asked = [d for d in domains if counts.get(d.domain.number)]
+    short = []
+    for domain in asked:
+        bank = sum(s.questions for s in domain.standings)
+        missing = min(IN_DOMAIN, bank) - domain.evidence.answers
+        if missing > 0:
+            short.append((domain.domain.title, missing))
+    bank = sum(s.questions for d in asked for s in d.standings)
+    more = min(ANSWERS, bank) - sum(d.evidence.answers for d in asked)
+    if more <= 0 and not short:
+        return None
+    return Lacking(max(0, more), tuple(short))
+
+
+@functools.lru_cache(maxsize=512)
+def domain_scores(beliefs: tuple[Belief, ...], questions: int) -> tuple[float, ...]:
+    """The chance of each number of right answers to the questions of a domain.
+
+    Every objective gets the whole part of questions ÷ objectives; of those left over
+    each goes to another objective, every choice of them alike. `ways` holds, for so
+    many given away so far, the sum over all choices.
+
+    >>> [round(p, 3) for p in domain_scores((Belief(0.5, 1e9),), 2)]
+    [0.25, 0.5, 0.25]
+    """
+    each, extra = divmod(questions, len(beliefs))
+    ways: list[list[float]] = [[1.0]] + [[] for _ in range(extra)]
+    for belief in beliefs:
+        fewer, more = right_of(belief, each), right_of(belief, each + 1)
+        for given in range(extra, -1, -1):
+            stay = _times(ways[given], fewer)
+            take = _times(ways[given - 1], more) if given else []
+            ways[given] = _plus(stay, take)
+    all_ = math.comb(len(beliefs), extra)
+    return tuple(way / all_ for way in ways[extra])
+
+
+def right_of(belief: Belief, questions: int) -> list[float]:
+    """The beta-binomial chances of 0 to `questions` right answers.
+
+    P(k) = C(n, k)·B(k + α, n − k + β) ÷ B(α, β), by the recursion over k in terms
+    that stay finite when α or β is 0.
+    """
+    mean, spread = belief.mean, 1 / belief.weight
+    chances = [1.0]
+    # One question after another (Pólya's urn): a right answer makes the next likelier.
+    for asked in range(questions):
+        following = [0.0] * (len(chances) + 1)
+        for right, chance in enumerate(chances):
+            next_right = (mean + right * spread) / (1 + asked * spread)
+            following[right] += chance * (1 - next_right)
+            following[right + 1] += chance * next_right
+        chances = following
+    return chances
+
+
+def _counts(
+    domains: Sequence[DomainStanding], exam: ExamBlueprint | None
+) -> Mapping[str, int]:
+    if exam is not None:
+        return exam.domains
+    return {d.domain.number: round(d.domain.weight * _EVEN) for d in domains}
+
+
+def _sum(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+    return tuple(_times(one, other))
+
+
+def _times(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """The distribution of a sum; nothing where one of them has no way at all."""
+    if not one or not other:
+        return []
+    total = [0.0] * (len(one) + len(other) - 1)
+    for n, chance in enumerate(one):
+        for m, second in enumerate(other, n):
+            total[m] += chance * second
+    return total
+
+
+def _plus(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    return [a + b for a, b in itertools.zip_longest(one, other, fillvalue=0.0)]
+
+
+def _range(scores: Sequence[float]) -> tuple[int, int]:
+    """The fewest and the most right answers, leaving TAIL out on each side."""
+    low, high = 0, len(scores) - 1
+    below = list(itertools.accumulate(scores))
+    while below[low] < TAIL:
+        low += 1
+    above = 0.0
+    while above + scores[high] < TAIL and high > low:
+        above += scores[high]
+        high -= 1
+    return low, high
 
 
 _WORDS = (

@@ -1,11 +1,12 @@
-"""What to do today: what is due, where the reader was, what is weakest."""
+"""What to do today: one next thing and why, and what else the minutes hold."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from app.content.library import Library
 from app.content.model import Topic
+from app.progress.mastery.grounds import Ground, weak_ground
 from app.progress.mastery.standing import DomainStanding, Record, Standing, anchors
 
 _CARD_MINUTES = 0.3
@@ -15,7 +16,7 @@ _QUESTION_MINUTES = 1.2
 _ROUND = 10
 _GOOD = 0.8
 
-Kind = Literal["review", "learn", "read", "continue", "practise"]
+Kind = Literal["exam", "review", "learn", "read", "continue", "practise"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,6 +26,28 @@ class Deck:
     due: int
     later: int
     new: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Running:
+    """A mock exam whose clock runs, and the minutes on it."""
+
+    number: int
+    title: str
+    minutes: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a plan is made from; `minutes` are left of those for today."""
+
+    library: Library
+    record: Record
+    domains: Sequence[DomainStanding]
+    deck: Deck
+    last_topic: str = ""
+    minutes: float = 30.0
+    running: Running | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,26 +61,67 @@ class Step:
     minutes: float
 
 
-def plan(
-    library: Library,
-    record: Record,
-    domains: Sequence[DomainStanding],
-    deck: Deck,
-    last_topic: str,
-) -> tuple[Step, ...]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps that fit into today, the next one first; `beyond` do not fit."""
+
+    steps: tuple[Step, ...]
+    beyond: tuple[Step, ...]
+
+    @property
+    def minutes(self) -> float:
+        """How long the steps take."""
+        return sum(step.minutes for step in self.steps)
+
+
+def plan(now: Situation) -> Plan:
     """The steps of today in the order to take them; none when nothing is left.
 
-    Cards due come first: they are forgotten while one does other things. New cards
-    come last, and not before something was read or answered.
+    A running exam comes before everything: its clock does not wait. Then cards due,
+    which are forgotten while one does other things; then reading and practice. New
+    cards come last, and not before something was read or answered. The next thing is
+    offered however long it takes; of the others, those that the minutes still hold.
     """
-    started = any(s.started for d in domains for s in d.standings)
-    steps = (
-        review_step(deck),
-        reading_step(library, record, last_topic),
-        practice_step(domains),
-        new_cards_step(deck) if started and not deck.due else None,
+    started = any(s.started for d in now.domains for s in d.standings)
+    found = (
+        running_step(now.running),
+        review_step(now.deck),
+        reading_step(now.library, now.record, now.last_topic),
+        practice_step(now.library, now.record, now.domains),
+        new_cards_step(now.deck) if started and not now.deck.due else None,
     )
-    return tuple(step for step in steps if step is not None)
+    left = now.minutes
+    steps: list[Step] = []
+    beyond: list[Step] = []
+    for step in _different(found):
+        if steps and step.minutes > left:
+            beyond.append(step)
+            continue
+        steps.append(step)
+        left -= step.minutes
+    return Plan(tuple(steps), tuple(beyond))
+
+
+def _different(found: Iterable[Step | None]) -> Iterator[Step]:
+    """Each step once: two reasons may lead to the same page."""
+    seen: set[str] = set()
+    for step in found:
+        if step is not None and step.address not in seen:
+            seen.add(step.address)
+            yield step
+
+
+def running_step(running: Running | None) -> Step | None:
+    """The exam whose clock runs."""
+    if running is None:
+        return None
+    return Step(
+        "exam",
+        running.title,
+        f"/exams/sittings/{running.number}/review",
+        "the clock is running",
+        running.minutes,
+    )
 
 
 def review_step(deck: Deck) -> Step | None:
@@ -84,19 +148,29 @@ def new_cards_step(deck: Deck) -> Step | None:
 
 
 def reading_step(library: Library, record: Record, last_topic: str) -> Step | None:
-    """The page left open, or the next one in the order of the course."""
-    order = [s for s in library.syllabus.topics if s in library.topics]
-    for slug in dict.fromkeys([last_topic, *order]):
+    """The page left open, or the next in the order of the course that stands well.
+
+    Where every page left rests on something weak, that comes first.
+    """
+    begun = library.topics.get(last_topic)
+    going_on = _reading(begun, record) if begun else None
+    if going_on is not None:
+        return going_on
+    needed: Step | None = None
+    for slug in library.syllabus.topics:
         topic = library.topics.get(slug)
-        if topic is None:
+        step = _reading(topic, record) if topic else None
+        if topic is None or step is None:
             continue
-        step = _reading(topic, frozenset(record.read.get(slug, ())))
-        if step is not None:
+        ground = weak_ground(library, record, topic)
+        if ground is None:
             return step
-    return None
+        needed = needed or _first(ground, topic, record)
+    return needed
 
 
-def _reading(topic: Topic, read: frozenset[str]) -> Step | None:
+def _reading(topic: Topic, record: Record) -> Step | None:
+    read = frozenset(record.read.get(topic.slug, ()))
     left = [a for a in anchors(topic) if a not in read]
     if not left:
         return None
@@ -114,22 +188,49 @@ def _reading(topic: Topic, read: frozenset[str]) -> Step | None:
     )
 
 
-def practice_step(domains: Iterable[DomainStanding]) -> Step | None:
-    """The objective with the lowest tested share, or the heaviest untested one."""
-    standings = [(d, s) for d in domains for s in d.standings if _askable(s)]
-    weak = [s for _, s in standings if s.evidence.enough and s.evidence.share < _GOOD]
+def _first(ground: Ground, topic: Topic, record: Record) -> Step:
+    """Go over a weak prerequisite before the topic that rests on it."""
+    needed = ground.topic
+    reason = f"first this: {topic.title} builds on it, and {ground.why}"
+    again = _reading(needed, record)
+    if again is not None:
+        return dataclasses.replace(again, reason=reason)
+    address = f"/concepts/{needed.slug}"
+    return Step("read", needed.title, address, reason, needed.minutes)
+
+
+def practice_step(
+    library: Library, record: Record, domains: Iterable[DomainStanding]
+) -> Step | None:
+    """The lowest objective that was tested, or the heaviest that was not.
+
+    One that rests on something weak gives way to one that stands well; if all do,
+    what the lowest rests on comes first.
+    """
+    everything = [(d, s) for d in domains for s in d.standings if _asked_in(s)]
+    tested = [s for _, s in everything if s.evidence.enough]
+    weak = sorted(
+        (s for s in tested if s.belief.mean < _GOOD), key=lambda s: s.belief.mean
+    )
     if weak:
-        return _practice(min(weak, key=lambda s: s.evidence.share))
-    thin = [(d, s) for d, s in standings if not s.evidence.enough]
+        return _steady(library, record, weak)
+    thin = [(d, s) for d, s in everything if not s.evidence.enough]
     if thin:
         # What is read but not asked comes first, then what weighs most.
         return _practice(max(thin, key=lambda x: _urgency(*x))[1])
-    rest = [s for _, s in standings if s.evidence.answers < s.questions]
-    return _practice(min(rest, key=lambda s: s.evidence.share)) if rest else None
+    rest = [s for s in tested if s.evidence.answers < s.questions]
+    return _practice(min(rest, key=lambda s: s.belief.mean)) if rest else None
 
 
-def _askable(standing: Standing) -> bool:
-    return bool(_asked_in(standing))
+def _steady(library: Library, record: Record, weak: Sequence[Standing]) -> Step | None:
+    needed: Step | None = None
+    for standing in weak:
+        topic = _asked_in(standing)
+        ground = weak_ground(library, record, topic) if topic else None
+        if topic is None or ground is None:
+            return _practice(standing)
+        needed = needed or _first(ground, topic, record)
+    return needed
 
 
 def _asked_in(standing: Standing) -> Topic | None:
@@ -158,8 +259,8 @@ def _practice(standing: Standing) -> Step | None:
 def _why(standing: Standing) -> str:
     number, evidence = standing.objective.number, standing.evidence
     if evidence.enough:
-        share = f"{round(evidence.share * 100)}% of {evidence.answers}"
-        return f"objective {number}, your lowest tested: {share} first answers right"
+        share = f"{round(standing.belief.mean * 100)}%"
+        return f"objective {number}, your lowest tested: {share} expected"
     if evidence.answers:
         noun = "answer" if evidence.answers == 1 else "answers"
         return f"objective {number}, only {evidence.answers} {noun} so far"

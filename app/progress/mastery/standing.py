@@ -1,24 +1,45 @@
 """Where a learner stands, objective by objective."""
 
 import dataclasses
+import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.library import Library
-from app.content.model import Domain, Objective, Topic
-from app.progress.mastery.evidence import Evidence
+from app.content.model import Domain, Objective, Question, Topic
+from app.progress.mastery.belief import Belief, believe
+from app.progress.mastery.evidence import Evidence, First, gather
+from app.progress.mastery.fading import ONCE, Cards
+from app.progress.mastery.guessing import UNKNOWN, guess_rate
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TopicCards:
+    """The begun cards of a topic added up: how many, and how many left their steps.
+
+    `days` is the sum of days since their last answers, `losses` that of 1 ÷ stability
+    (per day). Both are of the `begun`.
+    """
+
+    begun: int = 0
+    known: int = 0
+    days: float = 0.0
+    losses: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """What is kept about a learner, as the rules read it.
 
-    `firsts` are scores (0..1) of first answers by question; `known` the cards that
-    have left their learning steps; `read` the sections read, by topic.
+    `firsts` are first answers by question; `cards` the begun cards by topic; `read`
+    the sections read, by topic.
     """
 
-    firsts: Mapping[str, float]
-    known: Collection[str]
+    firsts: Mapping[str, First]
+    cards: Mapping[str, TopicCards]
     read: Mapping[str, Collection[str]]
+
+
+NOTHING = Record({}, {}, {})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,20 +52,31 @@ class Pages:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """One objective: the evidence of answers, cards known, sections read."""
+    """One objective: what is believed of it, and from what.
+
+    `guess` is the rate of guessing of its questions, of which there are `questions`
+    that an exam may ask; `cards` are those of its topics.
+    """
 
     objective: Objective
     topics: tuple[Topic, ...]
     evidence: Evidence
+    belief: Belief
+    guess: float
     questions: int
-    cards_known: int
-    cards: int
+    cards: Cards
     pages: Pages
 
     @property
     def started(self) -> bool:
         """Whether anything was done for this objective."""
-        return bool(self.evidence.answers or self.cards_known or self.pages.read)
+        return bool(self.evidence.answers or self.cards.begun or self.pages.read)
+
+    @property
+    def weak(self) -> bool:
+        """Whether answers say that less is known than not: nearer to guessing."""
+        middle = (1 + self.guess) / 2
+        return self.evidence.enough and self.belief.mean < middle
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,63 +91,135 @@ class DomainStanding:
         """All first answers in this domain."""
         return sum((s.evidence for s in self.standings), Evidence())
 
+    @property
+    def mean(self) -> float:
+        """The chance (0..1) of a right answer to a question of this domain.
 
-def standings(library: Library, record: Record) -> tuple[DomainStanding, ...]:
-    """Every objective of the syllabus, in its order.
+        Its objectives are asked equally often: their weights are not published.
+        """
+        means = [s.belief.mean for s in self.standings]
+        return sum(means) / len(means) if means else UNKNOWN
+
+
+def standings(
+    library: Library, record: Record, day: dt.date, ago: int = 0
+) -> tuple[DomainStanding, ...]:
+    """Every objective of the syllabus, in its order, as of study day `day`.
 
     A question counts for each objective that it names; what the course no longer
-    holds does not count.
+    holds does not count, nor do designs, which no exam asks. `ago` asks what was
+    known that many days before `day`, from the answers that there were then.
     """
-    shelf = _Shelf(library)
+    shelf = shelf_of(library)
+    then = day - dt.timedelta(days=ago)
     return tuple(
-        DomainStanding(
-            domain, tuple(_standing(o, shelf, record) for o in domain.objectives)
-        )
+        _domain(domain, shelf, record, (then, ago))
         for domain in library.syllabus.domains
     )
 
 
-class _Shelf:
-    """The course turned around: items by objective."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """The questions of an objective: each with its rate of guessing, and their mean."""
 
-    def __init__(self, library: Library) -> None:
-        self.questions = _by_objective(
-            (q.id, q.objectives) for q in library.questions.values()
-        )
-        self.cards = _by_objective((c.id, c.objectives) for c in library.cards.values())
-        order = [s for s in library.syllabus.topics if s in library.topics]
-        self.topics = _by_objective(
-            (slug, library.topics[slug].objectives)
-            for slug in dict.fromkeys([*order, *library.topics])
-        )
-        self.topic = library.topics
+    rates: tuple[tuple[str, float], ...] = ()
+    guess: float = UNKNOWN
 
 
-def _by_objective(
-    items: Iterable[tuple[str, Iterable[str]]],
-) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, objectives in items:
-        for number in objectives:
-            found.setdefault(number, []).append(name)
-    return found
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shelf:
+    """The course turned around: questions and topics by objective."""
+
+    asked: Mapping[str, Asked]
+    topics: Mapping[str, tuple[Topic, ...]]
 
 
-def _standing(objective: Objective, shelf: _Shelf, record: Record) -> Standing:
-    number = objective.number
-    questions = shelf.questions.get(number, [])
-    cards = shelf.cards.get(number, [])
-    topics = tuple(shelf.topic[slug] for slug in shelf.topics.get(number, []))
-    scores = [record.firsts[q] for q in questions if q in record.firsts]
-    return Standing(
-        objective=objective,
-        topics=topics,
-        evidence=Evidence(len(scores), sum(scores)),
-        questions=len(questions),
-        cards_known=sum(card in record.known for card in cards),
-        cards=len(cards),
-        pages=_pages(topics, record),
+_shelves: list[tuple[Library, Shelf]] = []
+_FEW = 2
+
+
+def shelf_of(library: Library) -> Shelf:
+    """The course by objective, turned around once for each state of it."""
+    for known, shelf in tuple(_shelves):
+        if known is library:
+            return shelf
+    shelf = _turn_around(library)
+    _shelves.insert(0, (library, shelf))
+    del _shelves[_FEW:]
+    return shelf
+
+
+def _turn_around(library: Library) -> Shelf:
+    questions: dict[str, list[Question]] = {}
+    for question in library.questions.values():
+        if question.type == "design":
+            continue
+        for number in question.objectives:
+            questions.setdefault(number, []).append(question)
+    topics: dict[str, list[Topic]] = {}
+    order = [s for s in library.syllabus.topics if s in library.topics]
+    for slug in dict.fromkeys([*order, *library.topics]):
+        for number in library.topics[slug].objectives:
+            topics.setdefault(number, []).append(library.topics[slug])
+    return Shelf(
+        {number: _asked(mine) for number, mine in questions.items()},
+        {number: tuple(mine) for number, mine in topics.items()},
     )
+
+
+def _asked(questions: Iterable[Question]) -> Asked:
+    rates = tuple((q.id, guess_rate(q)) for q in questions)
+    return Asked(rates, sum(rate for _, rate in rates) / len(rates))
+
+
+def _domain(
+    domain: Domain, shelf: Shelf, record: Record, when: tuple[dt.date, int]
+) -> DomainStanding:
+    found = []
+    for objective in domain.objectives:
+        asked = shelf.asked.get(objective.number, Asked())
+        topics = shelf.topics.get(objective.number, ())
+        cards = _cards(topics, record).earlier(when[1])
+        firsts = [
+            (record.firsts[item], rate)
+            for item, rate in asked.rates
+            if item in record.firsts
+        ]
+        evidence = gather(firsts, asked.guess, cards, when[0])
+        found.append((objective, topics, asked, cards, evidence))
+    whole = sum((each[4] for each in found), Evidence())
+    floor = sum(each[2].guess for each in found) / max(1, len(found))
+    return DomainStanding(
+        domain,
+        tuple(
+            Standing(
+                objective=objective,
+                topics=topics,
+                evidence=mine,
+                belief=believe(mine, asked.guess, whole - mine, floor),
+                guess=asked.guess,
+                questions=len(asked.rates),
+                cards=cards,
+                pages=_pages(topics, record),
+            )
+            for objective, topics, asked, cards, mine in found
+        ),
+    )
+
+
+def _cards(topics: Iterable[Topic], record: Record) -> Cards:
+    """The cards of several topics as one: mean age, harmonic mean of stability."""
+    begun = all_ = 0
+    days = losses = 0.0
+    for topic in topics:
+        all_ += len(topic.cards)
+        mine = record.cards.get(topic.slug)
+        if mine is not None:
+            begun, days = begun + mine.begun, days + mine.days
+            losses += mine.losses
+    if not begun:
+        return Cards(all=all_)
+    return Cards(begun, all_, days / begun, begun / losses if losses else ONCE)
 
 
 def anchors(topic: Topic) -> tuple[str, ...]:

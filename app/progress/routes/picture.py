@@ -2,34 +2,50 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Depends
+from sqlmodel import Session
 
 from app.content.library import Library
+from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.learners.store import gone_cards
 from app.progress import store
-from app.progress.mastery.forecast import Forecast, chance_words, forecast
+from app.progress.mastery.forecast import Forecast, Lacking, chance_words, forecast
 from app.progress.mastery.plan import Deck
-from app.progress.mastery.standing import DomainStanding, Record, standings
-from app.web.clock import Now, moment
+from app.progress.mastery.standing import (
+    NOTHING,
+    DomainStanding,
+    Record,
+    standings,
+)
+from app.web.clock import Now, milliseconds, moment
 from app.web.shelf import CurrentLibrary
 
-_EMPTY = Record({}, frozenset(), {})
+_WEEK = dt.timedelta(days=6)
+_HALF_A_DAY = dt.timedelta(hours=12)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Picture:
-    """Everything that is known about a learner at one moment."""
+    """Everything that is known about a learner at one moment.
+
+    `coming` are the cards of the days up to a week from now, by ISO date; `touched`
+    the cards of the course that were begun or put aside, by topic.
+    """
 
     library: Library
     learner: CurrentLearnerValue
     now: dt.datetime
-    begun: list[store.CardRow]
     pages: list[store.PageRow]
+    coming: Mapping[str, store.Coming]
+    touched: Mapping[str, int]
     record: Record
     domains: tuple[DomainStanding, ...]
+    readiness: Forecast | Lacking
 
     @property
     def day(self) -> dt.date:
@@ -39,29 +55,38 @@ class Picture:
     @property
     def deck(self) -> Deck:
         """The cards of the study day."""
-        return store.deck_of(
-            self.begun, frozenset(self.library.cards), self.day, self.now
+        today = self.day.isoformat()
+        mine = [row for day, row in self.coming.items() if day <= today]
+        later = sum(row.waiting for row in mine)
+        new = sum(
+            max(0, len(topic.cards) - self.touched.get(slug, 0))
+            for slug, topic in self.library.topics.items()
         )
+        return Deck(sum(row.cards for row in mine) - later, later, new)
 
     @property
     def is_new(self) -> bool:
         """Whether nothing was done yet."""
         return not (
-            self.record.firsts or self.pages or any(c.begun for c in self.begun)
+            self.record.firsts or self.pages or self.record.cards or self.coming
         )
 
     @property
     def until(self) -> dt.datetime:
         """When pages made of it grow old: a card falls due, or the day turns."""
         ends = [self.learner.next_study_day(self.now)]
-        ends += [m for m in (moment(c.due_at) for c in self.begun) if m > self.now]
+        ends += [moment(row.next_at) for row in self.coming.values() if row.next_at]
         return min(ends)
 
     @property
     def ahead(self) -> Forecast | None:
         """What the exam would bring today; None while the evidence is thin."""
-        exams = list(self.library.exams.values())
-        return forecast(self.domains, exams[0].questions if exams else 100)
+        return self.readiness if isinstance(self.readiness, Forecast) else None
+
+    @property
+    def lacking(self) -> Lacking | None:
+        """What is missing for that; None when nothing is."""
+        return self.readiness if isinstance(self.readiness, Lacking) else None
 
     @property
     def chance(self) -> str:
@@ -72,18 +97,49 @@ class Picture:
         return chance_words(ahead.chance(target / 100))
 
 
+def main_exam(library: Library) -> ExamBlueprint | None:
+    """The mock that is nearest to the exam itself: the one of the most questions."""
+    exams = sorted(
+        library.exams.values(), key=lambda exam: (-exam.questions, exam.slug)
+    )
+    return exams[0] if exams else None
+
+
 def read_picture(
     library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Picture:
-    """Three questions to the database, none for one who has no row yet."""
-    begun: list[store.CardRow] = []
+    """Four questions to the database, none for one who has no row yet."""
+    return picture_of(library, learner, db, now)
+
+
+def picture_of(
+    library: Library, learner: CurrentLearnerValue, db: Session, now: dt.datetime
+) -> Picture:
+    """The picture of any learner, for whoever holds a session."""
+    day = learner.study_day(now)
     read: list[store.PageRow] = []
-    record = _EMPTY
+    coming: Mapping[str, store.Coming] = {}
+    cards, record = store.Learned(), NOTHING
     if learner.id:
-        begun, read = store.cards(db, learner.id), store.pages(db, learner.id)
-        record = store.record_of(store.first_scores(db, learner.id), begun, read)
-    domains = standings(library, record)
-    return Picture(library, learner, now, begun, read, record, domains)
+        # Counted from the middle of the study day, so that its hours change nothing.
+        noon = milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
+        cards = store.learned(db, learner.id, noon)
+        read = store.pages(db, learner.id)
+        record = store.record_of(store.first_answers(db, learner.id), cards, read)
+        span = (day, day + _WEEK, milliseconds(now))
+        coming = store.coming(db, learner.id, span, gone_cards(db, learner.id, library))
+    domains = standings(library, record, day)
+    return Picture(
+        library=library,
+        learner=learner,
+        now=now,
+        pages=read,
+        coming=coming,
+        touched=cards.touched,
+        record=record,
+        domains=domains,
+        readiness=forecast(domains, main_exam(library)),
+    )
 
 
 CurrentPicture = Annotated[Picture, Depends(read_picture)]

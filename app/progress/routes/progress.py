@@ -9,6 +9,7 @@ from sqlmodel import Session
 from app.db.engine import DbSession
 from app.learners.store import gone_cards
 from app.progress import figures, store
+from app.progress.routes.mastery import mastery_of
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.study_log import first_day, study_log
 from app.web.keeping import keep
@@ -24,9 +25,7 @@ def progress(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRe
         request,
         "progress/index.html",
         learner=picture.learner,
-        domains=picture.domains,
-        ahead=picture.ahead,
-        chance=picture.chance,
+        **mastery_of(picture),
         **_figures(picture, db),
     )
 

@@ -1,19 +1,21 @@
 """GET what to do today."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
+from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.progress import store
 from app.progress.blueprint import HEIGHT, plots
-from app.progress.mastery.plan import plan
+from app.progress.mastery.plan import Running, Situation, plan
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.study_log import first_day, study_log
 from app.progress.week import week
-from app.web.clock import moment
+from app.web.clock import milliseconds, moment
 from app.web.keeping import keep
 from app.web.render import page
 
@@ -23,38 +25,60 @@ router = APIRouter()
 @router.get("/", name="today")
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
-    if picture.is_new:
-        return page(request, "progress/first.html", **_today(picture))
-    log = None
-    if picture.learner.calendar:
-        days = store.study_days(db, picture.learner.id, first_day(picture.day))
-        log = study_log(days.counts, picture.day)
-    return page(request, "progress/today.html", log=log, **_today(picture))
+    if not picture.learner.id:
+        return page(request, "progress/first.html", **_today(picture, 0.0, None))
+    day = picture.day
+    days = store.study_days(db, picture.learner.id, first_day(day))
+    done = days.recent.get(day.isoformat())
+    spent = done.milliseconds / 60_000 if done else 0.0
+    running = _running(picture, db)
+    shown = _today(picture, spent, running)
+    if picture.is_new and running is None:
+        return page(request, "progress/first.html", **shown)
+    log = study_log(days.counts, day) if picture.learner.calendar else None
+    return page(request, "progress/today.html", log=log, **shown)
 
 
-def _today(picture: Picture) -> dict[str, Any]:
-    library, last = picture.library, picture.pages[:1]
-    topic = library.topics.get(last[0].topic) if last else None
-    steps = plan(
-        library,
-        picture.record,
-        picture.domains,
-        picture.deck,
-        last[0].topic if last else "",
+def _running(picture: Picture, db: Session) -> Running | None:
+    """The mock exam whose clock runs, under its title."""
+    found = store.running(db, picture.learner.id, milliseconds(picture.now))
+    exam = picture.library.exams.get(found.title) if found else None
+    if found is None or exam is None:
+        return found
+    return dataclasses.replace(found, title=exam.title)
+
+
+def _today(picture: Picture, spent: float, running: Running | None) -> dict[str, Any]:
+    library, learner = picture.library, picture.learner
+    last = picture.pages[0].topic if picture.pages else ""
+    topic = library.topics.get(last)
+    made = plan(
+        Situation(
+            library=library,
+            record=picture.record,
+            domains=picture.domains,
+            deck=picture.deck,
+            last_topic=last,
+            minutes=learner.minutes_a_day - spent,
+            running=running,
+        )
     )
-    exam = picture.learner.exam_day
+    exam = learner.exam_day
     return {
-        "learner": picture.learner,
+        "learner": learner,
         "day": picture.day,
         "days_left": (exam - picture.day).days if exam else None,
-        "steps": steps,
-        "minutes": sum(step.minutes for step in steps),
+        "plan": made,
+        "spent": round(spent),
         "deck": picture.deck,
         "ahead": picture.ahead,
+        "lacking": picture.lacking,
         "chance": picture.chance,
-        "plots": plots(picture.domains, topic.objectives if topic else ()),
+        "plots": plots(
+            picture.domains, topic.objectives if topic else (), picture.ahead
+        ),
         "height": HEIGHT,
-        "week": week(picture.begun, frozenset(library.cards), picture.day),
+        "week": week(picture.coming, picture.day),
         "recent": _recent(picture),
     }
 

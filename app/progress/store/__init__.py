@@ -2,24 +2,28 @@
 
 from app.progress.store.figures import certainties, due_by_day, study_days
 from app.progress.store.record import (
-    CardRow,
+    Coming,
+    Learned,
     PageRow,
-    cards,
-    deck_of,
-    first_scores,
+    coming,
+    first_answers,
+    learned,
     pages,
     record_of,
+    running,
 )
 
 __all__ = [
-    "CardRow",
+    "Coming",
+    "Learned",
     "PageRow",
-    "cards",
     "certainties",
-    "deck_of",
+    "coming",
     "due_by_day",
-    "first_scores",
+    "first_answers",
+    "learned",
     "pages",
     "record_of",
+    "running",
     "study_days",
 ]

@@ -2,30 +2,22 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from sqlalchemy import select
-from sqlmodel import Session, col
+from sqlalchemy import Float, bindparam, case, cast, func, select
+from sqlmodel import Session, SQLModel
 
-from app.db.tables import Attempt, Memory, Reading
-from app.progress.mastery.plan import Deck
-from app.progress.mastery.standing import Record
-from app.web.clock import milliseconds
+from app.progress.mastery.evidence import First
+from app.progress.mastery.plan import Running
+from app.progress.mastery.standing import Record, TopicCards
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CardRow:
-    """The memory of one card as far as plans need it."""
-
-    card: str
-    state: str
-    due_day: str
-    due_at: int
-    suspended: bool
-
-    @property
-    def begun(self) -> bool:
-        """Whether a review of it stands; none does when all were undone."""
-        return self.state != "new"
+# Statements are built once: making one costs more than running it.
+_ATTEMPT = SQLModel.metadata.tables["attempt"]
+_MEMORY = SQLModel.metadata.tables["memory"]
+_READING = SQLModel.metadata.tables["reading"]
+_SITTING = SQLModel.metadata.tables["sitting"]
+_DAY = 24 * 60 * 60 * 1000.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,66 +29,171 @@ class PageRow:
     at: int
 
 
-def first_scores(db: Session, learner_id: int) -> dict[str, float]:
-    """Scores (0..1) of first answers by question."""
-    rows = db.execute(
-        select(col(Attempt.item), col(Attempt.score)).where(
-            col(Attempt.learner_id) == learner_id, col(Attempt.first)
-        )
-    )
-    return {row[0]: row[1] for row in rows}
+@dataclasses.dataclass(frozen=True, slots=True)
+class Coming:
+    """The cards of one study day: all, those whose step is not over, its next end."""
+
+    cards: int
+    waiting: int
+    next_at: int | None
 
 
-def cards(db: Session, learner_id: int) -> list[CardRow]:
-    """Every card that this learner has begun."""
-    rows = db.execute(
-        select(
-            col(Memory.card),
-            col(Memory.state),
-            col(Memory.due_day),
-            col(Memory.due_at),
-            col(Memory.suspended),
-        ).where(col(Memory.learner_id) == learner_id)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Learned:
+    """The cards of the course by topic: as evidence, and how many were touched."""
+
+    cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
+    touched: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+_FIRSTS = select(
+    _ATTEMPT.c.item, _ATTEMPT.c.score, _ATTEMPT.c.study_day, _ATTEMPT.c.hints
+).where(_ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first)
+
+
+def first_answers(db: Session, learner_id: int) -> dict[str, First]:
+    """First answers by question; those of a mock exam appear when it is closed."""
+    rows = db.connection().execute(_FIRSTS, {"learner": learner_id})
+    days: dict[str, dt.date] = {}
+    found = {}
+    for item, score, text, hints in rows:
+        day = days.get(text)
+        if day is None:
+            day = days[text] = dt.date.fromisoformat(text)
+        found[item] = First(score, day, hints)
+    return found
+
+
+def _sum(condition: Any, value: Any = 1) -> Any:
+    return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
+
+
+_begun = _MEMORY.c.state != "new"
+_age = cast(bindparam("now") - _MEMORY.c.last_at, Float) / _DAY
+_LEARNED = (
+    select(
+        _MEMORY.c.topic,
+        _sum(_begun),
+        _sum(_MEMORY.c.state == "review"),
+        _sum(_begun, _age),
+        _sum(_begun & (_MEMORY.c.stability > 0), 1 / _MEMORY.c.stability),
+        _sum(_begun | _MEMORY.c.suspended),
     )
-    return [CardRow(*row) for row in rows]
+    # Added cards are no part of what the course has to learn: see `content.added`.
+    .where(_MEMORY.c.learner_id == bindparam("learner"), _MEMORY.c.card.not_like("%:%"))
+    .group_by(_MEMORY.c.topic)
+)
+
+
+def learned(db: Session, learner_id: int, now: int) -> Learned:
+    """The begun cards of each topic, added up where they lie.
+
+    `now` is the moment in ms from which the days since their answers are counted.
+    """
+    values = {"learner": learner_id, "now": now}
+    rows = db.connection().execute(_LEARNED, values).all()
+    return Learned(
+        {topic: TopicCards(*sums) for topic, *sums, _ in rows if sums[0]},
+        {topic: touched for topic, *_, touched in rows},
+    )
+
+
+# A card whose reverse was answered today stays away until tomorrow.
+_sibling = _MEMORY.alias()
+_answered_notes = select(_sibling.c.note).where(
+    _sibling.c.learner_id == bindparam("learner"),
+    _sibling.c.last_day == bindparam("day"),
+)
+_waits = _MEMORY.c.state.in_(("learning", "relearning")) & (
+    _MEMORY.c.due_at > bindparam("now")
+)
+_COMING = (
+    select(
+        _MEMORY.c.due_day,
+        func.count(),
+        _sum(_waits),
+        func.min(case((_waits, _MEMORY.c.due_at))),
+    )
+    .where(
+        _MEMORY.c.learner_id == bindparam("learner"),
+        _MEMORY.c.due_day <= bindparam("last"),
+        _MEMORY.c.suspended.is_(False),
+        (_MEMORY.c.due_day > bindparam("day"))
+        | (_MEMORY.c.state != "review")
+        | _MEMORY.c.note.not_in(_answered_notes),
+    )
+    .group_by(_MEMORY.c.due_day)
+)
+_COMING_OF_COURSE = _COMING.where(
+    _MEMORY.c.card.not_in(bindparam("gone", expanding=True))
+)
+
+
+def coming(
+    db: Session,
+    learner_id: int,
+    span: tuple[dt.date, dt.date, int],
+    gone: Collection[str],
+) -> dict[str, Coming]:
+    """The cards that come back on each day up to the end of `span`.
+
+    `span` is the study day, the last day asked for, and the moment in ms; `gone` are
+    cards that the course no longer holds.
+    """
+    day, last, now = span
+    values: dict[str, Any] = {
+        "learner": learner_id,
+        "day": day.isoformat(),
+        "last": last.isoformat(),
+        "now": now,
+    }
+    statement = _COMING
+    if gone:
+        statement, values["gone"] = _COMING_OF_COURSE, list(gone)
+    rows = db.connection().execute(statement, values)
+    return {row[0]: Coming(row[1], row[2], row[3]) for row in rows}
+
+
+_PAGES = select(_READING.c.topic, _READING.c.section, _READING.c.at).where(
+    _READING.c.learner_id == bindparam("learner")
+)
 
 
 def pages(db: Session, learner_id: int) -> list[PageRow]:
     """The pages that this learner has read in, the last one first."""
-    rows = db.execute(
-        select(col(Reading.topic), col(Reading.section), col(Reading.at)).where(
-            col(Reading.learner_id) == learner_id
-        )
-    )
+    rows = db.connection().execute(_PAGES, {"learner": learner_id})
     found: dict[str, tuple[set[str], int]] = {}
     for topic, section, at in rows:
-        sections, last = found.get(topic, (set(), 0))
-        found[topic] = (sections | {section}, max(last, at))
+        sections, last = found.setdefault(topic, (set(), 0))
+        sections.add(section)
+        found[topic] = (sections, max(last, at))
     read = [PageRow(topic, frozenset(s), at) for topic, (s, at) in found.items()]
     return sorted(read, key=lambda row: row.at, reverse=True)
 
 
+_RUNNING = (
+    select(_SITTING.c.id, _SITTING.c.exam, _SITTING.c.deadline_at)
+    .where(
+        _SITTING.c.learner_id == bindparam("learner"),
+        _SITTING.c.closed_at.is_(None),
+        _SITTING.c.deadline_at > bindparam("now"),
+    )
+    .order_by(_SITTING.c.started_at.desc())
+    .limit(1)
+)
+
+
+def running(db: Session, learner_id: int, now: int) -> Running | None:
+    """The mock exam whose clock runs, under the slug of its blueprint."""
+    values = {"learner": learner_id, "now": now}
+    row = db.connection().execute(_RUNNING, values).first()
+    if row is None:
+        return None
+    return Running(row[0], row[1], (row[2] - now) / 60_000)
+
+
 def record_of(
-    firsts: dict[str, float], begun: list[CardRow], read: list[PageRow]
+    firsts: Mapping[str, First], cards: Learned, read: Iterable[PageRow]
 ) -> Record:
     """The rows as the rules of mastery read them."""
-    return Record(
-        firsts=firsts,
-        known=frozenset(c.card for c in begun if c.state == "review"),
-        read={row.topic: row.sections for row in read},
-    )
-
-
-def deck_of(
-    begun: list[CardRow], course: frozenset[str], day: dt.date, now: dt.datetime
-) -> Deck:
-    """The cards of a study day; what the course no longer holds is left out."""
-    today, moment = day.isoformat(), milliseconds(now)
-    mine = [c for c in begun if c.card in course]
-    live = [c for c in mine if c.begun and not c.suspended and c.due_day <= today]
-    due = sum(c.state == "review" or c.due_at <= moment for c in live)
-    return Deck(
-        due=due,
-        later=len(live) - due,
-        new=len(course) - sum(c.begun or c.suspended for c in mine),
-    )
+    return Record(firsts, cards.cards, {row.topic: row.sections for row in read})

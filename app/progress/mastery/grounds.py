@@ -1,0 +1,65 @@
+"""What a topic rests on: which of its prerequisites is too weak to build on."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from app.content.library import Library
+from app.content.model import Topic
+from app.progress.mastery.evidence import ENOUGH, First
+from app.progress.mastery.guessing import guess_rate
+from app.progress.mastery.standing import Record
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ground:
+    """A prerequisite that is weak; `answers` first ones, of which `right` stand."""
+
+    topic: Topic
+    answers: int
+    right: float
+
+    @property
+    def why(self) -> str:
+        """What is weak about it."""
+        if not self.answers:
+            return "it is neither read nor tested"
+        return f"{self.right:.3g} of {self.answers} first answers to it were right"
+
+
+def weak_ground(library: Library, record: Record, topic: Topic) -> Ground | None:
+    """The weak prerequisite of `topic` to begin with, or None when it stands well.
+
+    A prerequisite is weak when at least ENOUGH of its questions were answered and the
+    mean is nearer to guessing than to knowing, or when nothing was done for it at
+    all. Where a weak one itself rests on a weak one, that one comes first.
+    """
+    return _weakest(library, record, topic, frozenset({topic.slug}))
+
+
+def _weakest(
+    library: Library, record: Record, topic: Topic, seen: frozenset[str]
+) -> Ground | None:
+    for slug in topic.requires:
+        needed = library.topics.get(slug)
+        if needed is None or slug in seen:
+            continue
+        ground = _ground(library, record, needed)
+        if ground is not None:
+            return _weakest(library, record, needed, seen | {slug}) or ground
+    return None
+
+
+def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
+    firsts = _firsts(record.firsts, topic)
+    right = sum(first.value for first in firsts.values())
+    if len(firsts) >= ENOUGH:
+        guess = sum(guess_rate(library.questions[q]) for q in firsts) / len(firsts)
+        weak = right / len(firsts) < (1 + guess) / 2
+        return Ground(topic, len(firsts), right) if weak else None
+    if firsts or record.read.get(topic.slug) or topic.slug in record.cards:
+        return None
+    return Ground(topic, 0, 0.0)
+
+
+def _firsts(firsts: Mapping[str, First], topic: Topic) -> dict[str, First]:
+    return {q: firsts[q] for q in topic.questions if q in firsts}

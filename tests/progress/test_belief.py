@@ -1,0 +1,210 @@
+"""The laws of what is believed of an objective: evidence, order, time, bounds."""
+
+import datetime as dt
+import itertools
+import random
+
+import pytest
+
+from app.progress.mastery.belief import PRIOR, Belief, believe
+from app.progress.mastery.evidence import WINDOW, Evidence, First, gather
+from app.progress.mastery.fading import ONCE, Cards, kept, recall
+from app.scheduling import Grade, after
+from app.scheduling import recall as reference
+
+TODAY = dt.date(2026, 6, 9)
+GUESS = 0.25
+NO_CARDS = Cards()
+Answers = list[tuple[First, float]]
+
+
+def day(ago: int) -> dt.date:
+    return TODAY - dt.timedelta(days=ago)
+
+
+def lots(seed: int) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - repeatable, not secret
+
+
+def some(seed: int, count: int = 12) -> Answers:
+    """Answers of a made-up learner over the last hundred days."""
+    draw = lots(seed)
+    return [
+        (
+            First(draw.choice([0.0, 0.0, 0.5, 1.0, 1.0]), day(draw.randrange(100))),
+            draw.choice([0.0, 0.25, 0.5]),
+        )
+        for _ in range(draw.randrange(1, count))
+    ]
+
+
+def belief(
+    answers: Answers,
+    others: Evidence | None = None,
+    on: dt.date = TODAY,
+    cards: Cards = NO_CARDS,
+) -> Belief:
+    own = gather(answers, GUESS, cards, on)
+    return believe(own, GUESS, others or Evidence(), GUESS)
+
+
+def right(count: int, ago: int = 0) -> Answers:
+    return [(First(1.0, day(ago)), GUESS)] * count
+
+
+def wrong(count: int, ago: int = 0) -> Answers:
+    return [(First(0.0, day(ago)), GUESS)] * count
+
+
+SEEDS = range(60)
+STRONG = Evidence(20, 18.0, 20.0, 18.0, 18.0, 20.0)
+
+
+def test_untested_is_the_rate_of_guessing_with_the_weight_of_two_answers():
+    assert belief([]) == Belief(GUESS, PRIOR)
+    assert belief([], STRONG) == Belief(GUESS, PRIOR)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("others", [Evidence(), STRONG], ids=["alone", "in a domain"])
+def test_a_right_answer_never_lowers_and_a_wrong_one_never_raises(
+    seed: int, others: Evidence
+):
+    answers = some(seed, 40)
+    before = belief(answers, others).mean
+
+    assert belief([*answers, *right(1)], others).mean >= before - 1e-12
+    assert belief([*answers, *wrong(1)], others).mean <= before + 1e-12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_had_an_answer_been_right_more_would_be_believed(seed: int):
+    answers = some(seed)
+    place = lots(seed).randrange(len(answers))
+    first, rate = answers[place]
+    better = [*answers]
+    better[place] = (First(1.0, first.day), rate)
+
+    assert belief(better).mean >= belief(answers).mean
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_neighbours_know_never_lowers_a_belief(seed: int):
+    answers = some(seed)
+    more = STRONG + Evidence(1, 1.0, 1.0, 1.0, 1.0, 1.0)
+
+    assert belief(answers, more).mean >= belief(answers, STRONG).mean
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 12])
+def test_more_evidence_narrows_the_range(count: int):
+    fewer = belief(right(count) + wrong(count)).range
+    more = belief(right(2 * count) + wrong(2 * count)).range
+
+    assert more[1] - more[0] <= fewer[1] - fewer[0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_time_without_review_lowers_and_takes_weight(seed: int):
+    answers = some(seed)
+    days = [TODAY + dt.timedelta(days=n) for n in (0, 1, 7, 30, 365)]
+    beliefs = [belief(answers, STRONG, on) for on in days]
+
+    for earlier, later in itertools.pairwise(beliefs):
+        assert later.mean <= earlier.mean + 1e-12
+        assert later.weight <= earlier.weight
+
+
+def test_time_widens_the_range_of_what_was_known():
+    answers = right(9) + wrong(3)
+    widths = []
+    for days in (0, 7, 30, 365):
+        low, high = belief(answers, on=TODAY + dt.timedelta(days=days)).range
+        widths.append(high - low)
+
+    assert widths == sorted(widths)
+
+
+def test_time_alone_never_takes_a_belief_below_guessing():
+    answers = right(5) + wrong(5)
+
+    assert belief(answers, on=TODAY + dt.timedelta(days=9000)).mean >= GUESS
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_order_of_the_answers_of_a_day_does_not_matter(seed: int):
+    answers = some(seed)
+    shuffled = lots(seed).sample(answers, len(answers))
+
+    assert belief(shuffled).mean == pytest.approx(belief(answers).mean)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_everything_stays_within_its_bounds(seed: int):
+    made = belief(some(seed, 60), STRONG)
+
+    assert 0 <= made.range[0] <= made.mean <= made.range[1] <= 1
+    assert made.weight >= PRIOR
+
+
+def test_a_computed_number_says_more_than_true_or_false():
+    typed = belief([(First(1.0, TODAY), 0.0)]).mean
+    ticked = belief([(First(1.0, TODAY), 0.5)]).mean
+
+    assert typed > belief(right(1)).mean > ticked
+
+
+def test_a_right_answer_after_a_hint_counts_half():
+    helped = belief([(First(1.0, TODAY, hints=1), GUESS)]).mean
+
+    assert GUESS < helped < belief(right(1)).mean
+
+
+def test_newer_answers_displace_older_ones():
+    before, learned = wrong(15, ago=2), right(15)
+
+    assert belief(before + learned).mean == pytest.approx(belief(learned).mean)
+    assert gather(before + right(7), GUESS, NO_CARDS, TODAY).weight == WINDOW
+
+
+def test_an_objective_leans_on_its_domain_from_its_first_right_answer():
+    assert belief(right(1), STRONG).mean > belief(right(1)).mean
+    assert belief(wrong(1), STRONG) == belief(wrong(1))
+
+
+@pytest.mark.parametrize("days", [0, 1, 9, 60, 400])
+def test_recall_is_that_of_the_scheduler(days: int):
+    at = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+    standing = after(None, Grade(4, at, at.date()))
+    then = at.date() + dt.timedelta(days=days)
+
+    assert recall(days, standing.stability) == pytest.approx(reference(standing, then))
+
+
+def test_a_reviewed_objective_keeps_its_evidence():
+    reviewed = Cards(begun=10, all=10, days=2, stability=40)
+    left_alone = Cards(begun=10, all=10, days=60, stability=40)
+
+    assert kept(60, reviewed) > kept(60, left_alone) > kept(60, NO_CARDS)
+
+
+def test_cards_that_were_not_begun_keep_nothing():
+    few = Cards(begun=1, all=10, days=0, stability=40)
+
+    assert kept(30, NO_CARDS) < kept(30, few) < kept(30, Cards(10, 10, 0, 40))
+
+
+def test_without_cards_an_answer_fades_like_a_card_seen_once():
+    assert kept(28, NO_CARDS) == pytest.approx(recall(28, ONCE))
+    assert kept(0, NO_CARDS) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "low", "high"),
+    [
+        (Belief(0.5, 2.0), 0.05, 0.95),  # even
+        (Belief(0.75, 4.0), 0.05 ** (1 / 3), 0.95 ** (1 / 3)),  # Beta(3, 1): x³
+    ],
+)
+def test_the_range_leaves_a_twentieth_on_each_side(made, low: float, high: float):
+    assert made.range == pytest.approx((low, high), abs=0.01)
