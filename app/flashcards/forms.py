@@ -15,7 +15,7 @@ class WishForm(BaseModel):
     """Which cards: one topic or all, and how many new ones beyond the day's share.
 
     `card` asks for one card, `show` for its answer; `leech` names a card that does
-    not stick, to be said before the next one.
+    not stick, to be said before the next one. `own` is a page of the cards added.
     """
 
     topic: Topic = ""
@@ -23,6 +23,7 @@ class WishForm(BaseModel):
     card: str = Field("", max_length=120)
     leech: str = Field("", max_length=120)
     show: bool = False
+    own: int = Field(1, ge=1, le=10**6)
     since: int = Field(0, ge=0, lt=2**53)
 
 

@@ -1,8 +1,5 @@
 """The deck: every card of a topic and how it stands, and the cards put aside."""
 
-import dataclasses
-import datetime as dt
-
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
@@ -10,24 +7,13 @@ from app.content.model import Topic
 from app.flashcards import store
 from app.flashcards.forms import Wished
 from app.flashcards.routes.desk import Desk, Reader
+from app.flashcards.routes.own import Row, own_cards, state_words
 from app.scheduling import LEECH, Standing
 from app.web.asking import first_words
 from app.web.render import page
 from app.web.shelf import find_topic
-from app.web.words import day_of
 
 router = APIRouter()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
-    """A card in the list: its front in short, and how it stands in words."""
-
-    card: str
-    words: str
-    state: str
-    aside: bool
-    leech: bool
 
 
 @router.get("/deck")
@@ -44,6 +30,7 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
         topics=topics,
         topic=topic,
         rows=_rows(desk, topic) if topic else [],
+        own=own_cards(desk, wished.own),
         aside=[desk.library.cards[c] for c in aside if c in desk.library.cards],
     )
 
@@ -57,7 +44,7 @@ def _rows(desk: Desk, topic: Topic) -> list[Row]:
             Row(
                 card=card,
                 words=first_words(desk.library.cards[card].front),
-                state=_state(standing, desk.day),
+                state=_state(standing, desk),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
             )
@@ -65,12 +52,7 @@ def _rows(desk: Desk, topic: Topic) -> list[Row]:
     return rows
 
 
-def _state(standing: Standing | None, day: dt.date) -> str:
+def _state(standing: Standing | None, desk: Desk) -> str:
     if standing is None:
         return "new"
-    if standing.state != "review":
-        return "being learned"
-    days = (standing.due_day - day).days
-    if days <= 0:
-        return "due"
-    return "due tomorrow" if days == 1 else f"due {day_of(standing.due_day)}"
+    return state_words(standing.state, standing.due_day, desk.day)

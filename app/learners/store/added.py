@@ -10,7 +10,7 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Insert, bindparam, delete, select, update
+from sqlalchemy import Insert, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -37,7 +37,7 @@ class Added:
 
     `since` is the moment of the (last) reason for it; `due` the study day from which
     it is asked, None where it has no memory; `aside` says that it is not asked, be it
-    put aside or declined.
+    put aside or declined. `state` and `lapses` are those of its memory.
     """
 
     card: str
@@ -46,6 +46,8 @@ class Added:
     since: dt.datetime
     due: dt.date | None
     aside: bool
+    state: str
+    lapses: int
 
 
 def due_day(card: str, day: dt.date) -> dt.date:
@@ -153,6 +155,13 @@ def added_page(
     return [_added(r) for r in db.connection().execute(statement, _of(learner_id))]
 
 
+def added_count(db: Session, learner_id: int) -> int:
+    """How many cards were ever added."""
+    if not learner_id:
+        return 0
+    return db.connection().execute(_COUNT, _of(learner_id)).scalar() or 0
+
+
 def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
     """The cards of a kind that were added and not declined."""
     if not learner_id:
@@ -190,7 +199,7 @@ _SOONER = (
     update(MEMORY)
     .where(
         MEMORY.c.learner_id == bindparam("of_learner"),
-        MEMORY.c.due_day > bindparam("tomorrow"),
+        (MEMORY.c.due_day > bindparam("tomorrow")) | (MEMORY.c.state == "new"),
         MEMORY.c.card.in_(
             select(ADDED.c.card).where(
                 *_KEPT, ADDED.c.card.in_(bindparam("cards", expanding=True))
@@ -215,6 +224,8 @@ _ALL = (
         ADDED.c.at,
         MEMORY.c.due_day,
         MEMORY.c.suspended,
+        MEMORY.c.state,
+        MEMORY.c.lapses,
     )
     .select_from(
         ADDED.outerjoin(
@@ -225,6 +236,7 @@ _ALL = (
     )
     .where(ADDED.c.learner_id == bindparam("of_learner"))
 )
+_COUNT = select(func.count()).where(ADDED.c.learner_id == bindparam("of_learner"))
 _AMONG = _ALL.where(ADDED.c.card.in_(bindparam("cards", expanding=True)))
 _STUDIED = select(ADDED.c.card).where(
     *_KEPT, ADDED.c.card >= bindparam("first"), ADDED.c.card < bindparam("end")
@@ -243,6 +255,8 @@ def _added(row: Any) -> Added:
         since=moment(row.at),
         due=dt.date.fromisoformat(row.due_day) if row.due_day else None,
         aside=row.declined or bool(row.suspended),
+        state=row.state or "new",
+        lapses=row.lapses or 0,
     )
 
 

@@ -1,0 +1,391 @@
+"""Cards beside the decks: missed questions, terms and own cards are asked too."""
+
+import dataclasses
+import datetime as dt
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, event
+from sqlmodel import Session, select
+
+from app.content.model import Place, Term, Text
+from app.db.engine import make_engine
+from app.db.migrate import upgrade
+from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, Suspension
+from app.flashcards import store
+from app.flashcards.faces import card_of_question, card_of_term
+from app.learners.store import Addition, add_cards, add_missed, decline
+from app.scheduling import Grade
+from tests.conftest import Clock
+from tests.flashcards.conftest import Hands, fields
+from tests.flashcards.course import HandLibrary, two_topics
+from tests.quiz.bank import DESIGN, SINGLE
+
+DAY = dt.date(2026, 6, 9)
+MISSED = dataclasses.replace(
+    SINGLE, id="missed", topic="cache", section="trade", stem=Text("Which?", "Which?")
+)
+TERM = Term("herd", "Herd", Text("Many <b>animals</b>.", "Many"), (), Place("g", 1))
+
+
+def with_extras(course: HandLibrary) -> HandLibrary:
+    topics = dict(course.held.topics)
+    topics["cache"] = dataclasses.replace(topics["cache"], terms=("herd",))
+    course.held = dataclasses.replace(
+        course.held,
+        topics=topics,
+        questions={"missed": MISSED},
+        glossary={"herd": TERM},
+    )
+    return course
+
+
+@pytest.fixture
+def live_library() -> HandLibrary:
+    return with_extras(HandLibrary(*two_topics()))
+
+
+@pytest.fixture
+def learner(client: TestClient, session: Session) -> int:
+    """A learner who has graded one card."""
+    Hands(client).grade(4)
+    return session.exec(select(Learner.id)).one() or 0
+
+
+@pytest.fixture
+def missed(learner: int, session: Session, clock: Clock) -> str:
+    """A question missed today."""
+    card = Addition("q:missed", "cache", 7)
+    add_missed(session, learner, [card], clock.now.date(), clock.now)
+    session.commit()
+    return "q:missed"
+
+
+@pytest.fixture
+def own(learner: int, session: Session, clock: Clock) -> str:
+    """A card that the learner brought along, with something in it that must not run."""
+    card = OwnCard(
+        learner_id=learner,
+        card="own:abc",
+        deck="Ours",
+        front="<p>Front of own</p><script>alert(1)</script>",
+        back='<b onclick="x()">Back</b> <a href="javascript:x()">there</a>',
+        at=0,
+    )
+    session.add(card)
+    add_cards(session, learner, [Addition("own:abc")], clock.now.date(), clock.now)
+    session.commit()
+    return "own:abc"
+
+
+def page(client: TestClient, address: str) -> str:
+    return client.get(address).text.replace("\xa0", " ")
+
+
+def memory(session: Session, card: str) -> Memory:
+    session.rollback()
+    return session.exec(select(Memory).where(Memory.card == card)).one()
+
+
+def grade(client: TestClient, card: str, rating: int) -> None:
+    html = client.get(f"/flashcards?card={card}&show=1").text
+    body = {**fields(html, f"/flashcards/{card}/reviews"), "rating": rating}
+    assert client.post(f"/flashcards/{card}/reviews", data=body).status_code == 303
+
+
+def undo(client: TestClient) -> str:
+    body = fields(client.get("/flashcards").text, "/flashcards/undo")
+    return client.post("/flashcards/undo", data=body).headers["location"]
+
+
+@pytest.mark.usefixtures("missed")
+def test_a_missed_question_waits_until_tomorrow(client, clock: Clock) -> None:
+    assert "Which?" not in page(client, "/flashcards")
+
+    clock.tick(days=1)
+
+    html = page(client, "/flashcards")
+    assert "Which?" in html
+    assert "A question you missed on 9 June. Say the answer aloud" in html
+    assert "/quiz/cache/missed?back=/flashcards" in html
+    assert "Why ghjk" not in html
+
+
+def test_its_answer_says_what_is_right_and_why_and_where_to_read(
+    client, missed
+) -> None:
+    html = page(client, f"/flashcards/{missed}/answer")
+
+    assert "Option ghjk" in html
+    assert "Why bcdf" in html
+    assert "The explanation." in html
+    assert 'href="/concepts/cache#trade"' in html
+    assert html.count('name="rating"') == 4
+
+
+@pytest.mark.usefixtures("learner")
+def test_a_term_is_asked_today_with_its_meaning_behind_it(client) -> None:
+    client.post("/flashcards/term:herd/addition", data={"wanted": "yes"})
+
+    html = page(client, "/flashcards?topic=cache")
+    assert '<div class="ask">Herd</div>' in html
+    assert "Many <b>animals</b>." in page(client, "/flashcards/term:herd/answer")
+
+
+def test_own_cards_are_cleaned_before_they_are_shown(client, own) -> None:
+    html = page(client, f"/flashcards/{own}/answer")
+
+    assert "Front of own" in html
+    assert "<b>Back</b>" in html
+    for bad in ("<script>alert", "onclick", "javascript:"):
+        assert bad not in html
+
+
+@pytest.mark.usefixtures("missed", "own")
+def test_added_cards_take_no_place_of_new_ones(client) -> None:
+    html = page(client, "/flashcards?topic=weights")
+
+    assert "Front of weights-2" in html
+
+
+def test_a_card_of_another_is_not_found(missed, own, milo) -> None:
+    for card in (missed, own, "q:nothing", "term:herd", "own:none"):
+        assert milo.get(f"/flashcards?card={card}").status_code == 404
+        assert milo.get(f"/flashcards/{card}/answer").status_code == 404
+
+
+def test_a_grade_moves_it_on_and_an_undo_brings_it_back(
+    client, missed, session
+) -> None:
+    grade(client, missed, 4)
+    assert memory(session, missed).state == "review"
+
+    where = undo(client)
+
+    assert where.endswith("card=q%3Amissed")
+    row = memory(session, missed)
+    assert (row.state, row.due_day, row.turns) == ("new", "2026-06-10", 2)
+    assert client.get(where).status_code == 200
+
+
+def test_put_aside_and_taken_up_it_is_due_where_it_was(client, missed, session) -> None:
+    address = f"/flashcards/{missed}/suspension"
+    client.post(address, data={"aside": "yes"})
+    assert memory(session, missed).suspended
+
+    client.post(address, data={"aside": "no"})
+
+    row = memory(session, missed)
+    assert (row.suspended, row.due_day) == (False, "2026-06-10")
+
+
+def test_taking_it_up_again_undoes_leaving_it_out(client, missed, session) -> None:
+    client.post(f"/flashcards/{missed}/addition", data={"wanted": "no"})
+
+    client.post(f"/flashcards/{missed}/suspension", data={"aside": "no"})
+
+    assert not memory(session, missed).suspended
+    assert not session.exec(select(AddedCard.declined)).one()
+
+
+def test_a_question_that_left_the_course_is_not_asked(
+    client, missed, course: HandLibrary, clock: Clock
+) -> None:
+    course.held = dataclasses.replace(course.held, questions={}, version="later")
+    clock.tick(days=1)
+
+    assert "Which?" not in page(client, "/flashcards")
+    assert client.get(f"/flashcards?card={missed}").status_code == 404
+    deck = page(client, "/flashcards/deck")
+    assert "no longer in the course" in deck
+
+
+def test_its_wording_is_that_of_now(client, missed, course: HandLibrary) -> None:
+    newer = dataclasses.replace(MISSED, stem=Text("Which now?", "Which now?"))
+    course.held = dataclasses.replace(
+        course.held, questions={"missed": newer}, version="later"
+    )
+
+    assert "Which now?" in page(client, f"/flashcards?card={missed}")
+
+
+@pytest.mark.usefixtures("own")
+def test_the_deck_lists_all_that_was_added(client, missed) -> None:
+    client.post("/flashcards/term:herd/addition", data={"wanted": "yes"})
+
+    html = page(client, "/flashcards/deck")
+
+    assert "3 cards: missed questions, terms, own cards" in html
+    assert "question missed, due tomorrow" in html
+    assert "term, due" in html
+    assert "own card, due" in html
+    client.post(f"/flashcards/{missed}/addition", data={"wanted": "no"})
+    assert "question missed, left out" in page(client, "/flashcards/deck")
+
+
+def test_many_added_cards_are_paged(client, learner, session, clock: Clock) -> None:
+    rows = [Addition(f"own:{n:03}") for n in range(75)]
+    add_cards(session, learner, rows, clock.now.date(), clock.now)
+    session.commit()
+
+    html = page(client, "/flashcards/deck?own=3")
+
+    assert "Page 3 of 3" in html
+    assert html.count("own card, no longer") == 15
+    assert "Page 3 of 3" in page(client, "/flashcards/deck?own=9")
+
+
+def test_a_card_that_cannot_be_shown_does_not_hold_up_the_desk(
+    client, learner, session, clock: Clock
+) -> None:
+    add_cards(session, learner, [Addition("own:lost")], clock.now.date(), clock.now)
+    session.commit()
+
+    assert "Front of weights-2" in page(client, "/flashcards")
+
+
+def test_a_leech_made_of_a_question_leads_to_its_section(
+    client, missed, clock: Clock
+) -> None:
+    grade(client, missed, 4)
+    for _ in range(8):
+        clock.tick(days=30)
+        html = client.get(f"/flashcards?card={missed}&show=1").text
+        body = {**fields(html, f"/flashcards/{missed}/reviews"), "rating": 1}
+        answer = client.post(f"/flashcards/{missed}/reviews", data=body)
+        clock.tick(minutes=10)
+        if "leech" not in answer.headers["location"]:
+            grade(client, missed, 3)
+
+    html = client.get(answer.headers["location"]).text
+
+    assert "This card does not stick." in html
+    assert 'href="/concepts/cache#trade"' in html
+
+
+@pytest.mark.usefixtures("own")
+def test_a_grade_of_an_added_card_stays_cheap(client, missed, app) -> None:
+    html = client.get(f"/flashcards?card={missed}&show=1").text
+    body = {**fields(html, f"/flashcards/{missed}/reviews"), "rating": 3}
+    asked: list[str] = []
+
+    def note(_connection, _cursor, statement, *_rest) -> None:
+        if statement.split()[0] in {"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}:
+            asked.append(statement)
+
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    client.post(
+        f"/flashcards/{missed}/reviews", data=body, headers={"HX-Request": "true"}
+    )
+    event.remove(app.state.engine, "before_cursor_execute", note)
+
+    assert 1 <= len(asked) <= 12, asked
+
+
+def test_a_design_exercise_has_no_faces() -> None:
+    card = card_of_question(DESIGN, 1)
+
+    assert card.back.html.startswith("<div>The explanation.")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("added") / "added.db"
+    engine = make_engine(f"sqlite:///{path}")
+    upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["grade", "grade", "undo", "aside", "back", "miss", "out", "in"]
+        ),
+        st.sampled_from(["q:missed", "term:herd"]),
+        st.integers(1, 4),
+        st.sampled_from([0, 1, 9, 60]),
+    ),
+    max_size=25,
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(actions=ACTIONS)
+def test_the_memory_can_be_made_again_from_the_log_and_what_was_added(
+    engine: Engine, actions
+) -> None:
+    cards = {
+        "q:missed": card_of_question(MISSED, 1),
+        "term:herd": card_of_term(TERM, "cache"),
+    }
+    with Session(engine) as db:
+        learner = act(db, cards, actions)
+        before = rows_of(db, learner)
+
+        store.rebuild(db, learner, cards)
+
+        assert rows_of(db, learner) == before
+        db.rollback()
+
+
+def act(db: Session, cards, actions) -> int:
+    """A learner who did all this; returns the id."""
+    person = Learner(key="law", created_at=0, zone="Europe/Berlin")
+    db.add(person)
+    db.flush()
+    learner = person.id or 0
+    now = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
+    for number, (what, name, rating, days) in enumerate(actions):
+        now += dt.timedelta(days=days, minutes=1)
+        day, known = (
+            now.date(),
+            db.exec(
+                select(AddedCard).where(
+                    AddedCard.learner_id == learner, AddedCard.card == name
+                )
+            ).first(),
+        )
+        if what == "miss":
+            add = add_missed if name == "q:missed" else add_cards
+            add(db, learner, [Addition(name, "cache", number)], day, now)
+        elif known is None:
+            continue
+        elif what == "grade":
+            sent = store.Sent(f"token {number}")
+            store.record(db, learner, cards[name], Grade(rating, now, day), sent)
+        elif what == "undo":
+            last = store.newest(db, learner)
+            if last:
+                store.undo(db, learner, last[0], (now, day))
+        elif what in {"out", "in"}:
+            decline(db, learner, name, declined=what == "out")
+        else:
+            store.suspend(db, learner, cards[name], now, aside=what == "aside")
+    return learner
+
+
+def rows_of(db: Session, learner: int) -> list[dict[str, object]]:
+    rows = db.exec(
+        select(Memory).where(Memory.learner_id == learner).order_by(Memory.card)
+    )
+    found = [row.model_dump(exclude={"id"}) for row in rows]
+    db.expire_all()
+    return found
+
+
+@pytest.mark.usefixtures("missed")
+def test_all_of_it_is_erased_with_the_learner(client, own, session: Session) -> None:
+    client.post(f"/flashcards/{own}/suspension", data={"aside": "yes"})
+
+    client.post("/settings/erasure", data={"word": "erase"})
+
+    session.rollback()
+    for table in (AddedCard, OwnCard, Memory, Review, Suspension):
+        assert session.exec(select(table)).all() == []
