@@ -3,11 +3,13 @@
 from app.scheduling.days import (
     LEECH,
     Day,
+    card_seconds,
     interval_words,
     is_leech,
     minutes_words,
     new_left,
 )
+from app.scheduling.exam import before_exam, gain
 from app.scheduling.given import OLDEST, is_too_old, settled
 from app.scheduling.memory import (
     Grade,
@@ -27,6 +29,9 @@ __all__ = [
     "Policy",
     "Standing",
     "after",
+    "before_exam",
+    "card_seconds",
+    "gain",
     "interval_words",
     "is_leech",
     "is_too_old",

@@ -23,6 +23,15 @@ class Day:
     begun: int
 
 
+def card_seconds(minutes: int) -> float:
+    """The part of a learner's daily minutes that is for cards, in seconds.
+
+    >>> card_seconds(30)
+    900.0
+    """
+    return minutes * 60 * _SHARE_OF_CARDS
+
+
 def new_left(minutes: int, day: Day, more: int = 0) -> int:
     """How many new cards may still be begun on a study day.
 
@@ -35,7 +44,7 @@ def new_left(minutes: int, day: Day, more: int = 0) -> int:
     >>> new_left(30, Day(due=60, answered=0, begun=0))
     5
     """
-    seconds = minutes * 60 * _SHARE_OF_CARDS
+    seconds = card_seconds(minutes)
     seconds -= _REVIEW_SECONDS * (day.due + day.answered - day.begun)
     allowed = max(0, int(seconds // _NEW_SECONDS))
     return max(0, allowed + more - day.begun)

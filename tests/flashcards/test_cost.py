@@ -56,6 +56,22 @@ def test_an_answer_shown_asks_twice(hands, client, asked) -> None:
     assert len(asked) <= 2, asked
 
 
+def test_a_grade_toward_an_exam_asks_no_more(hands, client, asked, session) -> None:
+    hands.grade(3)
+    session.exec(select(Learner)).one().exam_day = "2026-07-03"
+    session.commit()
+    card = hands.card()
+    page = client.get(f"/flashcards?show=1&card={card}").text
+    body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": 3}
+    asked.clear()
+
+    client.post(
+        f"/flashcards/{card}/reviews", data=body, headers={"HX-Request": "true"}
+    )
+
+    assert 1 <= len(asked) <= 10, asked
+
+
 def veteran(session: Session, count: int) -> int:
     """A learner with `count` cards, a tenth of them due, and ten reviews of each."""
     learner = Learner(key=f"veteran{count}", created_at=0)

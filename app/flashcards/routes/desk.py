@@ -16,10 +16,12 @@ from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.finding import Found, find_cards
-from app.flashcards.store import Held, Limits, Queue
+from app.flashcards.routes.toward import Toward, aim_of, new_under, toward_of
+from app.flashcards.store import Held, Limits, Planned, Queue
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.scheduling import (
     Grade,
+    before_exam,
     interval_words,
     minutes_words,
     new_left,
@@ -124,6 +126,7 @@ class Rest:
     `on` and `count` are the next study day with cards; `wait` the time until a
     learning step later today; `more` how many new cards could be begun now, and
     `reverses` says that those left wait because their reverse was asked today.
+    `toward` is what there is to say with an exam ahead.
     """
 
     on: dt.date | None
@@ -133,6 +136,7 @@ class Rest:
     topic: str
     tomorrow: bool
     reverses: bool
+    toward: Toward | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
     """Lay out the desk: the most urgent card, or why there is none."""
     limits = limits_of(desk, wish.topic)
     queue, limits = look(desk, limits)
-    allowed = new_left(desk.learner.minutes_a_day, queue.whole, wish.more)
+    allowed = new_today(desk, queue, wish.more)
     unseen = _unseen(desk, limits) if allowed else {}
     fresh = min(allowed, sum(unseen.values()))
     held = _chosen(desk, wish, queue, limits, unseen)
@@ -172,14 +176,37 @@ def limits_of(desk: Desk, topic: str = "") -> Limits:
 
 def look(desk: Desk, limits: Limits) -> tuple[Queue, Limits]:
     """The queue without cards that cannot be shown now, and what it was asked for."""
-    db, learner = desk.db, desk.learner.id
-    queue = store.look(db, learner, limits)
+    queue = _look(desk, limits)
     while queue.first is not None and not can_be_shown(desk, queue.first.card):
         gone = limits.strays.gone | {queue.first.card}
         strays = dataclasses.replace(limits.strays, gone=gone)
         limits = dataclasses.replace(limits, strays=strays)
-        queue = store.look(db, learner, limits)
+        queue = _look(desk, limits)
     return queue, limits
+
+
+def _look(desk: Desk, limits: Limits) -> Queue:
+    plan = plan_of(desk)
+    if plan is None:
+        return store.look(desk.db, desk.learner.id, limits)
+    return store.look_planned(desk.db, desk.learner.id, limits, plan)
+
+
+def plan_of(desk: Desk) -> Planned | None:
+    """The plan of the study day; None without an exam ahead."""
+    aim = aim_of(desk.learner, desk.day)
+    if aim is None:
+        return None
+    learner = desk.learner.id
+    return store.planned_of(desk.db, learner, desk.library, desk.day, aim)
+
+
+def new_today(desk: Desk, queue: Queue, more: int = 0) -> int:
+    """How many new cards may still be begun; `more` are asked for on top."""
+    plan = plan_of(desk)
+    if plan is None:
+        return new_left(desk.learner.minutes_a_day, queue.whole, more)
+    return new_under(plan, queue.whole.begun, more)
 
 
 def can_be_shown(desk: Desk, card: str) -> bool:
@@ -242,8 +269,9 @@ def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Tu
 def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
     asked = Grade(3, desk.now, desk.day, desk.learner.retention)
     outcomes = previews(held.standing, asked, held.card)
+    exam = desk.learner.exam_day
     return tuple(
-        Button(rating, words, interval_words(outcome, asked))
+        Button(rating, words, interval_words(before_exam(outcome, exam), asked))
         for rating, (words, outcome) in enumerate(
             zip(_GRADES, outcomes, strict=True), 1
         )
@@ -277,15 +305,25 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
     unseen = _unseen(desk, limits)
     new = store.next_new(desk.db, learner, library, limits, unseen)
     topic = library.topics.get(library.cards[new].topic) if new else None
+    toward = _toward(desk, queue, later[0] if later else None)
+    stopped = toward is not None and toward.stopped
     return Rest(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=minutes_words(standing.due_at - desk.now) if standing else "",
-        more=min(_OFFER, sum(unseen.values())) if new else 0,
+        more=min(_OFFER, sum(unseen.values())) if new and not stopped else 0,
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - desk.day).days == 1),
         reverses=bool(unseen) and new is None,
+        toward=toward,
     )
+
+
+def _toward(desk: Desk, queue: Queue, later: dt.date | None) -> Toward | None:
+    aim, plan = aim_of(desk.learner, desk.day), plan_of(desk)
+    if aim is None or plan is None:
+        return None
+    return toward_of(aim, plan, desk.day, later, queue.whole.begun)
 
 
 def _note(held: Held, day: dt.date, origin: str) -> str:

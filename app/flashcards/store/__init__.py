@@ -14,6 +14,7 @@ from app.flashcards.store.log import (
     undo,
     unseen,
 )
+from app.flashcards.store.planned import Aim, Planned, look_planned, planned_of
 from app.flashcards.store.queue import (
     NO_STRAYS,
     Limits,
@@ -33,9 +34,11 @@ from app.flashcards.store.queue import (
 
 __all__ = [
     "NO_STRAYS",
+    "Aim",
     "Held",
     "Kept",
     "Limits",
+    "Planned",
     "Queue",
     "Recorded",
     "Sent",
@@ -44,11 +47,13 @@ __all__ = [
     "find_strays",
     "kept",
     "look",
+    "look_planned",
     "new_cards",
     "newest",
     "next_due",
     "next_new",
     "note_of",
+    "planned_of",
     "rebuild",
     "record",
     "standings",

@@ -1,0 +1,58 @@
+"""Toward an exam: what the desk plans for, and what it says of the plan."""
+
+import dataclasses
+import datetime as dt
+
+from app.flashcards.store import Aim, Planned
+from app.learners.current import CurrentLearnerValue
+from app.scheduling import card_seconds
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Toward:
+    """What is said of the plan when its cards of today are done.
+
+    `exam` is the exam day; `final` says that the last days have begun and `stopped`
+    that no new card is begun any more, of which `unbegun` are left. `over` cards are
+    due and wait, since others gained more. `on` is the next day with cards, `tomorrow`
+    says that it is the next one.
+    """
+
+    exam: dt.date
+    final: bool
+    stopped: bool
+    unbegun: int
+    over: int
+    on: dt.date | None
+    tomorrow: bool
+
+
+def aim_of(learner: CurrentLearnerValue, day: dt.date) -> Aim | None:
+    """What a study day is planned for; None without an exam day ahead."""
+    if not learner.id or learner.exam_day is None or learner.exam_day < day:
+        return None
+    return Aim(learner.exam_day, card_seconds(learner.minutes_a_day))
+
+
+def toward_of(
+    aim: Aim, plan: Planned, day: dt.date, later: dt.date | None, begun: int
+) -> Toward:
+    """What to say; `later` is when a card falls due next, `begun` counts today's."""
+    tomorrow = day + dt.timedelta(days=1)
+    more = plan.over or plan.final or (plan.unbegun > plan.fresh and not plan.stopped)
+    eve = aim.exam - dt.timedelta(days=1)
+    on = tomorrow if more else max(tomorrow, min(later or eve, eve))
+    return Toward(
+        exam=aim.exam,
+        final=plan.final,
+        stopped=plan.stopped,
+        unbegun=plan.unbegun - begun,
+        over=plan.over,
+        on=on if tomorrow < aim.exam else None,
+        tomorrow=on == tomorrow,
+    )
+
+
+def new_under(plan: Planned, begun: int, more: int) -> int:
+    """How many new cards may still be begun today; `more` are asked for on top."""
+    return max(0, plan.fresh + more - begun)
