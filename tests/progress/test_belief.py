@@ -7,7 +7,7 @@ import random
 import pytest
 
 from app.progress.mastery.belief import PRIOR, Belief, believe
-from app.progress.mastery.evidence import WINDOW, Evidence, First, gather
+from app.progress.mastery.evidence import WINDOW, Evidence, First, gather, lots
 from app.progress.mastery.fading import ONCE, Cards, kept, recall
 from app.scheduling import Grade, after
 from app.scheduling import recall as reference
@@ -22,13 +22,13 @@ def day(ago: int) -> dt.date:
     return TODAY - dt.timedelta(days=ago)
 
 
-def lots(seed: int) -> random.Random:
+def chance(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - repeatable, not secret
 
 
 def some(seed: int, count: int = 12) -> Answers:
     """Answers of a made-up learner over the last hundred days."""
-    draw = lots(seed)
+    draw = chance(seed)
     return [
         (
             First(draw.choice([0.0, 0.0, 0.5, 1.0, 1.0]), day(draw.randrange(100))),
@@ -44,7 +44,7 @@ def belief(
     on: dt.date = TODAY,
     cards: Cards = NO_CARDS,
 ) -> Belief:
-    own = gather(answers, GUESS, cards, on)
+    own = gather(lots(answers, GUESS), GUESS, cards, on)
     return believe(own, GUESS, others or Evidence(), GUESS)
 
 
@@ -80,7 +80,7 @@ def test_a_right_answer_never_lowers_and_a_wrong_one_never_raises(
 @pytest.mark.parametrize("seed", SEEDS)
 def test_had_an_answer_been_right_more_would_be_believed(seed: int):
     answers = some(seed)
-    place = lots(seed).randrange(len(answers))
+    place = chance(seed).randrange(len(answers))
     first, rate = answers[place]
     better = [*answers]
     better[place] = (First(1.0, first.day), rate)
@@ -134,7 +134,7 @@ def test_time_alone_never_takes_a_belief_below_guessing():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_order_of_the_answers_of_a_day_does_not_matter(seed: int):
     answers = some(seed)
-    shuffled = lots(seed).sample(answers, len(answers))
+    shuffled = chance(seed).sample(answers, len(answers))
 
     assert belief(shuffled).mean == pytest.approx(belief(answers).mean)
 
@@ -160,11 +160,12 @@ def test_a_right_answer_after_a_hint_counts_half():
     assert GUESS < helped < belief(right(1)).mean
 
 
-def test_newer_answers_displace_older_ones():
+def test_the_newest_fifteen_answers_count():
     before, learned = wrong(15, ago=2), right(15)
+    half = gather(lots(before + right(7), GUESS), GUESS, NO_CARDS, TODAY)
 
-    assert belief(before + learned).mean == pytest.approx(belief(learned).mean)
-    assert gather(before + right(7), GUESS, NO_CARDS, TODAY).weight == WINDOW
+    assert belief(before + learned) == belief(learned)
+    assert (half.answers, half.weight, half.fresh) == (22, WINDOW, 7)
 
 
 def test_an_objective_leans_on_its_domain_from_its_first_right_answer():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import event
+from sqlalchemy import delete, event
 from sqlmodel import Session, select
 
 from app.content.library import Library
@@ -184,7 +184,7 @@ def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Li
 
 
 @pytest.mark.usefixtures("desk")
-def test_today_asks_the_database_eight_things(app, rosa: TestClient):
+def test_today_asks_the_database_nine_things(app, rosa: TestClient):
     asked: list[str] = []
     event.listen(
         app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
@@ -193,7 +193,46 @@ def test_today_asks_the_database_eight_things(app, rosa: TestClient):
     rosa.get("/")
 
     reads = [a for a in asked if a.startswith("SELECT")]
-    assert len(reads) == 8
+    assert len(reads) == 9
+
+
+def test_answers_are_read_again_only_when_there_are_new_ones(
+    app, rosa: TestClient, desk: Desk, library: Library
+):
+    questions = list(library.topics["weights"].questions)
+    desk.answers(questions[:3], 1.0, "weights")
+    rosa.get("/")
+    asked: list[str] = []
+    event.listen(
+        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
+    )
+
+    def reads() -> int:
+        return sum("attempt.hints" in statement for statement in asked)
+
+    rosa.get("/progress")
+    assert reads() == 0
+
+    desk.answers(questions[3:4], 1.0, "weights")
+    assert "1.1 4\u00a0answers" in rosa.get("/").text
+    assert reads() == 1
+
+
+def test_whoever_erases_everything_begins_with_nothing(
+    rosa: TestClient, desk: Desk, library: Library, session: Session, clock: Clock
+):
+    questions = list(library.topics["weights"].questions)
+    desk.answers(questions[:5], 1.0, "weights")
+    assert re.search(r"1\.1 \d\d%", rosa.get("/").text)
+
+    session.execute(delete(Attempt))
+    session.commit()
+    clock.tick(minutes=5)
+    Desk(session, clock).answers(questions[:5], 0.0, "weights")
+
+    said = re.search(r"1\.1 (\d+)%", rosa.get("/").text)
+    assert said
+    assert int(said[1]) < 25
 
 
 def test_a_stranger_costs_one_question(app, client: TestClient):

@@ -2,13 +2,13 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from app.progress.mastery.fading import Cards, kept
 
 ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
-# The answers that count: one more moves a share by less than seven points, and what
-# was answered before something was learned is let go after as many again.
+# The newest answers that count: one more moves a share by less than seven points, and
+# what was answered before something was learned is let go after as many again.
 WINDOW = 15.0
 _HINTED = 0.5  # a right answer after a hint shows half of what one without shows
 
@@ -69,49 +69,65 @@ class Evidence:
         return self.answers >= ENOUGH
 
 
-def gather(
-    firsts: Iterable[tuple[First, float]], guess: float, cards: Cards, day: dt.date
-) -> Evidence:
-    """Add up the first answers of one objective as they stand on study day `day`.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lot:
+    """The first answers to an objective of one study day.
 
-    Each answer comes with the guess rate of its question; `guess` is that of the
-    objective. An answer weighs (1 − its rate) ÷ (1 − the objective's), so a computed
-    number says more than a true-or-false. The answers of a day are one lot, whatever
-    their order; each newer lot displaces as much of the older ones as goes beyond
-    WINDOW. By `kept` a right answer of then is partly a guess of today: it is worth
-    k + (1 − k)·guess, and its force is k. What was not right stays so.
+    `weight` is in answers as hard to guess as the mean question of the objective,
+    `fresh` what of it was right.
     """
-    total = Evidence()
-    lots: dict[dt.date, list[tuple[First, float]]] = {}
+
+    day: dt.date
+    answers: int
+    score: float
+    weight: float
+    fresh: float
+
+
+def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]:
+    """The first answers to an objective by day, the newest day first.
+
+    Each comes with the guess rate of its question; `guess` is that of the objective.
+    An answer weighs (1 − its rate) ÷ (1 − the objective's), so a computed number says
+    more than a true-or-false.
+    """
+    days: dict[dt.date, list[float]] = {}
+    scale = 1 / (1 - guess) if guess < 1 else 0.0
     for first, rate in firsts:
-        if first.day <= day:
-            lots.setdefault(first.day, []).append((first, rate))
-    for then in sorted(lots):
-        left = kept((day - then).days, cards)
-        lot = _lot(lots[then], guess, left)
-        limit = max(WINDOW, total.weight, lot.weight)
-        total = _displaced(total, 1 - lot.weight / limit) + lot
-    return total
-
-
-def _lot(firsts: Iterable[tuple[First, float]], guess: float, left: float) -> Evidence:
-    answers, score, weight, fresh = 0, 0.0, 0.0, 0.0
-    for first, rate in firsts:
-        mine = (1 - rate) / (1 - guess) if guess < 1 else 0.0
-        answers += 1
-        score += first.score
-        weight += mine
-        fresh += mine * first.value
-    right = fresh * (left + (1 - left) * guess)
-    return Evidence(answers, score, weight, right, fresh, weight * left)
-
-
-def _displaced(old: Evidence, share: float) -> Evidence:
-    return Evidence(
-        old.answers,
-        old.score,
-        old.weight * share,
-        old.right * share,
-        old.fresh * share,
-        old.force * share,
+        sums = days.setdefault(first.day, [0, 0.0, 0.0, 0.0])
+        weight = (1 - rate) * scale
+        sums[0] += 1
+        sums[1] += first.score
+        sums[2] += weight
+        sums[3] += weight * first.value
+    return tuple(
+        Lot(day, int(count), score, weight, fresh)
+        for day, (count, score, weight, fresh) in sorted(days.items(), reverse=True)
     )
+
+
+def gather(by_day: Sequence[Lot], guess: float, cards: Cards, day: dt.date) -> Evidence:
+    """Add up the lots of one objective as they stand on study day `day`.
+
+    The newest answers count, of WINDOW weight together; the answers of a day are one
+    lot, whatever their order. By `kept` a right answer of then is partly a guess of
+    today: it is worth k + (1 − k)·guess, and its force is k. What was not right stays
+    so.
+    """
+    answers = 0
+    score = weight = right = fresh = force = 0.0
+    for lot in by_day:
+        if lot.day > day:
+            continue
+        answers += lot.answers
+        score += lot.score
+        room = WINDOW - weight
+        if room <= 0 or not lot.weight:
+            continue
+        share = min(1.0, room / lot.weight)
+        left = kept((day - lot.day).days, cards)
+        weight += share * lot.weight
+        fresh += share * lot.fresh
+        right += share * lot.fresh * (left + (1 - left) * guess)
+        force += share * lot.weight * left
+    return Evidence(answers, score, weight, right, fresh, force)

@@ -1,5 +1,6 @@
 """Where a learner stands, objective by objective."""
 
+import collections
 import dataclasses
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
@@ -7,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from app.content.library import Library
 from app.content.model import Domain, Objective, Question, Topic
 from app.progress.mastery.belief import Belief, believe
-from app.progress.mastery.evidence import Evidence, First, gather
+from app.progress.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.progress.mastery.fading import ONCE, Cards
 from app.progress.mastery.guessing import UNKNOWN, guess_rate
 
@@ -111,9 +112,10 @@ def standings(
     known that many days before `day`, from the answers that there were then.
     """
     shelf = shelf_of(library)
+    sorted_ = _sorted(shelf, record.firsts)
     then = day - dt.timedelta(days=ago)
     return tuple(
-        _domain(domain, shelf, record, (then, ago))
+        _domain(domain, shelf, record, sorted_, (then, ago))
         for domain in library.syllabus.domains
     )
 
@@ -134,8 +136,16 @@ class Shelf:
     topics: Mapping[str, tuple[Topic, ...]]
 
 
+Sorted = Mapping[str, tuple[Lot, ...]]
+
 _shelves: list[tuple[Library, Shelf]] = []
 _FEW = 2
+# Sorting thousands of answers takes longer than all that follows, and they are the
+# same mapping as long as nobody answers: so it is done once for each.
+_lots: collections.OrderedDict[
+    tuple[int, int], tuple[Shelf, Mapping[str, First], Sorted]
+] = collections.OrderedDict()
+_MANY = 500
 
 
 def shelf_of(library: Library) -> Shelf:
@@ -172,20 +182,40 @@ def _asked(questions: Iterable[Question]) -> Asked:
     return Asked(rates, sum(rate for _, rate in rates) / len(rates))
 
 
+def _sorted(shelf: Shelf, firsts: Mapping[str, First]) -> Sorted:
+    """The answers of each objective by day, the newest first."""
+    key = (id(shelf), id(firsts))
+    known = _lots.get(key)
+    # An id may be that of another object by now; what is kept here is not.
+    if known is not None and known[0] is shelf and known[1] is firsts:
+        return known[2]
+    made = {
+        number: lots(
+            ((firsts[item], rate) for item, rate in asked.rates if item in firsts),
+            asked.guess,
+        )
+        for number, asked in shelf.asked.items()
+    }
+    _lots[key] = (shelf, firsts, made)
+    while len(_lots) > _MANY:
+        _lots.popitem(last=False)
+    return made
+
+
 def _domain(
-    domain: Domain, shelf: Shelf, record: Record, when: tuple[dt.date, int]
+    domain: Domain,
+    shelf: Shelf,
+    record: Record,
+    by_day: Sorted,
+    when: tuple[dt.date, int],
 ) -> DomainStanding:
     found = []
     for objective in domain.objectives:
         asked = shelf.asked.get(objective.number, Asked())
         topics = shelf.topics.get(objective.number, ())
         cards = _cards(topics, record).earlier(when[1])
-        firsts = [
-            (record.firsts[item], rate)
-            for item, rate in asked.rates
-            if item in record.firsts
-        ]
-        evidence = gather(firsts, asked.guess, cards, when[0])
+        mine = by_day.get(objective.number, ())
+        evidence = gather(mine, asked.guess, cards, when[0])
         found.append((objective, topics, asked, cards, evidence))
     whole = sum((each[4] for each in found), Evidence())
     floor = sum(each[2].guess for each in found) / max(1, len(found))
