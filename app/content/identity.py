@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no vowels: a key never spells a word
 _SKETCH = 12
+_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
 SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
 
 
@@ -25,7 +26,7 @@ def slug(text: str) -> str:
 
 def normal(text: str) -> str:
     """Text reduced to its words, so that only wording counts."""
-    return " ".join(re.findall(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]", text.lower()))
+    return " ".join(_WORD.findall(text.lower()))
 
 
 def key(*parts: str) -> str:
@@ -45,9 +46,10 @@ def revision(text: str) -> str:
 
 def sketch(text: str) -> tuple[int, ...]:
     """A small sample of the word pairs of a text, for `likeness`."""
-    words = normal(text).split()
-    pairs = words + [f"{a} {b}" for a, b in itertools.pairwise(words)]
-    return tuple(sorted({zlib.crc32(p.encode()) & 0xFFFFFF for p in pairs})[:_SKETCH])
+    words = _WORD.findall(text.lower())
+    pairs = {*words, *map(" ".join, itertools.pairwise(words))}
+    hashes = {zlib.crc32(pair.encode()) & 0xFFFFFF for pair in pairs}
+    return tuple(sorted(hashes)[:_SKETCH])
 
 
 def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:

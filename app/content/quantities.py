@@ -1,6 +1,7 @@
 """Numbers with units: what may be added, compared, converted and shown."""
 
 import dataclasses
+import functools
 import math
 import re
 from collections import Counter
@@ -46,6 +47,12 @@ def known_unit(word: str) -> str | None:
 
 def dimension(unit: str) -> tuple[float, Counter[str]]:
     """The factor of a unit to its base, and its base units with their powers."""
+    factor, powers = _dimension(unit)
+    return factor, powers.copy()
+
+
+@functools.lru_cache(maxsize=512)
+def _dimension(unit: str) -> tuple[float, Counter[str]]:
     base, factor = UNITS.get(unit, (unit, 1.0))
     powers: Counter[str] = Counter()
     above, _, below = base.partition("/")
@@ -56,9 +63,10 @@ def dimension(unit: str) -> tuple[float, Counter[str]]:
     return factor, powers
 
 
+@functools.lru_cache(maxsize=512)
 def kind(unit: str) -> str:
     """What a unit measures, without the things counted: GB and TiB are one kind."""
-    return _written(dimension(unit)[1])
+    return _written(_dimension(unit)[1])
 
 
 def _written(powers: Counter[str]) -> str:
@@ -70,8 +78,9 @@ def _written(powers: Counter[str]) -> str:
     return f"{above or '1'}/{below}" if below else above
 
 
+@functools.lru_cache(maxsize=512)
 def _without_counts(unit: str) -> str:
-    powers = dimension(unit)[1]
+    powers = _dimension(unit)[1]
     kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
     return _written(kept)
 
@@ -81,14 +90,14 @@ def convert(quantity: Quantity, unit: str) -> Quantity:
 
     A quantity of unknown unit is taken to be in base units.
     """
-    factor = dimension(unit)[0]
+    factor = _dimension(unit)[0]
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
     if _without_counts(quantity.unit) != _without_counts(unit):
         raise UnitMismatch(
             f"{named(quantity.unit)} cannot be turned into {named(unit)}"
         )
-    return Quantity(quantity.value * (dimension(quantity.unit)[0] / factor), unit)
+    return Quantity(quantity.value * (_dimension(quantity.unit)[0] / factor), unit)
 
 
 def named(unit: str | None) -> str:
@@ -129,7 +138,7 @@ def divide(left: Quantity, right: Quantity) -> Quantity:
 
 def _joined(left: Quantity, right: Quantity, sign: int) -> Quantity:
     left_factor, powers = dimension(left.unit or "")
-    right_factor, others = dimension(right.unit or "")
+    right_factor, others = _dimension(right.unit or "")
     for name, power in others.items():
         powers[name] += sign * power
     kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})

@@ -17,6 +17,7 @@ _NUMBER = re.compile(
     r"^(?P<number>[-+−]?[\d,_ \u00a0\u202f]*\d(?:\.\d+)?(?:[eE][-+]?\d+)?)"
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
+_SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DUST = 1e-9
 
 
@@ -66,7 +67,7 @@ def _quantity(text: str) -> tuple[float, str]:
     if match is None:
         hint = "Write a number first, then its unit: 140 GB ± 3%."
         raise BadRange("E40", f"“{text.strip()}” is not a number.", hint)
-    digits = re.sub(r"[,_ \u00a0\u202f]", "", match["number"]).replace(MINUS, "-")
+    digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
     number = float(digits)
     if abs(number) > 1e300:
         raise BadRange("E40", f"“{text.strip()}” is too large.")

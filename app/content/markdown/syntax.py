@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -13,6 +14,9 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
 _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
+# No inline rule begins with any of these characters; a box is no link.
+_WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
+_GAPS = re.compile(r"[ \t]+")
 
 
 @functools.cache
@@ -22,6 +26,7 @@ def _reader() -> MarkdownIt:
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
     reader.inline.ruler.before("link", "cite", _cite)
     reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
+    reader.core.ruler.at("inline", _inline)
     reader.validateLink = _any_address  # type: ignore[method-assign]
     return reader
 
@@ -37,6 +42,18 @@ def tokens(text: str) -> list[Token]:
     found = _reader().parse(text)
     _mark_alerts(found)
     return found
+
+
+def _inline(state: StateCore) -> None:
+    """Read the text of the blocks; one without any mark is words as it stands."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        token.children = []
+        if state.env.get("references") or not _WORDS.match(token.content):
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        elif token.content:
+            token.children.append(Token("text", "", 0, content=token.content))
 
 
 def _cite(state: StateInline, silent: bool) -> bool:
@@ -137,7 +154,7 @@ def plain(found: Sequence[Token]) -> str:
             parts.append(_words_of_figure(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
-    return re.sub(r"[ \t]+", " ", "".join(parts)).strip()
+    return _GAPS.sub(" ", "".join(parts)).strip()
 
 
 def _words_of_figure(source: str) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -221,34 +222,37 @@ def check_dates(bank: Bank) -> list[Problem]:
 
 def check_stems(bank: Bank, questions: Mapping[str, Question]) -> list[Problem]:
     """W72: two questions whose stems say nearly the same, numbers included."""
+    stems = [
+        (path, fact, frozenset(normal(questions[fact.id].stem.plain).split()))
+        for path, fact in bank.facts()
+        if fact.id in questions and fact.stem_sketch
+    ]
+    common = Counter(word for _, _, words in stems for word in words)
     found = []
-    by_word: dict[int, list[str]] = defaultdict(list)
-    for path, fact in bank.facts():
-        question = questions.get(fact.id)
-        if question is None or not fact.stem_sketch:
-            continue
-        near = Counter(i for word in fact.stem_sketch for i in by_word[word])
-        for other, _ in near.most_common(2):
-            if _nearly_same(question, questions[other]) and other != fact.id:
-                where = questions[other].place
-                message = f"The stem nearly repeats “{other}” in "
-                message += f"{where.path}:{where.line}."
-                hint = "Ask something else, or delete one."
-                place = (path, fact.line, fact.column)
-                found.append(problem(place, "W72", message, hint, fact.id))
-                break
-        for word in fact.stem_sketch:
-            by_word[word].append(fact.id)
+    known: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+    for path, fact, words in stems:
+        # Who shares nearly all words shares one of the few that are the rarest.
+        rarest = sorted(words, key=lambda word: (common[word], word))
+        rarest = rarest[: len(words) - math.ceil(_SAME * len(words)) + 1]
+        near = (pair for word in rarest for pair in known[word])
+        other = next((i for i, w in near if i != fact.id and _same(words, w)), "")
+        if other:
+            where = questions[other].place
+            message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."
+            hint = "Ask something else, or delete one."
+            place = (path, fact.line, fact.column)
+            found.append(problem(place, "W72", message, hint, fact.id))
+        for word in rarest:
+            known[word].append((fact.id, words))
     return found
 
 
-def _nearly_same(one: Question, other: Question) -> bool:
+def _same(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether two stems share nearly all words and all numbers and signs."""
-    words, others = (set(normal(q.stem.plain).split()) for q in (one, other))
     different = words ^ others
-    if any(len(w) < 3 or any(c.isdigit() for c in w) for w in different):
+    if len(different) > (1 - _SAME) * len(words | others):
         return False
-    return len(different) <= (1 - _SAME) * len(words | others)
+    return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 
 
 def check_coverage(
