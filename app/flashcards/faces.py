@@ -29,6 +29,7 @@ from app.content.variants import draw
 from app.estimator.units import NBSP, UNITS, format_number
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NO_HINT = '<span class="sr">gap</span>'
 _TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
 _TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
 _TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"}
@@ -51,7 +52,7 @@ def card_of_question(question: Question, seed: int) -> Card:
     return Card(
         id=question_card(question.id),
         topic=question.topic,
-        front=Text(_block(variant.stem) + asked, variant.stem.plain),
+        front=Text(_block(variant.stem) + _below(asked), variant.stem.plain),
         back=Text(told + _explained(variant), variant.explanation.plain),
         objectives=question.objectives,
         place=question.place,
@@ -163,7 +164,7 @@ def _match(answer: Match) -> Faces:
 
 def _cloze(answer: Cloze) -> Faces:
     gaps = [
-        f'<span class="gap">{escape(blank.hint) or "…"}</span>'
+        f'<span class="blank">{escape(blank.hint) or _NO_HINT}</span>'
         for blank in answer.blanks
     ]
     words = [f"<b>{escape(' or '.join(blank.answers))}</b>" for blank in answer.blanks]
@@ -222,7 +223,7 @@ def _list(title: str, texts: Iterable[Text]) -> str:
 def _aside(title: str, parts: list[str]) -> str:
     if not parts:
         return ""
-    return f'<div class="others"><p>{title}</p><ul>{_items(parts)}</ul></div>'
+    return f'<div class="others"><p><b>{title}</b></p><ul>{_items(parts)}</ul></div>'
 
 
 def _items(parts: Iterable[str]) -> str:
@@ -239,6 +240,10 @@ def _with_why(choice: Choice) -> str:
 
 def _why(feedback: Text) -> str:
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
+
+
+def _below(asked: str) -> str:
+    return f'<div class="given">{asked}</div>' if asked else ""
 
 
 def _block(text: Text) -> str:

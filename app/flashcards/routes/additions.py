@@ -45,4 +45,10 @@ def _answer(desk: Desk, card: str, *, wanted: bool, back: str) -> Response:
     term = desk.library.glossary.get(name)
     if term is None:
         return Response(status_code=204)
-    return page(desk.request, "flashcards/_term.html", term=term, studied=wanted)
+    return page(
+        desk.request,
+        "flashcards/_term.html",
+        term=term,
+        studied=wanted,
+        pressed=True,
+    )
