@@ -184,10 +184,11 @@ def _fresh(
     arrivals: Sequence[Arrival], books: _Books, graded: Collection[str]
 ) -> list[Arrival]:
     """Cards that the learner did not have: graded ones of the course, all added."""
+    known = books.begun | books.added
     return [
         a
         for a in arrivals
-        if a.card not in books.begun | books.added
+        if a.card not in known
         and (a.card in graded or is_added(a.card) or a.suspended)
     ]
 
