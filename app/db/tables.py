@@ -183,7 +183,8 @@ class Memory(SQLModel, table=True):
     `due_day` is a study day; `due_at` the moment while in (re)learning steps. `note`
     is shared by a card and its reverse; `turns` counts all rows of the log about the
     card, voided ones and undoings included; `first_day` and `last_day` are the study
-    days of its reviews. A row in state new is a card put aside before any review.
+    days of its reviews. A row in state new is a card put aside before
+    any review, or one that was added (see AddedCard) and is first asked on `due_day`.
     """
 
     __table_args__ = (
