@@ -155,6 +155,7 @@
   };
   const lose = (event) => {
     const { elt, target, requestConfig } = event.detail;
+    if ("later" in elt.dataset) return outbox.take(event.detail);
     if ("quiet" in elt.dataset) {
       // What the reader did not ask for is tried again without a word.
       setTimeout(() => htmx.ajax("POST", requestConfig.path, { source: elt }), 15000);

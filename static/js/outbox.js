@@ -104,6 +104,15 @@
       sent = [];
       send();
     },
+    // A form whose request got no answer: <form data-later="grade">. What stands in its
+    // place meanwhile is the template that the form names.
+    take({ elt, requestConfig: { path, formData, triggeringEvent } }) {
+      const body = Object.fromEntries(formData);
+      body.given = Math.round(Date.now() - performance.now() + triggeringEvent.timeStamp);
+      delete body.since; // by the clock of the server
+      this.keep({ what: elt.dataset.later, to: path, body, showing: body.token });
+      elt.replaceWith(document.getElementById("later").content.cloneNode(true));
+    },
   };
   addEventListener("online", () => { tries = 0; send(); });
   addEventListener("storage", (event) => event.key?.startsWith(PREFIX) && paint());

@@ -31,7 +31,7 @@ async function begin() {
   await trim(SHELF, 200, []);
   const used = await (await caches.open(PAGES)).match(READY[0]);
   if (used) await ready();
-  for (const { url } of await self.clients.matchAll()) await visit(new URL(url)).catch(() => {});
+  for (const { url } of await self.clients.matchAll()) await keep(new URL(url));
 }
 
 // Network first; what was kept where nothing comes, or nothing in time.
@@ -59,24 +59,29 @@ async function file(request) {
   return answer;
 }
 
-async function visit(address) {
-  if (!NEVER.test(address.pathname)) await keep(address, await fetch(address));
-  if (address.pathname === DESK) await ready();
-}
+// One after the other, asking included, so that nothing of a former learner comes after
+// the clearing.
+let line = Promise.resolve();
 async function keep(address, answer) {
-  const { headers, status } = answer;
+  const { pathname } = address;
+  const got = () => {
+    if (!answer && NEVER.test(pathname)) throw new Error("this is never kept");
+    return answer || fetch(address, { signal: AbortSignal.timeout(PATIENCE) });
+  };
+  await (line = line.then(got).then((given) => put(address, given)).catch(() => {}));
+  if (pathname === DESK) await ready();
+}
+async function put(address, { headers, status, redirected, body }) {
   if (headers.has("x-new-browser")) await caches.delete(PAGES); // another learner's from here on
-  if (address.pathname === DESK && status === 200) await ready();
-  if (status !== 200 || answer.redirected || NEVER.test(address.pathname)) return;
+  if (status !== 200 || redirected || NEVER.test(address.pathname)) return;
   if (!/text\/html/.test(headers.get("content-type"))) return;
   if (/no-store/.test(headers.get("cache-control"))) return;
   const said = new Headers(headers);
   for (const name of ["content-encoding", "content-length", "vary"]) said.delete(name);
   said.set("x-kept", new Date().toISOString());
-  const copy = new Response(await answer.blob(), { headers: said });
   const pages = await caches.open(PAGES);
   await pages.delete(address);
-  await pages.put(address, copy);
+  await pages.put(address, new Response(body, { headers: said }));
   await trim(PAGES, MOST, READY);
 }
 async function kept(address) {
@@ -102,8 +107,8 @@ async function trim(name, most, spared) {
 let waiting = null;
 function soon() {
   waiting ??= new Promise((go_on) => setTimeout(go_on, 10000)).then(ready).finally(() => { waiting = null; });
-  return waiting.catch(() => {});
+  return waiting;
 }
 async function ready() {
-  for (const path of READY) await keep(new URL(path, location), await fetch(path));
+  for (const path of READY) await keep(new URL(path, location));
 }

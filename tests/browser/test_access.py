@@ -25,6 +25,8 @@ PAGES = [
     "/flashcards",
     "/flashcards?show=yes",
     "/flashcards/deck",
+    "/flashcards/offline",
+    "/unreachable",
     "/calculators",
     "/calculators/training-memory",
     "/calculators/inference-memory",

@@ -23,6 +23,7 @@ def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(page.get_by_role("heading", level=1)).to_have_text("Course")
+    page.wait_for_load_state()  # the keys come with the scripts
 
     page.keyboard.press("?")
 

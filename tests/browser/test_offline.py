@@ -1,0 +1,313 @@
+"""Without a network: pages once visited, the due cards, and grades that wait."""
+
+import contextlib
+import re
+import signal
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+CONCEPT = "/concepts/training-versus-inference"
+DESK = "/flashcards/offline"
+
+
+@pytest.fixture
+def device(browser: Browser, server: Server) -> Iterator[BrowserContext]:
+    """A browser whose worker runs and that has used cards once."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    page.goto(f"{server.url}/flashcards")
+    wait_for_copies(page, DESK, "/glossary")
+    page.close()
+    yield context
+    context.close()
+
+
+def wait_for_copies(page: Page, *paths: str) -> None:
+    page.wait_for_function(
+        """async (paths) => {
+             const kept = await (await caches.open("pages")).keys();
+             const there = kept.map((request) => new URL(request.url).pathname);
+             return paths.every((path) => there.includes(path));
+           }""",
+        arg=list(paths),
+    )
+
+
+def log(server: Server) -> list[tuple[str, int, int]]:
+    """The reviews in the order in which they were written: card, rating, moment."""
+    with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as db:
+        return list(db.execute("SELECT card, rating, at FROM review ORDER BY id"))
+
+
+def shown(page: Page) -> str:
+    """The card on the desk without a network."""
+    leaf = page.locator("[data-showing]:visible")
+    return str(leaf.get_attribute("data-showing")).rpartition(".")[0]
+
+
+def grade(page: Page, key: str) -> tuple[str, int, int]:
+    """Review the card on the desk by keyboard: card, rating, moment."""
+    card = shown(page)
+    page.keyboard.press(" ")
+    page.locator("#grades").wait_for()
+    given = page.evaluate("Date.now()")
+    page.keyboard.press(key)
+    page.locator("#show").wait_for()
+    return card, int(key), given
+
+
+def told(page: Page, words: str) -> None:
+    expect(page.locator("#outbox")).to_contain_text(words)
+
+
+def near(found: list[tuple[str, int, int]], given: list[tuple[str, int, int]]) -> bool:
+    """The same reviews in the same order, each at its moment give or take a second."""
+    return [f[:2] for f in found] == [g[:2] for g in given] and all(
+        abs(f[2] - g[2]) < 1000 for f, g in zip(found, given, strict=True)
+    )
+
+
+def test_what_was_visited_can_be_read_and_says_that_it_is_a_copy(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(server.url + CONCEPT)
+    heading = page.get_by_role("heading", level=1).inner_text()
+    wait_for_copies(page, CONCEPT)
+    assert page.locator("#kept").inner_text() == ""
+
+    server.stop(signal.SIGKILL)
+    page.reload()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    expect(page.locator("#kept")).to_have_text(
+        re.compile(r"Kept copy of \d+ \w+, \d\d:\d\d\. The server does not answer\.")
+    )
+    page.goto(f"{server.url}/glossary")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Glossary")
+    page.goto(f"{server.url}/sources")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "No answer from the server"
+    )
+    server.start()
+    page.reload()
+    expect(page.locator("#kept")).to_be_empty()
+
+
+def test_cards_reviewed_without_a_network_are_in_the_log_once_each(
+    server: Server, device: BrowserContext
+) -> None:
+    device.set_offline(True)
+    page = device.new_page()
+    page.goto(f"{server.url}/flashcards")
+    expect(page).to_have_url(re.compile(f"{DESK}$"))
+
+    given = [grade(page, key) for key in "314"]
+    told(page, "3 grades wait in this browser to be sent.")
+    page.reload()
+    told(page, "3 grades wait")
+    given += [grade(page, "2")]
+    told(page, "4 grades wait")
+    assert len({card for card, *_ in given}) == 4
+    assert log(server) == []
+
+    device.set_offline(False)
+    told(page, "4 grades saved.")
+    page.reload()
+    page.goto(server.url)
+
+    expect(page.locator("#outbox")).to_be_empty()
+    assert near(log(server), given)
+
+
+def test_a_card_graded_again_comes_back_and_both_grades_count(
+    server: Server, device: BrowserContext
+) -> None:
+    device.set_offline(True)
+    page = device.new_page()
+    page.goto(server.url + DESK)
+    count = page.locator("[data-showing]").count()
+
+    given = [grade(page, "1")] + [grade(page, "3") for _ in range(count - 1)]
+    assert shown(page) == given[0][0]
+    page.keyboard.press(" ")
+    page.keyboard.press("4")
+    expect(page.get_by_role("heading", name="Every card here is done")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="Every card here is done")).to_be_visible()
+
+    device.set_offline(False)
+    told(page, f"{count + 1} grades saved.")
+    cards = [(card, rating) for card, rating, _ in log(server)]
+    assert cards == [g[:2] for g in given] + [(given[0][0], 4)]
+
+
+def test_a_server_that_dies_at_every_answer_gets_each_grade_once(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(server.url + DESK)
+    # Each grade arrives, but its answer is lost on the way back.
+    lost = []
+    page.route(
+        "**/reviews", lambda route: (lost.append(route.fetch().status), route.abort())
+    )
+
+    given = [grade(page, "3")]
+    told(page, "1 grade waits")
+    given += [grade(page, "4")]
+    told(page, "2 grades wait")
+    assert len(log(server)) == 1  # the second waits for an answer to the first
+    page.unroute("**/reviews")
+    page.get_by_role("button", name="Try now").click()
+
+    told(page, "2 grades saved.")
+    assert set(lost) == {204}
+    assert near(log(server), given)
+
+
+def test_two_tabs_send_each_grade_once(server: Server, device: BrowserContext) -> None:
+    device.set_offline(True)
+    one, two = device.new_page(), device.new_page()
+    one.goto(server.url + DESK)
+    two.goto(server.url + DESK)
+    given = []
+    for _ in range(3):
+        given += [grade(one, "3")]
+        expect(two.locator(f"[data-showing^='{given[-1][0]}.']")).to_be_hidden()
+        given += [grade(two, "4")]
+        expect(one.locator(f"[data-showing^='{given[-1][0]}.']")).to_be_hidden()
+    told(one, "6 grades wait")
+
+    asked: list[str] = []
+    device.on("request", lambda r: asked.append(r.url) if r.method == "POST" else None)
+    device.set_offline(False)
+    for page in (one, two):
+        page.wait_for_function(
+            "() => !Object.keys(localStorage).some((k) => k.startsWith('outbox.'))"
+        )
+
+    assert near(log(server), given)
+    assert len(asked) == len(set(asked)) == 6
+
+
+def test_a_grade_that_is_refused_stays_on_show_with_the_reason(
+    server: Server, device: BrowserContext
+) -> None:
+    device.set_offline(True)
+    page = device.new_page()
+    page.goto(server.url + DESK)
+    page.evaluate(
+        """() => { const now = Date.now;
+                   Date.now = () => now() - 40 * 24 * 3600 * 1000; }"""
+    )
+    grade(page, "3")
+    page.evaluate("Date.now = () => performance.timeOrigin + performance.now() | 0")
+    page.reload()
+    card = grade(page, "4")[0]
+
+    device.set_offline(False)
+
+    told(page, "is more than 30 days ago, so the grade was not counted.")
+    assert [row[0] for row in log(server)] == [card]
+    page.reload()
+    told(page, "is more than 30 days ago")
+    page.get_by_role("button", name="Put away").click()
+    expect(page.locator("#outbox")).to_be_empty()
+
+
+def test_the_desk_goes_on_without_the_server(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(f"{server.url}/flashcards")
+    front = page.locator(".ask").inner_text()
+    page.keyboard.press(" ")
+    page.locator(".grades").wait_for()
+    server.stop(signal.SIGKILL)
+
+    page.keyboard.press("3")
+    told(page, "1 grade waits")
+    page.get_by_role("link", name="Go on without it").click()
+    expect(page).to_have_url(re.compile(f"{DESK}$"))
+    expect(page.locator(".ask:visible")).not_to_have_text(front)
+    grade(page, "4")
+    told(page, "2 grades wait")
+
+    server.start()
+    page.get_by_role("button", name="Try now").click()
+    told(page, "2 grades saved.")
+    assert [rating for _, rating, _ in log(server)] == [3, 4]
+
+
+def test_the_desk_is_laid_anew_when_the_server_is_back(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(f"{server.url}/flashcards")
+    front = page.locator(".ask").inner_text()
+    page.keyboard.press(" ")
+    page.locator(".grades").wait_for()
+    device.set_offline(True)
+    page.keyboard.press("3")
+    told(page, "1 grade waits")
+
+    device.set_offline(False)
+
+    expect(page.locator(".ask")).not_to_have_text(front)
+    assert len(log(server)) == 1
+
+
+def test_somebody_else_at_this_browser_sees_nothing_of_it(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(f"{server.url}/settings")
+    page.get_by_label("Name", exact=True).fill("Rosa")
+    page.get_by_role("button", name="Keep", exact=True).click()
+    page.goto(server.url + "/course")
+    wait_for_copies(page, "/course")
+
+    page.goto(f"{server.url}/settings")
+    page.get_by_role("checkbox", name="Another device has my key").check()
+    page.get_by_role("button", name="Leave").click()
+
+    expect(page).to_have_url(f"{server.url}/")
+    assert (
+        page.evaluate(
+            """async () => (await (await caches.open("pages")).keys())
+             .map((request) => new URL(request.url).pathname)
+             .filter((path) => path !== "/")"""
+        )
+        == []
+    )
+    device.clear_cookies()  # a browser that lost its key is another learner as well
+    page.goto(server.url + "/course")
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    device.clear_cookies()
+    page.goto(server.url + "/glossary")
+    wait_for_copies(page, "/glossary")
+    server.stop(signal.SIGKILL)
+    page.goto(server.url + "/course")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "No answer from the server"
+    )
+
+
+def test_without_javascript_the_cards_are_a_list(
+    server: Server, plain_page: Page
+) -> None:
+    plain_page.goto(server.url + DESK)
+
+    expect(plain_page.get_by_text("To grade them you need JavaScript")).to_be_visible()
+    plain_page.get_by_text("Answer", exact=True).first.click()
+    expect(plain_page.locator(".ans").first).to_be_visible()
+    expect(plain_page.get_by_role("button", name="Show the answer")).to_be_hidden()
