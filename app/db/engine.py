@@ -66,6 +66,20 @@ async def aside(db: Session, work: Callable[[], Result]) -> Result:
     return await run_in_threadpool(work)
 
 
+async def write_beside(request: Request, work: Callable[[Session], object]) -> None:
+    """Do a small write that belongs to no POST: in its turn, and committed at once."""
+    engine: Engine = request.app.state.engine
+    async with _turn(request):
+        await run_in_threadpool(_write, engine, work)
+
+
+def _write(engine: Engine, work: Callable[[Session], object]) -> None:
+    with Session(engine) as db:
+        db.connection(execution_options={"writes": True})
+        work(db)
+        db.commit()
+
+
 def _turn(request: Request) -> AbstractAsyncContextManager[None]:
     # SQLite has one writer at a time. Whoever waits for it inside of a thread keeps
     # that thread from the one who has it, and forty of them bring all to a halt.

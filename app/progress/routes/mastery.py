@@ -2,9 +2,18 @@
 
 from typing import Any
 
+from sqlmodel import Session
+
+from app.progress.mastery.forecast import Forecast, forecast
 from app.progress.mastery.standing import standings
+from app.progress.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups
-from app.progress.routes.picture import Picture
+from app.progress.routes.picture import Picture, main_exam
+from app.progress.store import predictions
+from app.progress.turnouts import Drawing, drawing
+from app.web.clock import moment
+
+_SITTINGS = 40
 
 
 def mastery_of(picture: Picture) -> dict[str, Any]:
@@ -15,4 +24,25 @@ def mastery_of(picture: Picture) -> dict[str, Any]:
         "ahead": picture.ahead,
         "lacking": picture.lacking,
         "chance": picture.chance,
+        "others": _others(picture),
     }
+
+
+def turnouts_of(picture: Picture, db: Session) -> Drawing:
+    """Each mock exam beside what was predicted before it."""
+    learner = picture.learner
+    results = predictions.results(db, learner.id, _SITTINGS) if learner.id else ()
+    # Where no exam was sat there is nothing to hold a prediction against.
+    told = predictions.told(db, learner.id) if results else ()
+    return drawing(turnouts(told, results), lambda at: learner.study_day(moment(at)))
+
+
+def _others(picture: Picture) -> list[tuple[str, Forecast]]:
+    """What the other mock exams of the course would bring, by title."""
+    main = main_exam(picture.library)
+    made = [
+        (exam.title, forecast(picture.domains, exam))
+        for exam in picture.library.exams.values()
+        if exam is not main
+    ]
+    return [(title, ahead) for title, ahead in made if isinstance(ahead, Forecast)]

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
@@ -13,6 +13,7 @@ from app.progress import store
 from app.progress.blueprint import HEIGHT, plots
 from app.progress.mastery.plan import Running, Situation, plan
 from app.progress.routes.picture import CurrentPicture, Picture
+from app.progress.routes.shown import keep_shown
 from app.progress.study_log import first_day, study_log
 from app.progress.week import week
 from app.web.clock import milliseconds, moment
@@ -22,7 +23,7 @@ from app.web.render import page
 router = APIRouter()
 
 
-@router.get("/", name="today")
+@router.get("/", name="today", dependencies=[Depends(keep_shown)])
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     if not picture.learner.id:

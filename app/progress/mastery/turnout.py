@@ -1,0 +1,96 @@
+"""How predictions turned out: each finished mock exam beside what was said before."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+# A paper that was mostly left open says nothing about what would have been known.
+ANSWERED = 0.9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Predicted:
+    """What a learner was told on a study day about an exam; `at` in ms."""
+
+    exam: str
+    day: dt.date
+    at: int
+    questions: int
+    expected: float
+    low: int
+    high: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """A closed sitting: its points of `questions`, of which `answered` were."""
+
+    number: int
+    exam: str
+    started: int
+    score: float
+    questions: int
+    answered: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turnout:
+    """A result beside the last prediction before it, None where there was none.
+
+    `score` is scaled to the questions of the prediction where the bank was too small
+    to fill the paper.
+    """
+
+    result: Result
+    predicted: Predicted | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it tells anything about the prediction."""
+        enough = self.result.answered >= ANSWERED * self.result.questions
+        return self.predicted is not None and self.result.questions > 0 and enough
+
+    @property
+    def score(self) -> float:
+        """Right answers in the measure of the prediction."""
+        if self.predicted is None or not self.result.questions:
+            return self.result.score
+        return self.result.score * self.predicted.questions / self.result.questions
+
+    @property
+    def inside(self) -> bool:
+        """Whether the result lies in the range; parts of a point are rounded."""
+        if self.predicted is None:
+            return False
+        return self.predicted.low <= round(self.score) <= self.predicted.high
+
+
+def turnouts(
+    predictions: Sequence[Predicted], results: Iterable[Result]
+) -> tuple[Turnout, ...]:
+    """Every result in order of time, with the newest prediction made before it."""
+    return tuple(
+        Turnout(result, _before(predictions, result))
+        for result in sorted(results, key=lambda r: r.started)
+    )
+
+
+def _before(predictions: Iterable[Predicted], result: Result) -> Predicted | None:
+    made = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
+    return max(made, key=lambda p: p.at, default=None)
+
+
+def inside_words(found: Iterable[Turnout]) -> str:
+    """The count in a sentence; empty before the first result that counts.
+
+    The range means to hold nine results of ten, so that number is said beside it.
+    """
+    counted = [turnout for turnout in found if turnout.counts]
+    if not counted:
+        return ""
+    inside = sum(turnout.inside for turnout in counted)
+    noun = "result" if len(counted) == 1 else "results"
+    return (
+        f"{inside} of {len(counted)} {noun} lay inside the range; "
+        "nine of ten should, if the predictions are sound."
+    )
