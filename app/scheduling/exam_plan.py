@@ -35,19 +35,25 @@ LEAST_GAIN = 0.01
 class Asked:
     """What a plan is for: the study day and the exam as ordinals, and the time.
 
-    `seconds` of each study day are for cards; `retention` is the recall (0..1) at
-    which a card comes back.
+    `seconds` of each study day are for cards, of which `spent` are over today;
+    `retention` is the recall (0..1) at which a card comes back.
     """
 
     day: int
     exam: int
     seconds: float
     retention: float = 0.9
+    spent: float = 0.0
 
     @property
     def left(self) -> int:
         """Study days left, today included and the exam day not; at least 1."""
         return max(1, self.exam - self.day)
+
+    @property
+    def room(self) -> float:
+        """Seconds left of the study day."""
+        return max(0.0, self.seconds - self.spent)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +95,28 @@ def pace(begun: int, unseen: int, asked: Asked) -> int:
     """
     window = final_days(reachable(begun, unseen, asked), asked.seconds)
     days = max(1, asked.exam - asked.day - window)
-    return min(math.ceil(unseen / days), int(asked.seconds // NEW_SECONDS))
+    return min(math.ceil(unseen / days), int(asked.room // NEW_SECONDS))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outline:
+    """The plan in short, from counts alone.
+
+    `fresh` new cards a day until the day before `final`, an ordinal, from which every
+    begun card is seen once more; `begun` cards will have been begun by then.
+    """
+
+    fresh: int
+    final: int
+    begun: int
+
+
+def outline(begun: int, unseen: int, asked: Asked) -> Outline:
+    """What the rules above come to while nothing is missed."""
+    most = reachable(begun, unseen, asked)
+    days = min(final_days(most, asked.seconds), asked.left)
+    fresh = pace(begun, unseen, asked) if asked.exam - asked.day > days else 0
+    return Outline(fresh, asked.exam - days, most)
 
 
 def day_plan(
@@ -104,7 +131,7 @@ def day_plan(
     if asked.exam - asked.day <= window:
         return _final(begun, unseen, asked, curve)
     fresh = pace(len(begun), unseen, asked)
-    time = asked.seconds - fresh * NEW_SECONDS
+    time = asked.room - fresh * NEW_SECONDS
     due = [
         (c, worth(c, asked.day, asked.exam, curve)) for c in begun if c.due <= asked.day
     ]
@@ -127,8 +154,8 @@ def plain_day(
     due = [c for c in begun if c.due <= asked.day]
     due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
     ranked = ((c, worth(c, asked.day, asked.day, curve)) for c in due)
-    looks, spent = _fit(ranked, asked.seconds, set())
-    time = max(0.0, asked.seconds - spent)
+    looks, spent = _fit(ranked, asked.room, set())
+    time = max(0.0, asked.room - spent)
     fresh = min(unseen, int(time // NEW_SECONDS))
     return DayPlan(looks, fresh, seconds=spent + fresh * NEW_SECONDS)
 
@@ -147,16 +174,16 @@ def _final(begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve) -> D
     # On the very last day a card and its reverse cannot be kept apart.
     notes: set[str] | None = set() if asked.left > 1 else None
     owed = [] if short else _by_loss(last, asked, curve)
-    looks, spent = _fit(owed, asked.seconds, notes)
+    looks, spent = _fit(owed, asked.room, notes)
     pool = _by_rate(ranked if short else again)
     rate = begin_worth(asked.exam - asked.day, curve) / NEW_SECONDS
     better = [(c, w) for c, w in pool if w.rate > rate]
-    more, time = _fit(better, asked.seconds - spent, notes)
+    more, time = _fit(better, asked.room - spent, notes)
     spent += time
-    room = int((asked.seconds - spent) // NEW_SECONDS)
+    room = int((asked.room - spent) // NEW_SECONDS)
     fresh = min(unseen, room) if asked.exam > asked.day else 0
     spent += fresh * NEW_SECONDS
-    rest, time = _fit(pool[len(better) :], asked.seconds - spent, notes)
+    rest, time = _fit(pool[len(better) :], asked.room - spent, notes)
     return DayPlan(
         looks=(*looks, *more, *rest),
         fresh=fresh,

@@ -177,9 +177,11 @@ def workload(
     ahead, saved = [], 0.0
     for day in range(asked.day + skipping, asked.exam):
         time = asked.seconds * part + saved
-        done = run.day(dataclasses.replace(asked, day=day, seconds=time), rule)
+        over = asked.spent * part if day == asked.day else 0.0
+        now = dataclasses.replace(asked, day=day, seconds=time, spent=over)
+        done = run.day(now, rule)
         # What is too short for one card of a sample is there on the next day.
-        saved = min(max(0.0, time - done.seconds), NEW_SECONDS) if part < 1 else 0.0
+        saved = min(max(0.0, now.room - done.seconds), NEW_SECONDS) if part < 1 else 0.0
         ahead.append(done)
     return _outlook(run, ahead, asked, (whole, part))
 

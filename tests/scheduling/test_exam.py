@@ -25,6 +25,7 @@ from app.scheduling.exam_plan import (
     Asked,
     day_plan,
     final_days,
+    outline,
     pace,
     plain_day,
 )
@@ -413,3 +414,29 @@ def test_nothing_to_learn_is_nothing_ahead() -> None:
     assert ahead.recall == 0
     assert {d.cards for d in ahead.days} == {0}
     assert dataclasses.replace(ahead, days=()).most is None
+
+
+def test_what_is_spent_of_a_day_is_not_planned_again() -> None:
+    whole = day_plan(deck(200), 50, asked(40), CURVE)
+    spent = dataclasses.replace(asked(40), spent=500.0)
+    rest = day_plan(deck(200), 50, spent, CURVE)
+
+    assert rest.seconds <= 100
+    assert not rest.final
+    assert len(rest.looks) < len(whole.looks)
+
+
+def test_the_outline_says_what_the_days_ahead_will_hold() -> None:
+    cards = deck(60)
+    short = outline(60, 90, asked(30, 15))
+    ahead = workload(cards, 90, asked(30, 15), CURVE)
+
+    assert ahead.days[0].fresh == short.fresh
+    assert ahead.last_fresh is not None
+    assert abs(ahead.last_fresh + 1 - short.final) <= 1
+    assert next(d.day for d in ahead.days if d.final) == short.final
+    assert ahead.begun == short.begun
+
+
+def test_in_the_last_days_the_outline_begins_no_card() -> None:
+    assert outline(100, 50, asked(1, 10)).fresh == 0
