@@ -73,6 +73,8 @@ def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     if state.is_code_block(first):
         return False
     start = state.bMarks[first] + state.tShift[first]
+    if not state.src.startswith("[^", start):
+        return False
     match = _NOTE.match(state.src[start : state.eMarks[first]])
     if match is None:
         return False
