@@ -34,6 +34,15 @@ def asked(count: int, known: int, chance: float = 0.9) -> Studied:
     return Studied(reviews=count, asked=count, recalled=known, expected=count * chance)
 
 
+def said(**levels: tuple[int, int]) -> list[tuple[int, float]]:
+    """Answers by level, as `sure_3=(all, right)`."""
+    return [
+        (int(name[-1]), float(n < right))
+        for name, (count, right) in levels.items()
+        for n in range(count)
+    ]
+
+
 def recall_of(wanted: float = 0.9, **weeks_back: Studied):
     return recall_by_week(weeks(days_of(**weeks_back), TUESDAY), wanted)
 
@@ -179,7 +188,7 @@ def test_bars_stay_inside_and_names_apart(ahead: int):
 
 
 def test_levels_with_few_answers_are_counted_and_not_drawn():
-    found = certainty({3: (4, 4)})
+    found = certainty(said(sure_3=(4, 4)))
 
     assert found.told == ()
     assert found.answers == 4
@@ -187,7 +196,7 @@ def test_levels_with_few_answers_are_counted_and_not_drawn():
 
 
 def test_sure_and_wrong_are_answers_nobody_would_check():
-    (words,) = certainty({3: (118, 93)}).sentences
+    (words,) = certainty(said(sure_3=(118, 93))).sentences
 
     assert words == (
         "When sure you were right 79% of the time: 25\u00a0answers you would not have "
@@ -196,7 +205,9 @@ def test_sure_and_wrong_are_answers_nobody_would_check():
 
 
 def test_each_level_is_held_against_what_its_word_stands_for():
-    guess, thought, sure = certainty({1: (60, 52), 2: (50, 36), 3: (90, 50)}).levels
+    guess, thought, sure = certainty(
+        said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))
+    ).levels
 
     assert [level.look for level in (guess, thought, sure)] == [
         "above",
@@ -206,13 +217,13 @@ def test_each_level_is_held_against_what_its_word_stands_for():
 
 
 def test_good_guesses_are_worth_more_trust():
-    words = certainty({1: (60, 52)}).sentences[-1]
+    words = certainty(said(sure_1=(60, 52))).sentences[-1]
 
     assert "you know more than you trust" in words
 
 
 def test_a_range_lies_around_its_point_and_inside_the_drawing():
-    point = certainty({2: (12, 12)}).told[0].point
+    point = certainty(said(sure_2=(12, 12))).told[0].point
 
     assert point
     assert 6 <= float(point.top) <= float(point.y) < float(point.foot) <= 226

@@ -1,8 +1,9 @@
 """Calibration: how often a learner is right, against how sure they said they were."""
 
+import collections
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from app.progress.figures.axis import percent, pixels
@@ -81,9 +82,16 @@ class Certainty:
         return tuple(level for level in self.levels if level.point)
 
 
-def certainty(given: Mapping[int, tuple[int, int]]) -> Certainty:
-    """The diagram; `given` are answers and right ones among them by level 1 to 3."""
-    levels = tuple(_level(n, *given.get(n, (0, 0))) for n in (1, 2, 3))
+def certainty(given: Iterable[tuple[int, float]]) -> Certainty:
+    """The diagram of answers, each with its level (1 to 3, 0 for none) and score.
+
+    Right is fully right: a score of 1.
+    """
+    counts = collections.Counter((level, score >= 1) for level, score in given)
+    levels = tuple(
+        _level(n, counts[n, True] + counts[n, False], counts[n, True])
+        for n in (1, 2, 3)
+    )
     told = [level for level in levels if level.point]
     said = [f"{level.word}: right {level.point.words}" for level in told if level.point]
     return Certainty(

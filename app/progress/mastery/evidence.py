@@ -15,11 +15,15 @@ _HINTED = 0.5  # a right answer after a hint shows half of what one without show
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class First:
-    """The first answer to a question: its score 0..1, study day, hints taken."""
+    """The first answer to a question: its score 0..1, study day, hints taken.
+
+    `certainty` is how sure the learner was, 1 to 3; 0 where they did not say.
+    """
 
     score: float
     day: dt.date
     hints: int = 0
+    certainty: int = 0
 
     @property
     def value(self) -> float:

@@ -1,6 +1,5 @@
 """Where a learner stands, objective by objective."""
 
-import collections
 import dataclasses
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
@@ -134,18 +133,35 @@ class Shelf:
 
     asked: Mapping[str, Asked]
     topics: Mapping[str, tuple[Topic, ...]]
+    objectives: Mapping[str, tuple[str, ...]]
 
 
 Sorted = Mapping[str, tuple[Lot, ...]]
 
+
+class Answers(dict[str, First]):
+    """First answers by question, beside what was made of them.
+
+    Sorting thousands of answers takes longer than all that follows. So the lots of a
+    course stay with the answers they were made of, and are handed on to those and
+    `more`: only the objectives of the questions `since` are sorted again.
+    """
+
+    def __init__(self, answers: Mapping[str, First] | None = None) -> None:
+        super().__init__(answers or {})
+        self.lots: tuple[Shelf, Sorted] | None = None
+        self.since: frozenset[str] = frozenset()
+
+    def and_(self, more: Mapping[str, First]) -> "Answers":
+        """These answers and more of them."""
+        both = Answers(self)
+        both.update(more)
+        both.lots, both.since = self.lots, self.since.union(more)
+        return both
+
+
 _shelves: list[tuple[Library, Shelf]] = []
 _FEW = 2
-# Sorting thousands of answers takes longer than all that follows, and they are the
-# same mapping as long as nobody answers: so it is done once for each.
-_lots: collections.OrderedDict[
-    tuple[int, int], tuple[Shelf, Mapping[str, First], Sorted]
-] = collections.OrderedDict()
-_MANY = 500
 
 
 def shelf_of(library: Library) -> Shelf:
@@ -174,6 +190,7 @@ def _turn_around(library: Library) -> Shelf:
     return Shelf(
         {number: _asked(mine) for number, mine in questions.items()},
         {number: tuple(mine) for number, mine in topics.items()},
+        {q.id: q.objectives for q in library.questions.values()},
     )
 
 
@@ -184,21 +201,26 @@ def _asked(questions: Iterable[Question]) -> Asked:
 
 def _sorted(shelf: Shelf, firsts: Mapping[str, First]) -> Sorted:
     """The answers of each objective by day, the newest first."""
-    key = (id(shelf), id(firsts))
-    known = _lots.get(key)
-    # An id may be that of another object by now; what is kept here is not.
-    if known is not None and known[0] is shelf and known[1] is firsts:
-        return known[2]
-    made = {
-        number: lots(
-            ((firsts[item], rate) for item, rate in asked.rates if item in firsts),
-            asked.guess,
-        )
-        for number, asked in shelf.asked.items()
-    }
-    _lots[key] = (shelf, firsts, made)
-    while len(_lots) > _MANY:
-        _lots.popitem(last=False)
+    if not isinstance(firsts, Answers):
+        return _lots(shelf, firsts, shelf.asked)
+    known = firsts.lots
+    if known is None or known[0] is not shelf:
+        made = _lots(shelf, firsts, shelf.asked)
+    else:
+        again = {n for item in firsts.since for n in shelf.objectives.get(item, ())}
+        made = {**known[1], **_lots(shelf, firsts, again & shelf.asked.keys())}
+    firsts.lots, firsts.since = (shelf, made), frozenset()
+    return made
+
+
+def _lots(
+    shelf: Shelf, firsts: Mapping[str, First], numbers: Iterable[str]
+) -> dict[str, tuple[Lot, ...]]:
+    made = {}
+    for number in numbers:
+        asked = shelf.asked[number]
+        mine = ((firsts[item], rate) for item, rate in asked.rates if item in firsts)
+        made[number] = lots(mine, asked.guess)
     return made
 
 

@@ -36,17 +36,17 @@ def _figures(picture: Picture, db: Session) -> dict[str, Any]:
     # The study log reaches a week farther back than the figures by week.
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
-    levels, firsts = store.certainties(db, learner.id)
+    firsts = picture.record.firsts.values()
     last = figures.last_day(today, learner.exam_day)
     gone = gone_cards(db, learner.id, picture.library)
     due = store.due_by_day(db, learner.id, last, gone)
     return {
         "days": days,
-        "summary": figures.summary(days, firsts, today),
+        "summary": figures.summary(days, len(firsts), today),
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
         "due": figures.upcoming(due, today, learner.exam_day),
-        "calibration": figures.certainty(levels),
+        "calibration": figures.certainty((f.certainty, f.score) for f in firsts),
         "hours": figures.hours(weeks),
         "log": study_log(days.counts, today) if learner.calendar else None,
     }

@@ -1,12 +1,12 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
-from app.progress.store.figures import certainties, due_by_day, study_days
+from app.progress.store.figures import due_by_day, study_days
+from app.progress.store.firsts import first_answers
 from app.progress.store.record import (
     Coming,
     Learned,
     PageRow,
     coming,
-    first_answers,
     learned,
     pages,
     record_of,
@@ -17,7 +17,6 @@ __all__ = [
     "Coming",
     "Learned",
     "PageRow",
-    "certainties",
     "coming",
     "due_by_day",
     "first_answers",

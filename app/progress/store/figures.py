@@ -1,17 +1,16 @@
 """What the figures of Progress are made of: sums, made where the rows lie."""
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, case, cast, func, literal, select
+from sqlalchemy import bindparam, func, literal, select
 from sqlmodel import Session, SQLModel
 
 from app.progress.figures import Studied, StudyDays
 
 # Statements are built once: making one costs more than running it.
 _DAY = SQLModel.metadata.tables["study_day"]
-_ATTEMPT = SQLModel.metadata.tables["attempt"]
 _MEMORY = SQLModel.metadata.tables["memory"]
 _SUMS = [
     _DAY.c[name]
@@ -46,13 +45,6 @@ _DUE = (
 )
 _DUE_OF_COURSE = _DUE.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
 
-_right = func.sum(case((_ATTEMPT.c.score >= 1, 1), else_=0))
-_CERTAINTY = (
-    select(_ATTEMPT.c.certainty, func.count(), cast(_right, Integer))
-    .where(_ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first)
-    .group_by(_ATTEMPT.c.certainty)
-)
-
 
 def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
     """What was done on each day from `since` on, and in sum before."""
@@ -84,17 +76,3 @@ def due_by_day(
     if gone:
         statement, values["gone"] = _DUE_OF_COURSE, list(gone)
     return {row[0]: row[1] for row in db.connection().execute(statement, values)}
-
-
-def certainties(
-    db: Session, learner_id: int
-) -> tuple[Mapping[int, tuple[int, int]], int]:
-    """First answers by how sure: (all, right) by level; and the number of them all.
-
-    Right is fully right. An answer without a level counts only to the second.
-    """
-    if not learner_id:
-        return {}, 0
-    rows = db.connection().execute(_CERTAINTY, {"learner": learner_id}).all()
-    levels = {level: (count, right) for level, count, right in rows if level}
-    return levels, sum(row[1] for row in rows)

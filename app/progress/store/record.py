@@ -1,13 +1,11 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
-import collections
 import dataclasses
 import datetime as dt
-import weakref
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Engine, Float, bindparam, case, cast, func, select
+from sqlalchemy import Float, bindparam, case, cast, func, select
 from sqlmodel import Session, SQLModel
 
 from app.progress.mastery.evidence import First
@@ -46,57 +44,6 @@ class Learned:
 
     cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
     touched: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-
-_mine = _ATTEMPT.c.learner_id == bindparam("learner")
-# Answered from the index alone, however long the answers are.
-_STATE = select(func.count(), func.max(_ATTEMPT.c.id), func.max(_ATTEMPT.c.at)).where(
-    _mine
-)
-_FIRSTS = select(
-    _ATTEMPT.c.item, _ATTEMPT.c.score, _ATTEMPT.c.study_day, _ATTEMPT.c.hints
-).where(_mine, _ATTEMPT.c.first)
-_LEARNERS = 500
-
-State = tuple[int, int, int]
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[State, dict[str, First]]]
-] = weakref.WeakKeyDictionary()
-
-
-def first_answers(db: Session, learner_id: int) -> Mapping[str, First]:
-    """First answers by question; those of a mock exam appear when it is closed.
-
-    The log only grows, and who erases it begins another: so its length, last id and
-    last moment tell whether it is the one that was read before, and the same mapping
-    is given again.
-    """
-    state: State = tuple(db.connection().execute(_STATE, {"learner": learner_id}).one())
-    engine = db.get_bind()
-    if not isinstance(engine, Engine):
-        return _read_firsts(db, learner_id)
-    kept = _kept.setdefault(engine, collections.OrderedDict())
-    known = kept.get(learner_id)
-    if known is not None and known[0] == state:
-        return known[1]
-    found = _read_firsts(db, learner_id)
-    kept[learner_id] = (state, found)
-    kept.move_to_end(learner_id)
-    while len(kept) > _LEARNERS:
-        kept.popitem(last=False)
-    return found
-
-
-def _read_firsts(db: Session, learner_id: int) -> dict[str, First]:
-    rows = db.connection().execute(_FIRSTS, {"learner": learner_id})
-    days: dict[str, dt.date] = {}
-    found = {}
-    for item, score, text, hints in rows:
-        day = days.get(text)
-        if day is None:
-            day = days[text] = dt.date.fromisoformat(text)
-        found[item] = First(score, day, hints)
-    return found
 
 
 def _sum(condition: Any, value: Any = 1) -> Any:
