@@ -156,6 +156,8 @@
   const lose = (event) => {
     const { elt, target, requestConfig } = event.detail;
     if ("later" in elt.dataset) return outbox.take(event.detail);
+    // The worker has a page for this, where it runs.
+    if ("plain" in elt.dataset && navigator.serviceWorker?.controller) return elt.submit();
     if ("quiet" in elt.dataset) {
       // What the reader did not ask for is tried again without a word.
       setTimeout(() => htmx.ajax("POST", requestConfig.path, { source: elt }), 15000);

@@ -3,9 +3,8 @@
   "use strict";
   const desk = document.getElementById("offline");
   const leaves = [...desk.querySelectorAll("[data-showing]")];
-  const [place, bar, show, grades, rest] = ["place", "bar", "show", "grades", "rest"].map(
-    (id) => document.getElementById(id),
-  );
+  const [place, bar, show, grades, hint, rest] =
+    ["place", "bar", "show", "grades", "hint", "rest"].map((id) => document.getElementById(id));
   if (!leaves.length) return;
   let now, since;
 
@@ -21,7 +20,7 @@
       leaf.querySelector("details").open = false;
     }
     place.textContent = `${leaves.length - left.length} of ${leaves.length} cards done`;
-    bar.hidden = !now;
+    bar.hidden = hint.hidden = !now;
     rest.hidden = !!now;
     show.hidden = false;
     grades.hidden = true;

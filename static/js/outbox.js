@@ -111,7 +111,9 @@
       body.given = Math.round(Date.now() - performance.now() + triggeringEvent.timeStamp);
       delete body.since; // by the clock of the server
       this.keep({ what: elt.dataset.later, to: path, body, showing: body.token });
-      elt.replaceWith(document.getElementById("later").content.cloneNode(true));
+      const instead = document.getElementById("later").content.cloneNode(true);
+      if (!navigator.serviceWorker?.controller) instead.querySelector("a")?.remove();
+      elt.replaceWith(instead);
     },
   };
   addEventListener("online", () => { tries = 0; send(); });

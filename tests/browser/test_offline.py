@@ -58,6 +58,7 @@ def grade(page: Page, key: str) -> tuple[str, int, int]:
     card = shown(page)
     page.keyboard.press(" ")
     page.locator("#grades").wait_for()
+    expect(page.locator("#show")).to_be_hidden()
     given = page.evaluate("Date.now()")
     page.keyboard.press(key)
     page.locator("#show").wait_for()
@@ -311,3 +312,18 @@ def test_without_javascript_the_cards_are_a_list(
     plain_page.get_by_text("Answer", exact=True).first.click()
     expect(plain_page.locator(".ans").first).to_be_visible()
     expect(plain_page.get_by_role("button", name="Show the answer")).to_be_hidden()
+    expect(plain_page.get_by_text("Every card here is done")).to_be_hidden()
+
+
+def test_asking_for_an_answer_leads_to_the_kept_cards(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(f"{server.url}/flashcards")
+    front = page.locator(".ask").inner_text()
+    server.stop(signal.SIGKILL)
+
+    page.keyboard.press(" ")
+
+    expect(page).to_have_url(re.compile(f"{DESK}$"))
+    expect(page.locator(".ask:visible")).to_have_text(front)
