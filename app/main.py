@@ -39,6 +39,10 @@ from app.web.render import make_templates
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper
 
+# The files of the course are looked at fifty times a second at most: nobody saves one
+# and reloads faster.
+_GLANCE = 0.02
+
 
 def create_app(
     settings: Settings | None = None,
@@ -58,7 +62,7 @@ def create_app(
     app.state.engine = make_engine(settings.database)
     app.state.writer = asyncio.Lock()
     app.state.library = library or LiveLibrary(
-        settings.content, settings.data / "cache"
+        settings.content, settings.data / "cache", _GLANCE
     )
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import datetime as dt
+import math
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -92,23 +94,31 @@ def _stray(path: str) -> Problem:
 
 
 class LiveLibrary:
-    """The library of a running server: `current()` is never older than the files.
+    """The library of a running server: `current()` is hardly older than the files.
 
     A file that breaks keeps its last good version on show; its problems are in
-    `current().problems`.
+    `current().problems`. `glance` is for how many seconds a look at the files holds:
+    looking at the times of all of them costs as much as a whole kept page.
     """
 
-    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, cache: Path | None = None, glance: float = 0.0
+    ) -> None:
         self.folder = folder
         self.cache = cache
+        self._glance = glance
+        self._glanced = -math.inf
         self._shelf = Shelf(folder, cache)
         self._lock = threading.Lock()
         self._state: tuple[Library, Watch] | None = None
 
     def current(self) -> Library:
         """The newest good state; looks at file times, cheap when nothing changed."""
-        state = self._state
+        state, now = self._state, time.monotonic()
+        if state is not None and now - self._glanced < self._glance:
+            return state[0]
         if state is not None and not state[1].changed():
+            self._glanced = now
             return state[0]
         with self._lock:
             state = self._state
@@ -117,4 +127,5 @@ class LiveLibrary:
             readings, watch = self._shelf.read()
             library = build(readings, self.folder)
             self._state = (library, watch)
+            self._glanced = now
             return library

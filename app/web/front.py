@@ -3,7 +3,6 @@
 import dataclasses
 import datetime as dt
 import logging
-import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -26,9 +25,6 @@ from app.web.visitor import Doorkeeper, Visitor
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
 _LARGEST = 256 * 1024
-# Looking at the times of all course files costs as much as a whole kept answer, so
-# it is done at most fifty times a second: nobody saves a file and reloads faster.
-_GLANCE = 0.02
 _NOBODY = Visitor(key="", renewal=b"")
 
 
@@ -62,8 +58,6 @@ class Front:
         self._app = app
         self._door = door
         self._security = security(https=door.https)
-        self._seen: Library | None = None
-        self._glanced = -math.inf
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,7 +80,7 @@ class Front:
         exchange = Exchange(scope, send, _NOBODY, self._security)
         visitor = door.doorkeeper.recognise(exchange.headers.get(b"cookie", b""))
         exchange.visitor = visitor
-        course = self._course()
+        course = door.library.current()
         now = Moment(
             course.version,
             door.clock().timestamp(),
@@ -100,14 +94,6 @@ class Front:
         exchange.number = secrets.token_hex(4)
         inner = _inner(scope, visitor, exchange.number, course)
         await self._from_app(inner, receive, exchange, now)
-
-    def _course(self) -> Library:
-        """The course, at most a moment old."""
-        now = time.monotonic()
-        if self._seen is None or now - self._glanced > _GLANCE:
-            self._seen = self._door.library.current()
-            self._glanced = now
-        return self._seen
 
     async def _from_app(
         self, inner: Scope, receive: Receive, exchange: Exchange, now: Moment

@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import time
 
 import pytest
 from fastapi.testclient import TestClient
@@ -44,9 +43,8 @@ def with_extras(course: HandLibrary) -> HandLibrary:
 
 
 def save(course: HandLibrary, **changes: object) -> None:
-    """An author saves; the server looks for it fifty times a second."""
+    """An author saves a file."""
     course.held = dataclasses.replace(course.held, version="later", **changes)
-    time.sleep(0.05)
 
 
 @pytest.fixture

@@ -48,8 +48,7 @@ class TestAnotherCourse:
     def live_library(self) -> HandLibrary:
         return HandLibrary(*two_topics())
 
-    def test_is_another_worker(self, client, live_library: HandLibrary, monkeypatch):
-        monkeypatch.setattr("app.web.front._GLANCE", -1.0)  # look at every request
+    def test_is_another_worker(self, client, live_library: HandLibrary):
         before = version(client)
         assert version(client) == before
 
