@@ -1,5 +1,7 @@
 """HTML of strangers, reduced to what a card may show; our own, made portable."""
 
+import re
+
 import nh3
 
 _TAGS = (
@@ -23,6 +25,10 @@ _STRANGERS = nh3.Cleaner(
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer",
 )
+# What is left of a link whose address is not allowed: it would look like one.
+_DEAD_LINK = re.compile(
+    r'<a rel="noopener noreferrer">((?:(?!</?a\b).)*)</a>', re.DOTALL
+)
 _PORTABLE = nh3.Cleaner(
     tags=set(f"{_TAGS} {_MATH}".split()),
     clean_content_tags=set(_NOT_EVEN_WORDS.split()),
@@ -35,7 +41,8 @@ _PORTABLE = nh3.Cleaner(
 def safe(html: str) -> str:
     """HTML of unknown origin without scripts, styles, media and classes."""
     sound = html.encode("utf-8", "replace").decode()  # JSON may hold half characters
-    return _STRANGERS.clean(sound).strip()
+    clean = _STRANGERS.clean(sound)
+    return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
 def portable(html: str) -> str:
