@@ -10,12 +10,15 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.progress import store
+from app.progress.ahead import in_short
 from app.progress.blueprint import HEIGHT, plots
 from app.progress.mastery.plan import Running, Situation, plan
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.routes.shown import keep_shown
 from app.progress.study_log import first_day, study_log
 from app.progress.week import week
+from app.scheduling import card_seconds
+from app.scheduling.exam_plan import Asked
 from app.web.clock import milliseconds, moment
 from app.web.keeping import keep
 from app.web.render import page
@@ -81,7 +84,19 @@ def _today(picture: Picture, spent: float, running: Running | None) -> dict[str,
         "height": HEIGHT,
         "week": week(picture.coming, picture.day),
         "recent": _recent(picture),
+        "until_exam": _until_exam(picture),
     }
+
+
+def _until_exam(picture: Picture) -> str:
+    """The plan of the cards in a sentence; empty without an exam ahead."""
+    learner, exam = picture.learner, picture.learner.exam_day
+    if exam is None:
+        return ""
+    begun = sum(cards.begun for cards in picture.record.cards.values())
+    seconds = card_seconds(learner.minutes_a_day)
+    asked = Asked(picture.day.toordinal(), exam.toordinal(), seconds)
+    return in_short(begun, picture.deck.new, asked)
 
 
 def _recent(picture: Picture) -> Sequence[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
+from app.progress.store.decks import held_cards
 from app.progress.store.figures import due_by_day, study_days
 from app.progress.store.firsts import first_answers
 from app.progress.store.record import (
@@ -20,6 +21,7 @@ __all__ = [
     "coming",
     "due_by_day",
     "first_answers",
+    "held_cards",
     "learned",
     "pages",
     "record_of",

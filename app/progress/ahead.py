@@ -1,0 +1,158 @@
+"""The days until the exam as the plan fills them, and what other ways would bring."""
+
+import dataclasses
+import datetime as dt
+
+from app.scheduling.curve import curve_of
+from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
+from app.scheduling.exam_plan import (
+    FINAL_SECONDS,
+    Asked,
+    day_plan,
+    outline,
+    plain_day,
+)
+from app.scheduling.outlook import HORIZON, Outlook, workload
+from app.web.words import count_of, weekday_of
+
+SKIPPED = 3
+"""How many of the next days the question “what if I skip them” leaves out."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """The cards of a learner: those begun, and how many of the course never were.
+
+    `answered` cards were answered on the study day, of which `fresh` were begun on it.
+    Cards put aside and cards that left the course are in none of these.
+    """
+
+    begun: tuple[Begun, ...] = ()
+    unseen: int = 0
+    answered: int = 0
+    fresh: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Way:
+    """One way to study until the exam, in the same minutes.
+
+    `known` of all cards are expected to be known on the day, `begun` were begun;
+    `most` and `mean` are the minutes of the longest day and of all days from now on.
+    """
+
+    known: int
+    begun: int
+    most: float
+    mean: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ahead:
+    """The plan run forward, beside plain intervals and days that are skipped.
+
+    `skipped` of the next days are left out in the last way; None where so few are
+    left that nothing would remain.
+    """
+
+    outlook: Outlook
+    plan: Way
+    plain: Way
+    without: Way | None
+    skipped: int
+
+    @property
+    def ways(self) -> tuple[tuple[str, Way], ...]:
+        """The ways by name, as a table shows them."""
+        two = ("as planned", self.plan), ("without the exam day", self.plain)
+        if self.without is None:
+            return two
+        return *two, (f"planned, {count_of(self.skipped, 'day')} skipped", self.without)
+
+    @property
+    def compared(self) -> str:
+        """What the other ways would cost, in sentences."""
+        other = self.plain.known - self.plan.known
+        said = [f"Plain intervals, without the exam day, would bring {_less(other)}."]
+        if self.without is not None:
+            lost = self.without.known - self.plan.known
+            change = self.without.mean - self.plan.mean
+            said.append(
+                f"Skipping {_next(self.skipped)} would bring {_less(lost)}, at "
+                f"{_minutes(change)} a day afterwards."
+            )
+        return " ".join(said)
+
+
+def asked_of(
+    held: Held, exam: dt.date, seconds: float, day: dt.date, retention: float
+) -> Asked:
+    """What is asked of the plan now; what was done today takes its time."""
+    spent = LOOK_SECONDS * (held.answered - held.fresh) + NEW_SECONDS * held.fresh
+    return Asked(day.toordinal(), exam.toordinal(), seconds, retention, spent)
+
+
+def ahead_of(held: Held, asked: Asked) -> Ahead | None:
+    """Run the days forward; None beyond the horizon, on the exam day, and after it."""
+    days = asked.exam - asked.day
+    if not 0 < days <= HORIZON:
+        return None
+    curve, cards = curve_of(), (held.begun, held.unseen)
+    outlook = workload(*cards, asked, curve, day_plan)
+    plain = workload(*cards, asked, curve, plain_day)
+    skipped = min(SKIPPED, days - 1)
+    less = workload(*cards, asked, curve, day_plan, skipping=skipped)
+    return Ahead(
+        outlook=outlook,
+        plan=_way(outlook),
+        plain=_way(plain),
+        without=_way(less) if skipped else None,
+        skipped=skipped,
+    )
+
+
+def in_short(begun: int, unseen: int, asked: Asked) -> str:
+    """The plan in one sentence, from counts alone; empty without days left."""
+    if asked.exam <= asked.day:
+        return ""
+    short = outline(begun, unseen, asked)
+    until = weekday_of(dt.date.fromordinal(asked.exam))
+    if short.final <= asked.day:
+        cards = min(begun, int(asked.seconds / FINAL_SECONDS))
+        said = f"every begun card once more, about {count_of(cards, 'card')} a day"
+    elif short.fresh:
+        last = weekday_of(dt.date.fromordinal(short.final - 1))
+        new = count_of(short.fresh, "new card")
+        said = f"about {new} a day until {last}, then every begun card once more"
+    else:
+        final = weekday_of(dt.date.fromordinal(short.final))
+        said = f"what is due, and from {final} on every begun card once more"
+    return f"Until {until}: {said}."
+
+
+def _way(outlook: Outlook) -> Way:
+    minutes = [day.seconds / 60 for day in outlook.days]
+    return Way(
+        known=round(outlook.recall * outlook.cards),
+        begun=outlook.begun,
+        most=max(minutes, default=0.0),
+        mean=sum(minutes) / len(minutes) if minutes else 0.0,
+    )
+
+
+def _less(cards: int) -> str:
+    """A difference in cards: “12 fewer”, “1 more”, “as many”."""
+    if not cards:
+        return "as many"
+    return f"{abs(cards):,} {'more' if cards > 0 else 'fewer'}"
+
+
+def _minutes(change: float) -> str:
+    whole = round(change)
+    if not whole:
+        return "no more minutes"
+    return f"{count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+
+
+def _next(days: int) -> str:
+    return "the next day" if days == 1 else f"the next {days} days"

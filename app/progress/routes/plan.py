@@ -1,0 +1,57 @@
+"""GET the plan until the exam: the days, and what they bring."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from app.db.engine import DbSession
+from app.learners.current import CurrentLearner
+from app.progress import store
+from app.progress.ahead import Ahead, ahead_of, asked_of
+from app.progress.figures.plan import course_of, plan_figure
+from app.scheduling import card_seconds
+from app.scheduling.outlook import HORIZON, WHOLE
+from app.web.clock import Now
+from app.web.keeping import keep
+from app.web.render import page
+from app.web.shelf import CurrentLibrary
+
+router = APIRouter()
+
+
+@router.get("/plan")
+def plan(
+    request: Request,
+    learner: CurrentLearner,
+    library: CurrentLibrary,
+    db: DbSession,
+    now: Now,
+) -> HTMLResponse:
+    keep(request, learner.next_study_day(now), strangers=True)
+    day, exam = learner.study_day(now), learner.exam_day
+    ahead = None
+    seconds = card_seconds(learner.minutes_a_day)
+    held = store.held_cards(db, learner.id, library, day)
+    if exam is not None:
+        asked = asked_of(held, exam, seconds, day, learner.retention)
+        ahead = ahead_of(held, asked)
+    return page(
+        request,
+        "progress/plan.html",
+        learner=learner,
+        days_left=(exam - day).days if exam else None,
+        horizon=HORIZON,
+        whole=WHOLE,
+        minutes=seconds / 60,
+        held=held,
+        cards=len(held.begun) + held.unseen,
+        **_shown(ahead, seconds),
+    )
+
+
+def _shown(ahead: Ahead | None, seconds: float) -> dict[str, Any]:
+    if ahead is None:
+        return {"ahead": None, "figure": None, "course": ""}
+    figure = plan_figure(ahead.outlook, seconds)
+    return {"ahead": ahead, "figure": figure, "course": course_of(ahead.outlook)}

@@ -1,0 +1,52 @@
+"""The begun cards of a learner as plans see them: one narrow read."""
+
+import datetime as dt
+from typing import Any
+
+from sqlalchemy import bindparam, select
+from sqlmodel import Session, SQLModel
+
+from app.content.added import is_added
+from app.content.library import Library
+from app.progress.ahead import Held
+from app.scheduling.exam import Begun
+
+_MEMORY = SQLModel.metadata.tables["memory"]
+_ROWS = select(
+    *(
+        _MEMORY.c[name]
+        for name in (
+            "card",
+            "note",
+            "stability",
+            "difficulty",
+            "due_day",
+            "first_day",
+            "last_day",
+            "suspended",
+        )
+    )
+).where(_MEMORY.c.learner_id == bindparam("learner"))
+
+
+def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> Held:
+    """Every card as it stands now."""
+    if not learner_id:
+        return Held(unseen=len(library.cards))
+    found = db.connection().execute(_ROWS, {"learner": learner_id})
+    rows = [row for row in found if is_added(row.card) or row.card in library.cards]
+    live = [row for row in rows if not row.suspended]
+    today = day.isoformat()
+    return Held(
+        begun=tuple(_begun(row) for row in live if row.last_day and row.stability),
+        unseen=len(library.cards) - sum(not is_added(row.card) for row in rows),
+        answered=sum(row.last_day == today for row in live),
+        fresh=sum(row.first_day == today and not is_added(row.card) for row in live),
+    )
+
+
+def _begun(row: Any) -> Begun:
+    last, due = (
+        dt.date.fromisoformat(day).toordinal() for day in (row.last_day, row.due_day)
+    )
+    return Begun(row.card, row.stability, row.difficulty, last, due, row.note)

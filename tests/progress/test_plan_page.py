@@ -1,0 +1,255 @@
+"""GET /plan: the days until the exam, and what they bring."""
+
+import datetime as dt
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import event
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.db.tables import Learner, Memory
+from app.progress.ahead import Held, ahead_of, asked_of, in_short
+from app.progress.figures.plan import course_of, plan_figure
+from app.scheduling.exam import Begun
+from app.scheduling.exam_plan import Asked
+from app.web.clock import milliseconds
+
+TODAY = dt.date(2026, 6, 9)
+DAY = TODAY.toordinal()
+
+
+class Student:
+    """A learner whose exam day and memory a test writes directly."""
+
+    def __init__(self, client: TestClient, session: Session) -> None:
+        client.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+        self.client = client
+        self.session = session
+        self.row = session.exec(select(Learner)).one()
+
+    def aims(self, days: int, minutes: int = 30) -> None:
+        self.row.exam_day = (TODAY + dt.timedelta(days=days)).isoformat()
+        self.row.minutes_a_day = minutes
+        self._save()
+
+    def knows(self, card: str, seen: int = 9, *, suspended: bool = False) -> None:
+        last = TODAY - dt.timedelta(days=seen)
+        self.session.add(
+            Memory(
+                learner_id=self.row.id or 0,
+                card=card,
+                note=card,
+                topic="weights",
+                state="review",
+                stability=9.0,
+                difficulty=5.0,
+                due_day=(last + dt.timedelta(days=9)).isoformat(),
+                due_at=0,
+                first_day="2026-01-01",
+                last_day=last.isoformat(),
+                last_at=milliseconds(dt.datetime.combine(last, dt.time(), dt.UTC)),
+                reviews=3,
+                turns=3,
+                suspended=suspended,
+            )
+        )
+        self._save()
+
+    def page(self, address: str = "/plan") -> str:
+        html = self.client.get(address).text.replace("\xa0", " ")
+        return re.sub(r"\s+", " ", html)
+
+    def _save(self) -> None:
+        self.row.changes += 1
+        self.session.commit()
+
+
+@pytest.fixture
+def student(rosa: TestClient, session: Session) -> Student:
+    return Student(rosa, session)
+
+
+def deck(count: int) -> tuple[Begun, ...]:
+    return tuple(
+        Begun(f"c{n:03}", 3.0 + n % 30, 5.0, DAY - 1 - n % 20, DAY + n % 9)
+        for n in range(count)
+    )
+
+
+def test_without_an_exam_day_it_invites_to_set_one(client: TestClient) -> None:
+    html = client.get("/plan").text
+
+    assert "No exam day is set" in html
+    assert 'href="/settings">Set an exam day' in html
+    assert '<svg class="g" role' not in html
+
+
+def test_an_exam_day_that_is_over_plans_nothing(student: Student) -> None:
+    student.aims(-3)
+
+    assert "Your exam day was Saturday 6 June" in student.page()
+    assert "Set an exam day" in student.page()
+
+
+def test_the_days_stand_in_a_drawing_and_in_a_table(
+    student: Student, library: Library
+) -> None:
+    student.knows(next(iter(library.cards)))
+    student.aims(10)
+
+    page = student.page()
+
+    assert "10 days to your exam on Friday 19 June" in page
+    assert "15 minutes a day are for cards, half of your 30" in page
+    assert f"1 of {len(library.cards)} cards are begun" in page
+    assert 'aria-label="Minutes of cards per day until the exam: At most' in page
+    assert page.count('<th scope="row">') >= 10 + 3
+    assert "every begun card once more" in page
+
+
+def test_the_ways_are_compared_in_sentences(student: Student, library: Library) -> None:
+    student.knows(next(iter(library.cards)))
+    student.aims(10)
+
+    page = student.page()
+
+    assert re.search(r"About \d+ of \d+ cards are known", page)
+    assert "Plain intervals, without the exam day, would bring" in page
+    assert "Skipping the next 3 days would bring" in page
+    assert "planned, 3 days skipped" in page
+
+
+def test_the_day_before_the_exam_nothing_can_be_skipped(student: Student) -> None:
+    student.aims(1)
+
+    page = student.page()
+
+    assert "1 day to your exam" in page
+    assert "Skipping" not in page
+
+
+def test_on_the_day_of_the_exam_nothing_is_run(student: Student) -> None:
+    student.aims(0)
+
+    assert "Your exam is today" in student.page()
+    assert "are known" not in student.page()
+
+
+def test_far_ahead_nothing_is_drawn_yet(student: Student) -> None:
+    student.aims(400)
+
+    assert "The days are drawn from 180 days before the exam" in student.page()
+
+
+def test_a_card_put_aside_or_gone_is_not_counted(
+    student: Student, library: Library
+) -> None:
+    first, second = list(library.cards)[:2]
+    student.knows(first)
+    student.knows(second, suspended=True)
+    student.knows("left-the-course")
+    student.aims(10)
+
+    assert f"1 of {len(library.cards) - 1} cards are begun" in student.page()
+
+
+def test_the_page_asks_the_database_few_things(
+    student: Student, library: Library, app
+) -> None:
+    student.knows(next(iter(library.cards)))
+    student.aims(30)
+    asked: list[str] = []
+    event.listen(
+        app.state.engine,
+        "before_cursor_execute",
+        lambda _c, _k, statement, *_: asked.append(statement),
+    )
+
+    student.page()
+    student.page()
+
+    assert len([a for a in asked if a.startswith("SELECT")]) <= 3
+
+
+def test_today_says_the_plan_in_a_line_and_leads_to_it(student: Student) -> None:
+    assert 'href="/plan"' not in student.page("/")
+
+    student.aims(10)
+
+    page = student.page("/")
+    assert "Until Friday 19 June: about" in page
+    assert '<a href="/plan">The plan</a>' in page
+
+
+def test_progress_leads_to_the_plan(student: Student, library: Library) -> None:
+    student.knows(next(iter(library.cards)))
+    student.aims(10)
+
+    assert 'href="/plan"' in student.page("/progress")
+
+
+# --- the rules behind it ------------------------------------------------------------
+
+
+def test_what_was_done_today_takes_its_time() -> None:
+    held = Held(deck(30), unseen=10, answered=12, fresh=2)
+
+    asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9)
+
+    assert asked.spent == 10 * 10 + 2 * 60
+    assert asked.left == 9
+
+
+def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
+    asked = Asked(DAY, DAY + 20, 600)
+    ahead = ahead_of(Held(deck(60), unseen=60), asked)
+
+    assert ahead is not None
+    assert ahead.without is not None
+    assert ahead.plan.known > ahead.plain.known
+    assert ahead.without.known <= ahead.plan.known
+    assert ahead.without.mean > ahead.plan.mean
+    assert "fewer" in ahead.compared
+    assert "more a day afterwards" in ahead.compared
+
+
+def test_the_figure_stacks_new_cards_on_those_due() -> None:
+    asked = Asked(DAY, DAY + 20, 600)
+    ahead = ahead_of(Held(deck(60), unseen=60), asked)
+    assert ahead is not None
+
+    figure = plan_figure(ahead.outlook, 600)
+
+    assert len(figure.days) == 20
+    assert [p.look for p in figure.days[0].parts] == ["mark edge", "none edge"]
+    assert figure.days[-1].parts[0].look == "ink"
+    assert all(0 <= float(p.y) <= 124 for d in figure.days for p in d.parts)
+    assert figure.names[0].words == "Today"
+    assert "new cards a day until" in course_of(ahead.outlook).replace("\xa0", " ")
+
+
+def test_cards_that_will_not_be_begun_are_named() -> None:
+    ahead = ahead_of(Held((), unseen=300), Asked(DAY, DAY + 10, 300))
+    assert ahead is not None
+
+    said = course_of(ahead.outlook).replace("\xa0", " ")
+
+    assert re.search(r"\d+ cards will not be begun: the minutes end", said)
+
+
+@pytest.mark.parametrize(
+    ("begun", "unseen", "days", "words"),
+    [
+        (100, 100, 30, "about 4 new cards a day until"),
+        (100, 0, 30, "what is due, and from"),
+        (100, 50, 1, "every begun card once more, about 80 cards a day"),
+        (100, 50, 0, ""),
+    ],
+)
+def test_the_plan_in_short(begun: int, unseen: int, days: int, words: str) -> None:
+    said = in_short(begun, unseen, Asked(DAY, DAY + days, 900))
+
+    assert words in said.replace("\xa0", " ")
+    assert bool(said) == bool(words)
