@@ -34,13 +34,13 @@ def asked(count: int, known: int, chance: float = 0.9) -> Studied:
     return Studied(reviews=count, asked=count, recalled=known, expected=count * chance)
 
 
-def said(**levels: tuple[int, int]) -> list[tuple[int, float]]:
+def said(**levels: tuple[int, int]) -> dict[tuple[int, bool], int]:
     """Answers by level, as `sure_3=(all, right)`."""
-    return [
-        (int(name[-1]), float(n < right))
-        for name, (count, right) in levels.items()
-        for n in range(count)
-    ]
+    found = {}
+    for name, (count, right) in levels.items():
+        level = int(name[-1])
+        found |= {(level, True): right, (level, False): count - right}
+    return found
 
 
 def recall_of(wanted: float = 0.9, **weeks_back: Studied):

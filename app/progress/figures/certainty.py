@@ -1,9 +1,8 @@
 """Calibration: how often a learner is right, against how sure they said they were."""
 
-import collections
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.progress.figures.axis import percent, pixels
@@ -82,14 +81,10 @@ class Certainty:
         return tuple(level for level in self.levels if level.point)
 
 
-def certainty(given: Iterable[tuple[int, float]]) -> Certainty:
-    """The diagram of answers, each with its level (1 to 3, 0 for none) and score.
-
-    Right is fully right: a score of 1.
-    """
-    counts = collections.Counter((level, score >= 1) for level, score in given)
+def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
+    """The diagram; `counts` are answers by level (1 to 3) and by being right."""
     levels = tuple(
-        _level(n, counts[n, True] + counts[n, False], counts[n, True])
+        _level(n, counts.get((n, True), 0), counts.get((n, False), 0))
         for n in (1, 2, 3)
     )
     told = [level for level in levels if level.point]
@@ -102,7 +97,8 @@ def certainty(given: Iterable[tuple[int, float]]) -> Certainty:
     )
 
 
-def _level(number: int, answers: int, right: int) -> Certain:
+def _level(number: int, right: int, wrong: int) -> Certain:
+    answers = right + wrong
     word, least, most, stands_for = _WORDS[number - 1]
     box = Box(
         x=percent(least * 100),

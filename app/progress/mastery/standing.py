@@ -1,5 +1,6 @@
 """Where a learner stands, objective by objective."""
 
+import collections
 import dataclasses
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
@@ -134,9 +135,11 @@ class Shelf:
     asked: Mapping[str, Asked]
     topics: Mapping[str, tuple[Topic, ...]]
     objectives: Mapping[str, tuple[str, ...]]
+    anchors: Mapping[str, frozenset[str]]
 
 
 Sorted = Mapping[str, tuple[Lot, ...]]
+Sure = collections.Counter[tuple[int, bool]]
 
 
 class Answers(dict[str, First]):
@@ -151,13 +154,31 @@ class Answers(dict[str, First]):
         super().__init__(answers or {})
         self.lots: tuple[Shelf, Sorted] | None = None
         self.since: frozenset[str] = frozenset()
+        self._sure: Sure | None = None
 
     def and_(self, more: Mapping[str, First]) -> "Answers":
         """These answers and more of them."""
         both = Answers(self)
         both.update(more)
         both.lots, both.since = self.lots, self.since.union(more)
+        if self._sure is not None and not more.keys() & self.keys():
+            both._sure = self._sure + _count(more.values())
         return both
+
+    def sure(self) -> Sure:
+        """See `certainties`."""
+        if self._sure is None:
+            self._sure = _count(self.values())
+        return self._sure
+
+
+def certainties(firsts: Mapping[str, First]) -> Sure:
+    """How many answers there are of each certainty (0 for none), fully right or not."""
+    return firsts.sure() if isinstance(firsts, Answers) else _count(firsts.values())
+
+
+def _count(answers: Iterable[First]) -> Sure:
+    return collections.Counter((f.certainty, f.score >= 1) for f in answers)
 
 
 _shelves: list[tuple[Library, Shelf]] = []
@@ -191,6 +212,7 @@ def _turn_around(library: Library) -> Shelf:
         {number: _asked(mine) for number, mine in questions.items()},
         {number: tuple(mine) for number, mine in topics.items()},
         {q.id: q.objectives for q in library.questions.values()},
+        {slug: frozenset(anchors(topic)) for slug, topic in library.topics.items()},
     )
 
 
@@ -252,7 +274,7 @@ def _domain(
                 guess=asked.guess,
                 questions=len(asked.rates),
                 cards=cards,
-                pages=_pages(topics, record),
+                pages=_pages(topics, shelf, record),
             )
             for objective, topics, asked, cards, mine in found
         ),
@@ -279,11 +301,12 @@ def anchors(topic: Topic) -> tuple[str, ...]:
     return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
 
 
-def _pages(topics: Iterable[Topic], record: Record) -> Pages:
+def _pages(topics: Iterable[Topic], shelf: Shelf, record: Record) -> Pages:
     read = whole = 0
     for topic in topics:
-        done = record.read.get(topic.slug, ())
-        names = anchors(topic)
-        read += sum(name in done for name in names)
+        names = shelf.anchors[topic.slug]
         whole += len(names)
+        done = record.read.get(topic.slug)
+        if done:
+            read += len(names.intersection(done))
     return Pages(read, whole)

@@ -9,6 +9,7 @@ from sqlmodel import Session
 from app.db.engine import DbSession
 from app.learners.store import gone_cards
 from app.progress import figures, store
+from app.progress.mastery.standing import certainties
 from app.progress.routes.mastery import mastery_of
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.study_log import first_day, study_log
@@ -36,7 +37,7 @@ def _figures(picture: Picture, db: Session) -> dict[str, Any]:
     # The study log reaches a week farther back than the figures by week.
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
-    firsts = picture.record.firsts.values()
+    firsts = picture.record.firsts
     last = figures.last_day(today, learner.exam_day)
     gone = gone_cards(db, learner.id, picture.library)
     due = store.due_by_day(db, learner.id, last, gone)
@@ -46,7 +47,7 @@ def _figures(picture: Picture, db: Session) -> dict[str, Any]:
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
         "due": figures.upcoming(due, today, learner.exam_day),
-        "calibration": figures.certainty((f.certainty, f.score) for f in firsts),
+        "calibration": figures.certainty(certainties(firsts)),
         "hours": figures.hours(weeks),
         "log": study_log(days.counts, today) if learner.calendar else None,
     }
