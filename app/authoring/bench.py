@@ -44,6 +44,11 @@ SORTS = ("item", *COLUMNS)
 _NAMED = ("item", "type", "topic", "file", "line", "revision")
 _BESIDE = ("facility_low", "facility_high", "answers_before", "reports", "options")
 
+_EXAMS = (
+    *("exam", "title", "learners", "mean", "sd", "alpha", "alpha_low", "alpha_high"),
+    *("error_ratio", "standard_error"),
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Share:
@@ -239,6 +244,27 @@ def as_csv(rows: Iterable[Row]) -> str:
     writer.writerow([*_NAMED, *COLUMNS, *_BESIDE])
     for row in rows:
         writer.writerow(_cells(row))
+    return out.getvalue()
+
+
+def exams_as_csv(exams: Iterable[ExamRow]) -> str:
+    """The indices of the mock exams for a spreadsheet; none under ten learners."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(_EXAMS)
+    for exam in exams:
+        found = exam.found
+        numbers = (
+            *(
+                found.mean,
+                found.sd,
+                found.consistency,
+                *(found.interval or (None,) * 2),
+            ),
+            *(found.error_ratio, found.standard_error),
+        )
+        shown = [_plain(n) if found.enough else "" for n in numbers]
+        writer.writerow([exam.slug, exam.title, str(found.learners), *shown])
     return out.getvalue()
 
 

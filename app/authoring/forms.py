@@ -23,7 +23,7 @@ class TableForm(BaseModel):
     show: Literal["", "look", "answered", "all"] = ""
     sort: str = Field("discrimination", max_length=20)
     start: int = Field(0, ge=0, le=100_000)
-    format: Literal["html", "csv"] = "html"
+    format: Literal["html", "csv", "exams-csv"] = "html"
 
 
 ListingAsked = Annotated[ListingForm, Query()]

@@ -15,6 +15,8 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.authoring.reliability import alpha_interval
+
 LEAST = 10  # no index is shown under this many first attempts
 SURE = 50  # under this many, an interval is shown beside the index
 _RESAMPLES = 400
@@ -77,7 +79,10 @@ class ItemStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TestStatistics:
-    """The indices of a set of items taken together, in per cent."""
+    """The indices of a set of items taken together, in per cent.
+
+    `interval` covers the consistency with 95 %, from `LEAST` learners on.
+    """
 
     __test__ = False  # its name is the field's word, not a test of ours
 
@@ -87,6 +92,12 @@ class TestStatistics:
     consistency: float | None
     error_ratio: float | None
     standard_error: float | None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough learners to show an index at all."""
+        return self.learners >= LEAST
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,6 +148,9 @@ def describe_test(responses: Iterable[Response]) -> TestStatistics:
         consistency=consistency,
         error_ratio=ratio,
         standard_error=None if ratio is None else ratio * sd / whole,
+        interval=None
+        if consistency is None or len(totals) < LEAST
+        else alpha_interval(consistency, len(totals), len(items)),
     )
 
 

@@ -198,10 +198,27 @@ def test_a_mock_exam_has_its_alpha_from_ten_learners_on(
     session.commit()
 
     exams = client.get("/authoring/questions").text.split('id="exams"')[1]
-    cells = re.findall(r'<td class="n">([^<]*)</td>', exams)
+    cells = re.findall(r'<td class="n">([^<]*)<', exams)
+    interval = re.search(r'<span class="micro">(\d+) to (\d+)</span>', exams)
 
     assert cells[0] == "12"
     assert 60 < float(cells[3]) < 100
+    assert interval
+    assert int(interval[1]) < float(cells[3]) < int(interval[2])
+    sheet = client.get("/authoring/questions?format=exams-csv")
+    assert sheet.headers["content-disposition"].endswith('"exams.csv"')
+    (row,) = csv.DictReader(io.StringIO(sheet.text))
+    assert round(float(row["alpha"]), 1) == float(cells[3])
+    assert float(row["alpha_low"]) < float(row["alpha"]) < float(row["alpha_high"])
+
+
+def test_under_ten_learners_the_sheet_of_exams_holds_no_index(client):
+    (row,) = csv.DictReader(
+        io.StringIO(client.get("/authoring/questions?format=exams-csv").text)
+    )
+
+    assert (row["exam"], row["learners"]) == ("short", "0")
+    assert row["mean"] == row["alpha"] == row["alpha_low"] == row["alpha_high"] == ""
 
 
 def test_twenty_thousand_attempts_are_answered(client, crowd, library):

@@ -52,7 +52,10 @@ def table(
     by, falling = _order(wanted.sort)
     rows = bench.arranged(rows, by, falling=falling)
     if wanted.format == "csv":
-        return _csv(bench.as_csv(rows))
+        return _csv(bench.as_csv(rows), "questions.csv")
+    exams = bench.exams_of(library, store.papers(db))
+    if wanted.format == "exams-csv":
+        return _csv(bench.exams_as_csv(exams), "exams.csv")
     mends = bench.mends_of(library, rows, store.forgotten(db))
     parts = _parts(rows, {mend.item for mend in mends})
     chosen = wanted.show or ("look" if parts["look"] else "answered")
@@ -71,7 +74,7 @@ def table(
         sort=(by, falling),
         columns=bench.COLUMNS,
         falling=_FALLING,
-        exams=bench.exams_of(library, store.papers(db)),
+        exams=exams,
     )
 
 
@@ -181,11 +184,11 @@ def _parts(rows: Sequence[bench.Row], looked: set[str]) -> dict[str, list[bench.
     }
 
 
-def _csv(text: str) -> Response:
+def _csv(text: str, name: str) -> Response:
     return Response(
         text,
         media_type="text/csv; charset=utf-8",
-        headers={"content-disposition": 'attachment; filename="questions.csv"'},
+        headers={"content-disposition": f'attachment; filename="{name}"'},
     )
 
 
