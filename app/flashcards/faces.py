@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import nh3
 
 from app.content.added import OWN, question_card, term_card
+from app.content.markdown.math import in_html
 from app.content.model import (
     Answer,
     Card,
@@ -81,8 +82,8 @@ def card_of_own(card: str, faces: Faces) -> Card:
     return Card(
         id=card,
         topic="",
-        front=Text(front, _plain(front)),
-        back=Text(back, _plain(back)),
+        front=Text(in_html(front), _plain(front)),
+        back=Text(in_html(back), _plain(back)),
         objectives=(),
         place=Place(OWN, 0),
         revision="",

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from html import unescape
 from xml.etree import ElementTree as ET
 
 from latex2mathml import converter
@@ -61,6 +62,11 @@ _ATTRIBUTES = frozenset(
         "largeop",
     ]
 )
+# Neither a tag nor another beginning stands in a formula, so each is looked at once.
+_WRITTEN = re.compile(
+    r"\\\((?P<inline>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\)"
+    r"|\\\[(?P<block>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\]"
+)
 
 
 class BadMath(ValueError):  # noqa: N818 - reads as what it is at the raise
@@ -83,6 +89,22 @@ def to_mathml(latex: str, block: bool = False) -> str:
         raise BadMath(what) from None
     _clean(tree)
     return ET.tostring(tree, encoding="unicode")
+
+
+def in_html(html: str) -> str:
+    r"""Safe HTML whose formulas, written as \(…\) or \[…\], became MathML.
+
+    Whatever cannot be converted stays as it was written.
+    """
+    return _WRITTEN.sub(_converted, html)
+
+
+def _converted(found: re.Match[str]) -> str:
+    inline, block = found["inline"], found["block"]
+    try:
+        return to_mathml(unescape((inline or block).strip()), block=inline is None)
+    except BadMath:
+        return found[0]
 
 
 def _check_braces(latex: str) -> None:

@@ -1,0 +1,35 @@
+"""Formulas in HTML that somebody brought along."""
+
+import pytest
+
+from app.content.markdown.math import in_html
+
+
+def test_a_formula_in_a_line_becomes_mathml() -> None:
+    shown = in_html(r"Twice \(2 \cdot n\).")
+
+    assert shown == (
+        'Twice <math display="inline"><mrow><mn>2</mn><mo>·</mo><mi>n</mi></mrow>'
+        "</math>."
+    )
+
+
+def test_a_formula_of_its_own_becomes_a_block() -> None:
+    assert in_html(r"\[n\]").startswith('<math display="block">')
+
+
+def test_a_sign_that_html_escapes_stays_escaped() -> None:
+    assert "<mo>&lt;</mo>" in in_html(r"\(a &lt; b\)")
+
+
+@pytest.mark.parametrize(
+    "html", [r"\(<b>x</b>\)", r"\(\foo{\)", r"\(" * 50, r"\)\(", "no formula"]
+)
+def test_what_is_no_formula_stays_as_it_is(html) -> None:
+    assert in_html(html) == html
+
+
+def test_markup_cannot_come_in_by_a_formula() -> None:
+    shown = in_html(r"\(\text{&lt;script&gt;alert(1)&lt;/script&gt;}\)")
+
+    assert "<script" not in shown
