@@ -8,7 +8,7 @@ import pytest
 
 from app.progress.mastery.belief import PRIOR, Belief, believe
 from app.progress.mastery.evidence import WINDOW, Evidence, First, gather, lots
-from app.progress.mastery.fading import ONCE, Cards, kept, recall
+from app.progress.mastery.fading import TAUGHT, Cards, kept, recall
 from app.scheduling import Grade, after
 from app.scheduling import recall as reference
 
@@ -195,9 +195,24 @@ def test_cards_that_were_not_begun_keep_nothing():
     assert kept(30, NO_CARDS) < kept(30, few) < kept(30, Cards(10, 10, 0, 40))
 
 
-def test_without_cards_an_answer_fades_like_a_card_seen_once():
-    assert kept(28, NO_CARDS) == pytest.approx(recall(28, ONCE))
+def test_a_deck_that_is_reviewed_on_time_loses_nothing():
+    on_time = Cards(begun=10, all=10, days=15, stability=40)
+
+    assert kept(200, on_time) == 1
+
+
+def test_without_cards_an_answer_fades_by_itself():
+    assert kept(28, NO_CARDS) == pytest.approx(recall(28, TAUGHT))
     assert kept(0, NO_CARDS) == 1
+
+
+@pytest.mark.parametrize("days", [0, 5, 50])
+def test_older_evidence_is_never_fresher(days: int):
+    cards = Cards(begun=5, all=10, days=days, stability=20)
+    shares = [kept(age, cards) for age in range(120)]
+
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,23 @@ def test_thirty_answers_and_five_in_each_domain_are_enough(library: Library):
     assert made.words == "1 more first answer in Serving a model"
 
 
+def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library):
+    first, second = known(library, 40, 0.6, 0.6)
+    tested = first.standings[0]
+    blank = dataclasses.replace(tested, evidence=Evidence())
+
+    def made(*objectives) -> Forecast | Lacking:
+        return forecast(
+            [dataclasses.replace(first, standings=objectives), second], MOCK
+        )
+
+    assert isinstance(made(tested, tested, blank), Forecast)
+    refused = made(tested, blank, blank)
+    assert isinstance(refused, Lacking)
+    assert refused.words == "1 more first answer in Holding a model"
+    assert refused.untested == ("1.1", "1.1")
+
+
 def test_a_small_course_wants_all_that_it_has(library: Library):
     everything = dict.fromkeys(library.topics, 99)
     domains = standings(library, answered(library, everything), TODAY)

@@ -15,6 +15,8 @@ RULE = "beta-1"  # names this computation in the log; another one gets another n
 # the score would be what was believed before; with fewer in a domain, its own would.
 ANSWERS = 30
 IN_DOMAIN = 5
+# More objectives of a domain untested than this, and its score would mostly be guesses.
+UNTESTED = 1 / 3
 _EVEN = 100  # questions of the exam of a course that defines none
 
 
@@ -57,10 +59,15 @@ class Forecast:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lacking:
-    """What a forecast waits for: first answers in all, and by title of domain."""
+    """What a forecast waits for: first answers in all, and by title of domain.
+
+    `untested` are the objectives of these domains that have no answer, where so many
+    have none that this is what is missing.
+    """
 
     answers: int
     domains: tuple[tuple[str, int], ...]
+    untested: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -116,22 +123,29 @@ def forecast(
 def lacking(
     domains: Sequence[DomainStanding], counts: Mapping[str, int]
 ) -> Lacking | None:
-    """What is missing: ANSWERS in all and IN_DOMAIN in each domain that is asked.
+    """What is missing: ANSWERS in all, and enough in each domain that is asked.
 
-    A course with fewer questions than that wants all that it has.
+    That is IN_DOMAIN answers, and so many objectives tested that at most the share
+    UNTESTED is not. A course with fewer questions than that wants all that it has.
     """
     asked = [d for d in domains if counts.get(d.domain.number)]
-    short = []
+    short: list[tuple[str, int]] = []
+    untested: list[str] = []
     for domain in asked:
-        bank = sum(s.questions for s in domain.standings)
-        missing = min(IN_DOMAIN, bank) - domain.evidence.answers
-        if missing > 0:
-            short.append((domain.domain.title, missing))
+        askable = [s for s in domain.standings if s.questions]
+        blank = [s.objective.number for s in askable if not s.evidence.answers]
+        few = min(IN_DOMAIN, sum(s.questions for s in askable))
+        few -= domain.evidence.answers
+        unseen = len(blank) - math.floor(len(askable) * UNTESTED)
+        if max(few, unseen) > 0:
+            short.append((domain.domain.title, max(few, unseen)))
+        if unseen > 0:
+            untested += blank
     bank = sum(s.questions for d in asked for s in d.standings)
     more = min(ANSWERS, bank) - sum(d.evidence.answers for d in asked)
     if more <= 0 and not short:
         return None
-    return Lacking(max(0, more), tuple(short))
+    return Lacking(max(0, more), tuple(short), tuple(untested))
 
 
 @functools.lru_cache(maxsize=512)

@@ -9,7 +9,7 @@ from app.content.library import Library
 from app.content.model import Domain, Objective, Question, Topic
 from app.progress.mastery.belief import Belief, believe
 from app.progress.mastery.evidence import Evidence, First, Lot, gather, lots
-from app.progress.mastery.fading import ONCE, Cards
+from app.progress.mastery.fading import TAUGHT, Cards
 from app.progress.mastery.guessing import UNKNOWN, guess_rate
 
 
@@ -293,7 +293,7 @@ def _cards(topics: Iterable[Topic], record: Record) -> Cards:
             losses += mine.losses
     if not begun:
         return Cards(all=all_)
-    return Cards(begun, all_, days / begun, begun / losses if losses else ONCE)
+    return Cards(begun, all_, days / begun, begun / losses if losses else TAUGHT)
 
 
 def anchors(topic: Topic) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
@@ -10,8 +10,9 @@ from app.db.engine import DbSession
 from app.learners.store import gone_cards
 from app.progress import figures, store
 from app.progress.mastery.standing import certainties
-from app.progress.routes.mastery import mastery_of
+from app.progress.routes.mastery import mastery_of, turnouts_of
 from app.progress.routes.picture import CurrentPicture, Picture
+from app.progress.routes.shown import keep_shown
 from app.progress.study_log import first_day, study_log
 from app.web.keeping import keep
 from app.web.render import page
@@ -19,7 +20,7 @@ from app.web.render import page
 router = APIRouter()
 
 
-@router.get("/progress")
+@router.get("/progress", dependencies=[Depends(keep_shown)])
 def progress(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     return page(
@@ -27,6 +28,7 @@ def progress(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRe
         "progress/index.html",
         learner=picture.learner,
         **mastery_of(picture),
+        turnouts=turnouts_of(picture, db),
         **_figures(picture, db),
     )
 

@@ -1,0 +1,210 @@
+"""What was predicted is kept once a day, and held against the exams that followed."""
+
+import datetime as dt
+import json
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.db.tables import Attempt, Learner, Prediction, Sitting
+from app.progress.mastery.forecast import RULE
+from app.progress.mastery.turnout import Predicted, Result, inside_words, turnouts
+from app.web.clock import milliseconds
+from tests.conftest import Clock
+from tests.progress.test_today import Desk
+
+DAY = dt.date(2026, 6, 1)
+
+
+def predicted(at: int, exam: str = "mock", low: int = 29, high: int = 37) -> Predicted:
+    return Predicted(exam, DAY, at, 50, 33.2, low, high)
+
+
+def result(started: int, score: float, answered: int = 50, questions: int = 50):
+    return Result(started, "mock", started, score, questions, answered)
+
+
+@pytest.mark.parametrize(
+    ("score", "inside"), [(28.4, False), (29, True), (37.4, True), (38, False)]
+)
+def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
+    (turnout,) = turnouts([predicted(1)], [result(2, score)])
+
+    assert turnout.inside is inside
+
+
+def test_the_newest_prediction_before_the_start_counts():
+    told = [predicted(1, low=10), predicted(5, low=20), predicted(9, low=30)]
+
+    (turnout,) = turnouts(told, [result(7, 25)])
+
+    assert turnout.predicted == told[1]
+
+
+def test_a_prediction_of_another_exam_or_made_later_is_none():
+    (turnout,) = turnouts([predicted(1, "other"), predicted(9)], [result(7, 33)])
+
+    assert turnout.predicted is None
+    assert not turnout.counts
+
+
+def test_a_paper_that_was_left_open_is_not_counted():
+    found = turnouts(
+        [predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)]
+    )
+
+    assert [turnout.counts for turnout in found] == [True, False]
+    assert inside_words(found).startswith("1 of 1 result lay inside the range")
+
+
+def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
+    (turnout,) = turnouts([predicted(1)], [result(2, 20, answered=30, questions=30)])
+
+    assert turnout.score == pytest.approx(20 * 50 / 30)
+    assert turnout.inside
+
+
+def test_the_count_is_said_as_it_is():
+    found = turnouts([predicted(1)], [result(n, 33) for n in range(2, 9)])
+    missed = turnouts([predicted(1)], [result(20, 45)])
+
+    assert inside_words([*found, *missed]).startswith("7 of 8 results lay inside")
+    assert inside_words([]) == ""
+
+
+# --- the log --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def desk(rosa: TestClient, session: Session, clock: Clock, library: Library) -> Desk:
+    """A learner who has answered every question of the course."""
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    desk = Desk(session, clock)
+    for slug, topic in library.topics.items():
+        desk.answers(list(topic.questions), 1.0, slug)
+    return desk
+
+
+def log(session: Session) -> list[Prediction]:
+    session.expire_all()
+    return list(session.exec(select(Prediction)))
+
+
+@pytest.mark.usefixtures("desk")
+def test_the_first_prediction_of_a_day_is_kept(rosa: TestClient, session: Session):
+    rosa.get("/")
+
+    (row,) = log(session)
+    assert (row.exam, row.day, row.rule) == ("short", "2026-06-09", RULE)
+    assert row.low <= row.expected <= row.high <= row.questions == 5
+    assert (row.target, row.chance) == (None, None)
+
+
+def test_a_second_look_keeps_nothing_more(
+    rosa: TestClient, desk: Desk, session: Session
+):
+    rosa.get("/")
+    (first,) = log(session)
+    told = first.expected
+    desk.answers(["gone"], 0.0, "weights")  # a change, so that the page is made anew
+
+    rosa.get("/")
+    rosa.get("/progress")
+
+    (row,) = log(session)
+    assert row.expected == told
+
+
+@pytest.mark.usefixtures("desk")
+def test_another_day_keeps_another(rosa: TestClient, session: Session, clock: Clock):
+    rosa.get("/")
+    clock.tick(days=1)
+
+    rosa.get("/progress")
+
+    assert [row.day for row in log(session)] == ["2026-06-09", "2026-06-10"]
+
+
+@pytest.mark.usefixtures("desk")
+def test_the_chance_of_a_target_is_kept_with_it(rosa: TestClient, session: Session):
+    form = {"target": "60", "minutes_a_day": "30", "retention": "90"}
+    rosa.post("/settings", data=form)
+
+    rosa.get("/")
+
+    (row,) = log(session)
+    assert row.target == 60
+    assert row.chance is not None
+    assert 0 < row.chance < 1
+
+
+@pytest.mark.usefixtures("desk")
+def test_looking_is_no_change_of_the_learner(rosa: TestClient, session: Session):
+    before = session.exec(select(Learner.changes)).one()
+
+    rosa.get("/")
+
+    session.expire_all()
+    assert session.exec(select(Learner.changes)).one() == before
+
+
+def test_without_evidence_nothing_is_kept(rosa: TestClient, session: Session):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+
+    rosa.get("/")
+
+    assert log(session) == []
+
+
+def test_a_finished_exam_stands_beside_its_prediction(
+    rosa: TestClient, desk: Desk, session: Session, clock: Clock
+):
+    rosa.get("/")
+    assert "Nothing to compare yet" in rosa.get("/progress").text
+    clock.tick(hours=1)
+    sit(session, desk, clock, right=4)
+
+    page = rosa.get("/progress").text
+
+    assert "1 of 1 result lay inside the range" in page
+    assert "4 of 5" in page
+
+
+def sit(session: Session, desk: Desk, clock: Clock, right: int) -> None:
+    """A closed sitting of five questions, all answered."""
+    sitting = Sitting(
+        learner_id=desk.id,
+        token="s",
+        exam="short",
+        seed=1,
+        paper=json.dumps([[n, f"q{n}", "r", 1, "1"] for n in range(5)]),
+        started_at=milliseconds(clock.now),
+        deadline_at=milliseconds(clock.now),
+        closed_at=milliseconds(clock.now),
+        closed_by="learner",
+    )
+    session.add(sitting)
+    session.flush()
+    session.add_all(
+        Attempt(
+            learner_id=desk.id,
+            token=f"sitting-{n}",
+            item=f"q{n}",
+            revision="r",
+            topic="weights",
+            seed=1,
+            context="exam",
+            sitting_id=sitting.id,
+            raw="{}",
+            parsed="{}",
+            score=float(n < right),
+            first=True,
+            study_day="2026-06-09",
+            at=milliseconds(clock.now),
+        )
+        for n in range(5)
+    )
+    session.commit()
+    desk.card("left-the-course", "2027-01-01")  # notes a change
