@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def quick() -> str:
     """What `python -m benchmarks.recall --quick` prints: one scenario."""
-    run = subprocess.run(  # noqa: S603 - our own module
+    run = subprocess.run(
         [sys.executable, "-m", "benchmarks.recall", "--quick"],
         cwd=ROOT,
         capture_output=True,
