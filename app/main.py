@@ -1,6 +1,5 @@
 """Front door 1: builds the app from settings and mounts every room."""
 
-import asyncio
 import contextlib
 import datetime as dt
 import os
@@ -21,6 +20,7 @@ from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.pulse import pulse_of
+from app.db.writer import turns
 from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
@@ -60,7 +60,7 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
-    app.state.writer = asyncio.Lock()
+    app.state.turn = turns(app.state.engine)
     app.state.library = library or LiveLibrary(
         settings.content, settings.data / "cache", _GLANCE
     )

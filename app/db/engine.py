@@ -1,16 +1,19 @@
 """The engine of a database address, and one session and transaction per request."""
 
+import functools
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Any, TypeVar
 
 import anyio
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
+from app.db.writer import Turn
 
 Result = TypeVar("Result")
 _PRAGMAS = (
@@ -25,11 +28,28 @@ _PRAGMAS = (
 )
 
 
+class PlainSavepoints(SQLiteDialect_pysqlite):
+    """SQLite whose savepoints, one for each request, are said without ceremony."""
+
+    supports_statement_cache = True
+
+    def do_savepoint(self, connection: Connection, name: str) -> None:
+        _say(connection, f"SAVEPOINT {name}")
+
+    def do_rollback_to_savepoint(self, connection: Connection, name: str) -> None:
+        _say(connection, f"ROLLBACK TO {name}")
+
+    def do_release_savepoint(self, connection: Connection, name: str) -> None:
+        _say(connection, f"RELEASE {name}")
+
+
 def make_engine(address: str) -> Engine:
     """An engine for `address` (sqlite:///… or postgresql+psycopg://…)."""
     if not address.startswith("sqlite"):
         return create_engine(address, pool_pre_ping=True)
-    engine = create_engine(address, connect_args={"check_same_thread": False})
+    registry.register("sqlite.plain", __name__, "PlainSavepoints")
+    url = make_url(address).set(drivername="sqlite+plain")
+    engine = create_engine(url, connect_args={"check_same_thread": False})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
     return engine
@@ -41,15 +61,14 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
     Stores never commit. The dependency has function scope, so a commit that fails
     is answered as a failure and not as a success that never was.
     """
-    engine: Engine = request.app.state.engine
-    session = Session(engine, expire_on_commit=False)
-    try:
-        if request.method == "POST":
-            async with _turn(request):
-                yield await _begin(session)
-                await run_in_threadpool(session.commit)
-        else:
+    if request.method == "POST":
+        turn: Turn = request.app.state.turn
+        async with turn() as session:
             yield session
+        return
+    session = Session(request.app.state.engine, expire_on_commit=False)
+    try:
+        yield session
     finally:
         with anyio.CancelScope(shield=True):
             await aside(session, session.close)
@@ -68,36 +87,16 @@ async def aside(db: Session, work: Callable[[], Result]) -> Result:
 
 async def write_beside(request: Request, work: Callable[[Session], object]) -> None:
     """Do a small write that belongs to no POST: in its turn, and committed at once."""
-    engine: Engine = request.app.state.engine
-    async with _turn(request):
-        await run_in_threadpool(_write, engine, work)
-
-
-def _write(engine: Engine, work: Callable[[Session], object]) -> None:
-    with Session(engine) as db:
-        db.connection(execution_options={"writes": True})
-        work(db)
-        db.commit()
-
-
-def _turn(request: Request) -> AbstractAsyncContextManager[None]:
-    # SQLite has one writer at a time. Whoever waits for it inside of a thread keeps
-    # that thread from the one who has it, and forty of them bring all to a halt.
-    engine: Engine = request.app.state.engine
-    if engine.dialect.name != "sqlite":
-        return nullcontext()
-    lock: AbstractAsyncContextManager[None] = request.app.state.writer
-    return lock
-
-
-async def _begin(session: Session) -> Session:
-    # In a thread, for a writer of another process may have to be waited for.
-    options = {"writes": True}
-    await run_in_threadpool(session.connection, execution_options=options)
-    return session
+    turn: Turn = request.app.state.turn
+    async with turn() as session:
+        await aside(session, functools.partial(work, session))
 
 
 DbSession = Annotated[Session, Depends(get_session, scope="function")]
+
+
+def _say(connection: Connection, words: str) -> None:
+    connection.connection.cursor().execute(words)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -74,9 +74,7 @@ def planned_of(
     db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim
 ) -> Planned:
     """The plan of a learner's study day, made once in a process."""
-    engine = db.get_bind()
-    if not isinstance(engine, Engine):
-        return find_planned(db, learner_id, library, day, aim)
+    engine = db.get_bind().engine
     kept = _kept.setdefault(engine, collections.OrderedDict())
     key = (day, aim, library.version)
     known = kept.get(learner_id)

@@ -325,8 +325,8 @@ def strays_of(db: Session, learner_id: int, library: Library) -> Strays:
 
     Within one state none appear: reviews are only of cards that it has.
     """
-    engine = db.get_bind()
-    if not learner_id or not isinstance(engine, Engine):
+    engine = db.get_bind().engine
+    if not learner_id:
         return NO_STRAYS
     kept = _kept.setdefault(engine, collections.OrderedDict())
     known = kept.get(learner_id)

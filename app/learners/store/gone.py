@@ -22,8 +22,8 @@ def gone_cards(db: Session, learner_id: int, library: Library) -> frozenset[str]
 
     Within one state none appear: only cards that are there can be begun.
     """
-    engine = db.get_bind()
-    if not learner_id or not isinstance(engine, Engine):
+    engine = db.get_bind().engine
+    if not learner_id:
         return frozenset()
     kept = _kept.setdefault(engine, collections.OrderedDict())
     known = kept.get(learner_id)

@@ -1,0 +1,167 @@
+"""Who may write when: each request in its turn, one commit for all that wait.
+
+A commit waits for the disk, which costs as much as a request. So a request that finds
+others waiting behind it leaves the commit to the last of them: each writes inside of
+a savepoint of its own, and none is answered before the commit that holds its words.
+A request that comes alone is committed at once.
+"""
+
+import asyncio
+import contextlib
+import functools
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy import Connection, Engine
+from sqlmodel import Session
+
+Turn = Callable[[], AbstractAsyncContextManager[Session]]
+
+# Another process, and whoever wrote first, waits no longer than this for a commit.
+_MOST = 64
+_LONGEST = 0.02  # seconds
+
+
+def turns(engine: Engine) -> Turn:
+    """How requests come to write: `async with turn() as session`.
+
+    What was written is on disk once the block was left without an exception.
+    """
+    if engine.dialect.name == "sqlite":
+        return _Queue(engine).turn
+    return functools.partial(_alone, engine)
+
+
+@contextlib.asynccontextmanager
+async def _alone(engine: Engine) -> AsyncIterator[Session]:
+    """A transaction of its own, for a database with many writers at a time."""
+    session = Session(engine, expire_on_commit=False)
+    try:
+        await run_in_threadpool(session.connection)
+        yield session
+        await run_in_threadpool(session.commit)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await run_in_threadpool(session.close)
+
+
+class _Queue:
+    """The writers of one process, for SQLite, which has one at a time.
+
+    They wait on the event loop: whoever waited for the lock inside of a thread would
+    keep that thread from the one who has it, and forty would bring all to a halt.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+        self._group: _Group | None = None
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[Session]:
+        group = await self._enter()
+        try:
+            with group.part() as session:
+                yield session
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._leave(group)
+        await asyncio.shield(group.done)
+
+    async def _enter(self) -> "_Group":
+        self._waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self._waiting -= 1
+        if self._group is None:
+            try:
+                # In a thread, for a writer of another process may be waited for.
+                connection = await run_in_threadpool(_begin, self._engine)
+            except BaseException:
+                self._lock.release()
+                raise
+            self._group = _Group(connection)
+        return self._group
+
+    async def _leave(self, group: "_Group") -> None:
+        try:
+            if not self._waiting or group.is_over:
+                self._group = None
+                await group.settle()
+        finally:
+            self._lock.release()
+
+
+class _Group:
+    """What is written under one commit. `done` fails where the commit failed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._connection = connection
+        self._kept = 0
+        self._begun = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether those who wrote have waited long enough, or wait in vain."""
+        if self._kept >= _MOST or time.monotonic() - self._begun > _LONGEST:
+            return True
+        return not self._stands
+
+    @property
+    def _stands(self) -> bool:
+        # A full disk ends the whole transaction, and SQLite does not mind a commit
+        # of nothing.
+        driver: Any = self._connection.connection.dbapi_connection
+        return bool(driver.in_transaction)
+
+    @contextlib.contextmanager
+    def part(self) -> Iterator[Session]:
+        """A session whose writing is kept, or undone alone where it fails."""
+        with Session(
+            self._connection,
+            expire_on_commit=False,
+            join_transaction_mode="create_savepoint",
+        ) as session:
+            session.connection()
+            yield session
+            session.commit()
+        self._kept += 1
+
+    async def settle(self) -> None:
+        """Put on disk what was kept; in a thread, for the disk is waited for."""
+        try:
+            await run_in_threadpool(self._commit)
+        except Exception as error:  # noqa: BLE001 - told to all who wait for it
+            self.done.set_exception(error)
+            self.done.exception()  # also where nobody is left to be told
+        else:
+            self.done.set_result(None)
+
+    def _commit(self) -> None:
+        with self._connection as connection:
+            if not self._kept:
+                return
+            if not self._stands:
+                raise RuntimeError("the transaction ended before its commit")
+            try:
+                connection.commit()
+            except BaseException:
+                connection.invalidate()  # it would come back with its transaction
+                raise
+
+
+def _begin(engine: Engine) -> Connection:
+    connection = engine.connect().execution_options(writes=True)
+    try:
+        connection.begin()
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,199 @@
+"""Turns: who writes with others shares their commit, and nothing else."""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event, text
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, select
+
+from app.db.engine import make_engine
+from app.db.migrate import upgrade
+from app.db.tables import Learner
+from app.db.writer import Turn, turns
+
+PEOPLE = 12
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    engine = make_engine(f"sqlite:///{tmp_path / 'headroom.db'}")
+    upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def commits(engine: Engine) -> list[int]:
+    """How many people were written down at each commit."""
+    seen: list[int] = []
+
+    def note(connection) -> None:
+        seen.append(connection.execute(text("SELECT count(*) FROM learner")).scalar())
+
+    event.listen(engine, "commit", note)
+    return seen
+
+
+def together(
+    engine: Engine, write: Callable[[Turn, int], Awaitable[None]]
+) -> list[BaseException | None]:
+    """What became of so many people who all write at once."""
+
+    async def run() -> list[BaseException | None]:
+        turn = turns(engine)
+        people = (write(turn, number) for number in range(PEOPLE))
+        return await asyncio.gather(*people, return_exceptions=True)
+
+    return asyncio.run(asyncio.wait_for(run(), timeout=20))
+
+
+async def enrol(turn: Turn, number: int) -> None:
+    async with turn() as session:
+        session.add(Learner(key=f"person {number}", created_at=0))
+
+
+def on_disk(engine: Engine) -> set[str]:
+    """The people that another process would see."""
+    address = f"file:{engine.url.database}?mode=ro"
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as other:
+        return {key for (key,) in other.execute("SELECT key FROM learner")}
+
+
+def names(numbers: range | list[int]) -> set[str]:
+    return {f"person {number}" for number in numbers}
+
+
+def test_who_writes_alone_is_committed_at_once(engine, commits):
+    async def one_after_the_other() -> None:
+        turn = turns(engine)
+        for number in range(3):
+            await enrol(turn, number)
+            assert on_disk(engine) == names(range(number + 1))
+
+    asyncio.run(one_after_the_other())
+
+    assert commits == [1, 2, 3]
+
+
+def test_those_who_wait_are_committed_together(engine, commits):
+    assert together(engine, enrol) == [None] * PEOPLE
+
+    assert len(commits) < PEOPLE
+    assert on_disk(engine) == names(range(PEOPLE))
+
+
+def test_nobody_is_answered_before_the_words_are_on_disk(engine):
+    async def write(turn: Turn, number: int) -> None:
+        await enrol(turn, number)
+        assert f"person {number}" in on_disk(engine)
+
+    assert together(engine, write) == [None] * PEOPLE
+
+
+def test_a_write_that_fails_is_undone_alone(engine):
+    async def write(turn: Turn, number: int) -> None:
+        async with turn() as session:
+            session.add(Learner(key=f"person {number}", created_at=0))
+            session.flush()
+            if number % 3 == 0:
+                raise ValueError(number)
+
+    answers = together(engine, write)
+
+    assert [type(a) for a in answers[:3]] == [ValueError, type(None), type(None)]
+    assert on_disk(engine) == names([n for n in range(PEOPLE) if n % 3])
+
+
+def test_a_row_that_the_database_refuses_harms_no_neighbour(engine):
+    async def write(turn: Turn, number: int) -> None:
+        async with turn() as session:
+            session.add(Learner(key=f"person {number // 2}", created_at=0))
+
+    answers = together(engine, write)
+
+    refused = [a for a in answers if a is not None]
+    assert len(refused) == PEOPLE // 2
+    assert all(isinstance(a, IntegrityError) for a in refused)
+    assert on_disk(engine) == names(range(PEOPLE // 2))
+
+
+def test_a_commit_that_fails_fails_for_all_who_waited_for_it(engine):
+    def refuse(_connection) -> None:
+        raise OSError("disk full")
+
+    event.listen(engine, "commit", refuse)
+    answers = together(engine, enrol)
+    event.remove(engine, "commit", refuse)
+
+    assert [type(a) for a in answers] == [OSError] * PEOPLE
+    assert on_disk(engine) == set()
+    assert together(engine, enrol) == [None] * PEOPLE
+
+
+def test_nobody_is_confirmed_when_the_whole_transaction_was_lost(engine):
+    """As SQLite ends it when the disk is full."""
+
+    async def write(turn: Turn, number: int) -> None:
+        async with turn() as session:
+            session.add(Learner(key=f"person {number}", created_at=0))
+            session.flush()
+            if number == 1:
+                driver = session.connection().connection.dbapi_connection
+                driver.execute("ROLLBACK")
+                raise OSError("disk full")
+
+    answers = together(engine, write)
+
+    confirmed = [number for number, a in enumerate(answers) if a is None]
+    assert 1 not in confirmed
+    assert on_disk(engine) == names(confirmed)
+
+
+def test_who_leaves_while_waiting_takes_no_turn(engine):
+    async def run() -> None:
+        turn = turns(engine)
+        async with turn() as session:
+            waiting = asyncio.create_task(enrol(turn, 1))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            session.add(Learner(key="person 0", created_at=0))
+        await enrol(turn, 2)
+
+    asyncio.run(asyncio.wait_for(run(), timeout=20))
+
+    assert on_disk(engine) == names([0, 2])
+
+
+def test_a_turn_sees_what_was_written_before_it(engine):
+    async def write(turn: Turn, _number: int) -> None:
+        async with turn() as session:
+            before = len(session.exec(select(Learner.id)).all())
+            session.add(Learner(key=f"person {before}", created_at=0))
+
+    assert together(engine, write) == [None] * PEOPLE
+    assert on_disk(engine) == names(range(PEOPLE))
+
+
+def test_the_writer_of_another_process_is_waited_for(engine):
+    async def run() -> None:
+        turn = turns(engine)
+        with Session(engine) as other:
+            other.connection(execution_options={"writes": True})
+            other.add(Learner(key="person 0", created_at=0))
+            other.flush()
+            waiting = asyncio.create_task(enrol(turn, 1))
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            other.commit()
+        await waiting
+
+    asyncio.run(asyncio.wait_for(run(), timeout=20))
+
+    assert on_disk(engine) == names([0, 1])
