@@ -136,21 +136,23 @@ def coming(
     return {row[0]: Coming(row[1], row[2], row[3]) for row in rows}
 
 
-_PAGES = select(_READING.c.topic, _READING.c.section, _READING.c.at).where(
-    _READING.c.learner_id == bindparam("learner")
+# Names of sections hold no space; that of a page without any is empty.
+_PAGES = (
+    select(
+        _READING.c.topic,
+        func.aggregate_strings(_READING.c.section, " "),
+        func.max(_READING.c.at).label("at"),
+    )
+    .where(_READING.c.learner_id == bindparam("learner"))
+    .group_by(_READING.c.topic)
+    .order_by(func.max(_READING.c.at).desc())
 )
 
 
 def pages(db: Session, learner_id: int) -> list[PageRow]:
     """The pages that this learner has read in, the last one first."""
-    rows = db.connection().execute(_PAGES, {"learner": learner_id})
-    found: dict[str, tuple[set[str], int]] = {}
-    for topic, section, at in rows:
-        sections, last = found.setdefault(topic, (set(), 0))
-        sections.add(section)
-        found[topic] = (sections, max(last, at))
-    read = [PageRow(topic, frozenset(s), at) for topic, (s, at) in found.items()]
-    return sorted(read, key=lambda row: row.at, reverse=True)
+    rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
+    return [PageRow(topic, frozenset(text.split(" ")), at) for topic, text, at in rows]
 
 
 _RUNNING = (
