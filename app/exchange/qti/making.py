@@ -29,7 +29,7 @@ _INLINE = {
     "strong",
     "sub",
     "sup",
-    "math",
+    f"{{{MATHML}}}math",
     GAP,
     "span",
 }
@@ -59,8 +59,7 @@ class Maker:
     def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs where blocks are wanted."""
         found = fragment(to_html(markdown))
-        loose = (found.text or "").strip() or any(n.tag in _INLINE for n in found)
-        if block and loose:
+        if block and _loose(found):
             holder = ET.SubElement(parent, "p")
             holder.text, holder[:] = found.text, list(found)
             return
@@ -70,6 +69,21 @@ class Maker:
         else:
             last.tail = (last.tail or "") + (found.text or "")
         parent.extend(list(found))
+
+    def remark(
+        self, parent: ET.Element, markdown: str, outcome: str, name: str
+    ) -> None:
+        """Feedback at a place in the body, shown when `outcome` is `name`."""
+        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        if _loose(fragment(to_html(markdown))):
+            self.fill(
+                self.add(parent, "feedback_inline", **given), markdown, block=False
+            )
+            return
+        node = self.add(parent, "feedback_block", **given)
+        if self.version == "3.0":
+            node = self.add(node, "content_body")
+        self.fill(node, markdown, block=True)
 
     def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
         """Feedback on the whole item, shown when `outcome` is `name`."""
@@ -93,6 +107,11 @@ class Maker:
         for name, value in attributes.items():
             spelled = name.replace("_", "-") if self.version == "3.0" else _camel(name)
             node.set(spelled, legal(value))
+
+
+def _loose(found: ET.Element) -> bool:
+    """Whether a text is no paragraph yet, but words and what stands among words."""
+    return bool((found.text or "").strip()) or any(n.tag in _INLINE for n in found)
 
 
 def _camel(name: str) -> str:

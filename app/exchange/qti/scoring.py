@@ -96,14 +96,7 @@ def _choice(make: Maker, asked: ET.Element, name: str, option: Option) -> None:
     node = make.add(asked, "simple_choice", identifier=name)
     make.fill(node, option.text, block=False)
     if option.feedback:
-        given = {
-            "outcome_identifier": "FEEDBACK",
-            "identifier": name,
-            "show_hide": "show",
-        }
-        make.fill(
-            make.add(node, "feedback_inline", **given), option.feedback, block=False
-        )
+        make.remark(node, option.feedback, "FEEDBACK", name)
 
 
 def typed(make: Maker, root: ET.Element, item: Item) -> None:
