@@ -8,6 +8,7 @@ from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
     Asked,
+    Outline,
     day_plan,
     outline,
     plain_day,
@@ -128,6 +129,25 @@ def in_short(begun: int, unseen: int, asked: Asked) -> str:
         final = weekday_of(dt.date.fromordinal(short.final))
         said = f"what is due, and from {final} on every begun card once more"
     return f"Until {until}: {said}."
+
+
+def today_of(
+    short: Outline, asked: Asked, cards: tuple[int, int, int | None], reviews: int
+) -> tuple[int, int]:
+    """How many cards today asks: seen before, and new ones not begun.
+
+    `cards` are those due, those never begun, and in the last days those that had
+    no last look yet; `reviews` were done today. None new where new ones have stopped.
+    """
+    due, unseen, left = cards
+    room = max(0.0, asked.seconds - reviews * LOOK_SECONDS)
+    if left is None:
+        room -= short.fresh * NEW_SECONDS
+        due = min(due, max(0, int(room / FINAL_SECONDS)))
+        return due, unseen if short.fresh else 0
+    spare = room - left * FINAL_SECONDS
+    left = min(left, int(room / FINAL_SECONDS))
+    return left, unseen if spare >= NEW_SECONDS else 0
 
 
 def _way(outlook: Outlook) -> Way:

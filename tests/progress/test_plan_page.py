@@ -10,10 +10,10 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.tables import Learner, Memory
-from app.progress.ahead import Held, ahead_of, asked_of, in_short
+from app.progress.ahead import Held, ahead_of, asked_of, in_short, today_of
 from app.progress.figures.plan import course_of, plan_figure
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Asked
+from app.scheduling.exam_plan import Asked, outline
 from app.web.clock import milliseconds
 
 TODAY = dt.date(2026, 6, 9)
@@ -183,6 +183,18 @@ def test_today_says_the_plan_in_a_line_and_leads_to_it(student: Student) -> None
     assert '<a href="/plan">The plan</a>' in page
 
 
+def test_today_counts_the_last_looks_though_no_card_is_due(
+    student: Student, library: Library
+) -> None:
+    for card in list(library.cards)[:2]:
+        student.knows(card, seen=2)
+    assert "Review" not in student.page("/")
+
+    student.aims(1)
+
+    assert "Review 2 cards" in student.page("/")
+
+
 def test_progress_leads_to_the_plan(student: Student, library: Library) -> None:
     student.knows(next(iter(library.cards)))
     student.aims(10)
@@ -253,3 +265,25 @@ def test_the_plan_in_short(begun: int, unseen: int, days: int, words: str) -> No
 
     assert words in said.replace("\xa0", " ")
     assert bool(said) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("days", "cards", "reviews", "asked_for"),
+    [
+        (30, (40, 100, None), 0, (40, 100)),
+        (30, (400, 100, None), 0, (58, 100)),
+        (30, (400, 100, None), 60, (5, 100)),
+        (2, (0, 100, 90), 0, (80, 0)),
+        (2, (0, 100, 20), 20, (20, 100)),
+        (2, (0, 100, 60), 20, (60, 0)),
+    ],
+)
+def test_today_asks_for_what_the_minutes_hold(
+    days: int,
+    cards: tuple[int, int, int | None],
+    reviews: int,
+    asked_for: tuple[int, int],
+) -> None:
+    asked = Asked(DAY, DAY + days, 900)
+
+    assert today_of(outline(100, 100, asked), asked, cards, reviews) == asked_for

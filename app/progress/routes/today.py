@@ -10,15 +10,13 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.progress import store
-from app.progress.ahead import in_short
 from app.progress.blueprint import HEIGHT, plots
 from app.progress.mastery.plan import Running, Situation, plan
+from app.progress.routes.exam_deck import ExamDeck, exam_deck
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.routes.shown import keep_shown
 from app.progress.study_log import first_day, study_log
 from app.progress.week import week
-from app.scheduling import card_seconds
-from app.scheduling.exam_plan import Asked
 from app.web.clock import milliseconds, moment
 from app.web.keeping import keep
 from app.web.render import page
@@ -30,13 +28,17 @@ router = APIRouter()
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     if not picture.learner.id:
-        return page(request, "progress/first.html", **_today(picture, 0.0, None))
+        nothing = ExamDeck(picture.deck)
+        return page(
+            request, "progress/first.html", **_today(picture, 0.0, None, nothing)
+        )
     day = picture.day
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
     spent = done.milliseconds / 60_000 if done else 0.0
     running = _running(picture, db)
-    shown = _today(picture, spent, running)
+    cards = exam_deck(picture, db, done.reviews if done else 0)
+    shown = _today(picture, spent, running, cards)
     if picture.is_new and running is None:
         return page(request, "progress/first.html", **shown)
     log = study_log(days.counts, day) if picture.learner.calendar else None
@@ -52,7 +54,9 @@ def _running(picture: Picture, db: Session) -> Running | None:
     return dataclasses.replace(found, title=exam.title)
 
 
-def _today(picture: Picture, spent: float, running: Running | None) -> dict[str, Any]:
+def _today(
+    picture: Picture, spent: float, running: Running | None, cards: ExamDeck
+) -> dict[str, Any]:
     library, learner = picture.library, picture.learner
     last = picture.pages[0].topic if picture.pages else ""
     topic = library.topics.get(last)
@@ -61,7 +65,7 @@ def _today(picture: Picture, spent: float, running: Running | None) -> dict[str,
             library=library,
             record=picture.record,
             domains=picture.domains,
-            deck=picture.deck,
+            deck=cards.deck,
             last_topic=last,
             minutes=learner.minutes_a_day - spent,
             running=running,
@@ -74,7 +78,7 @@ def _today(picture: Picture, spent: float, running: Running | None) -> dict[str,
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
         "spent": round(spent),
-        "deck": picture.deck,
+        "deck": cards.deck,
         "ahead": picture.ahead,
         "lacking": picture.lacking,
         "chance": picture.chance,
@@ -84,19 +88,8 @@ def _today(picture: Picture, spent: float, running: Running | None) -> dict[str,
         "height": HEIGHT,
         "week": week(picture.coming, picture.day),
         "recent": _recent(picture),
-        "until_exam": _until_exam(picture),
+        "until_exam": cards.sentence,
     }
-
-
-def _until_exam(picture: Picture) -> str:
-    """The plan of the cards in a sentence; empty without an exam ahead."""
-    learner, exam = picture.learner, picture.learner.exam_day
-    if exam is None:
-        return ""
-    begun = sum(cards.begun for cards in picture.record.cards.values())
-    seconds = card_seconds(learner.minutes_a_day)
-    asked = Asked(picture.day.toordinal(), exam.toordinal(), seconds)
-    return in_short(begun, picture.deck.new, asked)
 
 
 def _recent(picture: Picture) -> Sequence[dict[str, Any]]:

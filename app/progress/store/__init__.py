@@ -1,6 +1,6 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
-from app.progress.store.decks import held_cards
+from app.progress.store.decks import held_cards, last_looks
 from app.progress.store.figures import due_by_day, study_days
 from app.progress.store.firsts import first_answers
 from app.progress.store.record import (
@@ -22,6 +22,7 @@ __all__ = [
     "due_by_day",
     "first_answers",
     "held_cards",
+    "last_looks",
     "learned",
     "pages",
     "record_of",
