@@ -103,6 +103,11 @@ def test_a_small_course_wants_all_that_it_has(library: Library):
         (12, (("Ops", 3),), "12 more first answers, 3 of them in Ops"),
         (12, (("A", 3), ("B", 5)), "12 more first answers, 3 of them in A and 5 in B"),
         (0, (("Ops", 3),), "3 more first answers in Ops"),
+        (
+            9,
+            (("A", 1), ("B", 2), ("C", 3)),
+            "9 more first answers, 1 of them in A, 2 in B and 3 in C",
+        ),
         (5, (("A", 3), ("B", 2)), "5 more first answers: 3 in A and 2 in B"),
     ],
 )

@@ -148,6 +148,22 @@ def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
     assert some.beyond == all_.steps[1:]
 
 
+def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
+    whole = planned(library, deck=Deck(40, 0, 0), minutes=240)
+    practice = whole.steps[-1]
+    made = planned(library, deck=Deck(40, 0, 0), minutes=whole.minutes - 4)
+
+    last = made.steps[-1]
+    assert (last.kind, last.address) == ("practise", practice.address)
+    assert last.minutes < practice.minutes
+    assert made.minutes <= whole.minutes - 4
+    assert made.beyond == ()
+
+
+def test_before_anything_is_known_practice_begins_at_the_foundations(library: Library):
+    assert steps(library)[-1].address == "/quiz/weights"
+
+
 def test_a_page_on_weak_ground_waits_for_what_it_rests_on(library: Library):
     weak = answered(0.0, *library.topics["weights"].questions)
     record = dataclasses.replace(read(library, "weights"), firsts=weak)

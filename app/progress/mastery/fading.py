@@ -1,6 +1,7 @@
 """What time leaves of an answer: the cards of an objective say how much is kept."""
 
 import dataclasses
+import functools
 import math
 
 from app.scheduling import Policy
@@ -18,6 +19,7 @@ TAUGHT = 46.0
 _ON_SCHEDULE = (0.9 * (1 + _FACTOR) - 1) / (_FACTOR * (1 + _DECAY))
 
 
+@functools.lru_cache(maxsize=16384)
 def recall(days: float, stability: float) -> float:
     """The chance (0..1) of knowing a card `days` after its last answer.
 

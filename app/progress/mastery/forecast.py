@@ -78,7 +78,9 @@ class Lacking:
         if not self.domains:
             return more
         (title, count), *rest = self.domains
-        told = "".join(f" and {n} in {name}" for name, n in rest)
+        others = [f"{n} in {name}" for name, n in rest]
+        told = "".join(f", {other}" for other in others[:-1])
+        told += "".join(f" and {other}" for other in others[-1:])
         if within < most:
             return f"{more}, {count} of them in {title}{told}"
         return f"{more}: {count} in {title}{told}" if rest else f"{more} in {title}"

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from app.content.library import Library
 from app.content.model import Topic
 from app.progress.mastery.evidence import ENOUGH, First
-from app.progress.mastery.guessing import guess_rate
-from app.progress.mastery.standing import Record
+from app.progress.mastery.standing import Record, shelf_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +52,8 @@ def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
     firsts = _firsts(record.firsts, topic)
     right = sum(first.value for first in firsts.values())
     if len(firsts) >= ENOUGH:
-        guess = sum(guess_rate(library.questions[q]) for q in firsts) / len(firsts)
+        rates = shelf_of(library).rates
+        guess = sum(rates[q] for q in firsts) / len(firsts)
         weak = right / len(firsts) < (1 + guess) / 2
         return Ground(topic, len(firsts), right) if weak else None
     if firsts or record.read.get(topic.slug) or topic.slug in record.cards:

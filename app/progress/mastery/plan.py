@@ -14,6 +14,7 @@ _NEW_MINUTES = 1.0
 _NEW_AT_ONCE = 5
 _QUESTION_MINUTES = 1.2
 _ROUND = 10
+_LEAST = 3  # fewer questions are no round
 _GOOD = 0.8
 
 Kind = Literal["exam", "review", "learn", "read", "continue", "practise"]
@@ -95,11 +96,25 @@ def plan(now: Situation) -> Plan:
     beyond: list[Step] = []
     for step in _different(found):
         if steps and step.minutes > left:
-            beyond.append(step)
-            continue
+            shorter = _shorter(step, left)
+            if shorter is None:
+                beyond.append(step)
+                continue
+            step = shorter  # noqa: PLW2901 - the same step, cut to what is left
         steps.append(step)
         left -= step.minutes
     return Plan(tuple(steps), tuple(beyond))
+
+
+def _shorter(step: Step, minutes: float) -> Step | None:
+    """A round of fewer questions that the minutes hold; None when it is hardly one."""
+    count = int(minutes / _QUESTION_MINUTES)
+    if step.kind != "practise" or count < _LEAST:
+        return None
+    _, _, topic = step.title.partition(": ")
+    return dataclasses.replace(
+        step, title=f"{count} questions: {topic}", minutes=count * _QUESTION_MINUTES
+    )
 
 
 def _different(found: Iterable[Step | None]) -> Iterator[Step]:
@@ -216,8 +231,13 @@ def practice_step(
         return _steady(library, record, weak)
     thin = [(d, s) for d, s in everything if not s.evidence.enough]
     if thin:
-        # What is read but not asked comes first, then what weighs most.
-        return _practice(max(thin, key=lambda x: _urgency(*x))[1])
+        # What is read but not asked comes first, then what stands well, then what
+        # weighs most.
+        read = [x for x in thin if x[1].pages.read]
+        steady = (
+            [] if read else [x for x in thin if _stands_well(library, record, x[1])]
+        )
+        return _practice(max(read or steady or thin, key=lambda x: _share(*x))[1])
     rest = [s for s in tested if s.evidence.answers < s.questions]
     return _practice(min(rest, key=lambda s: s.belief.mean)) if rest else None
 
@@ -233,12 +253,18 @@ def _steady(library: Library, record: Record, weak: Sequence[Standing]) -> Step 
     return needed
 
 
+def _stands_well(library: Library, record: Record, standing: Standing) -> bool:
+    topic = _asked_in(standing)
+    return topic is not None and weak_ground(library, record, topic) is None
+
+
 def _asked_in(standing: Standing) -> Topic | None:
     return next((t for t in standing.topics if t.questions), None)
 
 
-def _urgency(domain: DomainStanding, standing: Standing) -> tuple[bool, float]:
-    return standing.pages.read > 0, domain.domain.weight / len(domain.standings)
+def _share(domain: DomainStanding, _: Standing) -> float:
+    """The part of the exam that an objective of this domain has."""
+    return domain.domain.weight / len(domain.standings)
 
 
 def _practice(standing: Standing) -> Step | None:

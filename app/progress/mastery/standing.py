@@ -136,6 +136,7 @@ class Shelf:
     topics: Mapping[str, tuple[Topic, ...]]
     objectives: Mapping[str, tuple[str, ...]]
     anchors: Mapping[str, frozenset[str]]
+    rates: Mapping[str, float]
 
 
 Sorted = Mapping[str, tuple[Lot, ...]]
@@ -197,6 +198,7 @@ def shelf_of(library: Library) -> Shelf:
 
 
 def _turn_around(library: Library) -> Shelf:
+    rates = {q.id: guess_rate(q) for q in library.questions.values()}
     questions: dict[str, list[Question]] = {}
     for question in library.questions.values():
         if question.type == "design":
@@ -209,15 +211,16 @@ def _turn_around(library: Library) -> Shelf:
         for number in library.topics[slug].objectives:
             topics.setdefault(number, []).append(library.topics[slug])
     return Shelf(
-        {number: _asked(mine) for number, mine in questions.items()},
+        {number: _asked(mine, rates) for number, mine in questions.items()},
         {number: tuple(mine) for number, mine in topics.items()},
         {q.id: q.objectives for q in library.questions.values()},
         {slug: frozenset(anchors(topic)) for slug, topic in library.topics.items()},
+        rates,
     )
 
 
-def _asked(questions: Iterable[Question]) -> Asked:
-    rates = tuple((q.id, guess_rate(q)) for q in questions)
+def _asked(questions: Iterable[Question], by_item: Mapping[str, float]) -> Asked:
+    rates = tuple((q.id, by_item[q.id]) for q in questions)
     return Asked(rates, sum(rate for _, rate in rates) / len(rates))
 
 
