@@ -93,7 +93,10 @@ def bring_cards(
     """Take a package in, all of it or nothing; the answer says what was carried."""
     if isinstance(upload, str):
         return _page(request, library, learner, db, upload)
-    outcome = store.take_in(db, learner, upload.arrivals, now)
+    try:
+        outcome = store.take_in(db, learner, upload.arrivals, now)
+    except Unusable as error:
+        return _page(request, library, learner, db, f"The file was not taken: {error}")
     return page(
         request,
         "exchange/arrived.html",

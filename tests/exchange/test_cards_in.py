@@ -14,8 +14,11 @@ from app.content.library import Library
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
 from app.exchange.apkg.writing import guid
+from app.exchange.items import Unusable
+from app.exchange.store import Arrival, OwnText, take_in
 from app.flashcards import store
 from app.flashcards.faces import card_of_term
+from app.learners.current import CurrentLearnerValue
 from app.learners.store import rebuild_days
 from app.scheduling import Grade
 from tests.exchange.package import Made, package, types
@@ -455,3 +458,28 @@ def test_note_types_in_tables_of_their_own_are_read_too(rosa, session) -> None:
     assert own.deck == "Networks::RDMA"
     assert own.front == "[…] is a library"
     assert own.back == "<strong>NCCL</strong> is a library of collectives"
+
+
+def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
+    review(rosa, "w-c-bf16", 4)
+    rosa.get("/flashcards")
+
+    bring(rosa, package(Made("g", (r"What is \(n\)?", "A number"), log=HISTORY[:2])))
+
+    assert 'What is <math display="inline">' in rosa.get("/flashcards").text
+
+
+def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
+    rosa, session, clock
+) -> None:
+    rosa.post("/concepts/weights/readings", data={})
+    learner = CurrentLearnerValue("", id=learners(session)[0])
+    two = [
+        Arrival(f"own:{n}", f"own:{n}", "", str(n), own=OwnText("", "F", "B"))
+        for n in (1, 2)
+    ]
+
+    with pytest.raises(Unusable, match="more than 1 cards of your own"):
+        take_in(session, learner, two, clock.now, most=1)
+
+    assert session.exec(select(OwnCard)).all() == []

@@ -60,38 +60,37 @@ def _unpack(file: IO[bytes], path: Path) -> None:
             if name is None:
                 raise Unusable("It holds no collection of Anki; .apkg and .colpkg do.")
             with archive.open(known[name]) as stream, path.open("wb") as out:
-                source = _decompressed(stream) if name == NEWEST else stream
-                _copy(source, out)
+                if name == NEWEST:
+                    _copy_newest(stream, out)
+                else:
+                    _copy(stream, out)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise Unusable(f"It is no .apkg or .colpkg of Anki: {error}.") from None
 
 
-def _decompressed(stream: IO[bytes]) -> Any:
+def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
     """The newest format is packed with zstd, which Python has from 3.14 on."""
     try:
-        zstd = importlib.import_module("compression.zstd")
+        zstd: Any = importlib.import_module("compression.zstd")
     except ImportError:
         raise Unusable(_OLDER) from None
-    return zstd.ZstdFile(stream)
+    try:
+        with zstd.ZstdFile(stream) as source:
+            _copy(source, out)
+    except zstd.ZstdError as error:
+        raise Unusable(f"The collection cannot be unpacked: {error}.") from None
 
 
 def _copy(source: IO[bytes], out: IO[bytes]) -> None:
     """Copy no more than an archive may hold, whatever it says of itself."""
     left = MOST_BYTES
-    while chunk := _read(source):
+    while chunk := source.read(_CHUNK):
         left -= len(chunk)
         if left < 0:
             raise Unusable(
                 f"The collection is larger than {MOST_BYTES // 1_000_000} MB."
             )
         out.write(chunk)
-
-
-def _read(source: IO[bytes]) -> bytes:
-    try:
-        return source.read(_CHUNK)
-    except (OSError, ValueError) as error:
-        raise Unusable(f"The collection cannot be unpacked: {error}.") from None
 
 
 def _connect(path: Path) -> sqlite3.Connection:

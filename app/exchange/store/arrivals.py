@@ -13,6 +13,7 @@ from sqlmodel import Session
 
 from app.content.added import QUESTION, is_added, origin
 from app.db.once import BROUGHT
+from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, MEMORY, OWN, OwnText
 from app.exchange.store.memories import remember
 from app.learners.current import CurrentLearnerValue
@@ -20,6 +21,7 @@ from app.learners.store import rebuild_days
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
 
+MOST_OWN = 50_000
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; an earlier moment is no moment of a grade
 _SAME = 1000  # ms within which a grade of the same card is the same grade
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -84,12 +86,16 @@ def take_in(
     learner: CurrentLearnerValue,
     arrivals: Sequence[Arrival],
     now: dt.datetime,
+    most: int = MOST_OWN,
 ) -> Outcome:
     """Write everything that is new, then make memory and days again.
 
-    The same file taken in again changes nothing.
+    The same file taken in again changes nothing. Raises Unusable, before anything is
+    written, when the learner would have more than `most` cards of their own.
     """
     books = _books(db, learner.id)
+    if len(books.own.keys() | {a.card for a in arrivals if a.own}) > most:
+        raise Unusable(f"You would have more than {most:,} cards of your own.")
     left: collections.Counter[str] = collections.Counter()
     rows = [
         row
@@ -188,8 +194,7 @@ def _fresh(
     return [
         a
         for a in arrivals
-        if a.card not in known
-        and (a.card in graded or is_added(a.card) or a.suspended)
+        if a.card not in known and (a.card in graded or is_added(a.card) or a.suspended)
     ]
 
 
