@@ -228,6 +228,17 @@ def test_a_card_answered_yesterday_and_today_is_planned_from_yesterday(
     assert noon == morning
 
 
+def test_the_cards_for_offline_are_those_of_the_plan(student: Student) -> None:
+    for number in range(1, 11):
+        student.knows(number, stability=90, seen=3, due=50)
+    student.aims(1)
+
+    html = student.hands.client.get("/flashcards/offline").text
+
+    fronts = set(re.findall(r"Front of (weights-\d+)", html))
+    assert {f"weights-{n}" for n in range(1, 11)} <= fronts
+
+
 def test_a_second_click_changes_nothing(student: Student) -> None:
     for number in (1, 2):
         student.knows(number, stability=9, seen=12, due=-3)

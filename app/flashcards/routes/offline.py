@@ -15,11 +15,14 @@ from app.flashcards.routes.desk import (
     Reader,
     known,
     limits_of,
+    look,
     mark_of,
+    new_today,
+    plan_of,
     token_of,
 )
 from app.flashcards.store import Limits
-from app.scheduling import OLDEST, Grade, is_too_old, new_left, settled
+from app.scheduling import OLDEST, Grade, is_too_old, settled
 from app.web.clock import moment
 from app.web.keeping import keep
 from app.web.render import page
@@ -67,13 +70,17 @@ def leaves(desk: Desk) -> list[Leaf]:
 
 
 def _due(desk: Desk, limits: Limits) -> list[store.Held]:
-    return store.upcoming(desk.db, desk.learner.id, limits, _MOST)
+    db, learner = desk.db, desk.learner.id
+    plan = plan_of(desk)
+    if plan is not None and limits.day == desk.day:
+        return store.upcoming_planned(db, learner, limits, plan, _MOST)
+    return store.upcoming(db, learner, limits, _MOST)
 
 
 def _fresh(desk: Desk, limits: Limits) -> list[store.Held]:
     """The new cards that the day has room for, none beside its reverse."""
     db, learner, library = desk.db, desk.learner.id, desk.library
-    room = new_left(desk.learner.minutes_a_day, store.look(db, learner, limits).whole)
+    room = new_today(desk, look(desk, limits)[0])
     topics = store.unseen_by_topic(db, learner, library, limits)
     found: dict[str, str] = {}
     for card in store.new_cards(db, learner, library, limits, topics):

@@ -14,7 +14,13 @@ from app.flashcards.store.log import (
     undo,
     unseen,
 )
-from app.flashcards.store.planned import Aim, Planned, look_planned, planned_of
+from app.flashcards.store.planned import (
+    Aim,
+    Planned,
+    look_planned,
+    planned_of,
+    upcoming_planned,
+)
 from app.flashcards.store.queue import (
     NO_STRAYS,
     Limits,
@@ -64,4 +70,5 @@ __all__ = [
     "unseen",
     "unseen_by_topic",
     "upcoming",
+    "upcoming_planned",
 ]

@@ -226,11 +226,58 @@ _SINCE = union_all(
 )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Since:
+    """What is left of the day: steps by their time, cards added today, looks.
+
+    `finished` of the cards `answered` do not come back today.
+    """
+
+    answered: Sequence[Any]
+    steps: Sequence[Any]
+    added: Sequence[str]
+    looks: Sequence[str]
+    finished: int
+
+
 def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) -> Queue:
     """What lies before the learner under a plan: steps, what was added today, looks.
 
     Two narrow questions, whatever the number of cards.
     """
+    now = _since(db, learner_id, limits, plan)
+    ripe = [row for row in now.steps if row.due_at <= limits.now]
+    looks = (*now.added, *now.looks)
+    first, kind = _first(db, learner_id, looks, ripe or now.steps, bool(ripe))
+    return Queue(
+        first=first,
+        kind=kind,
+        learning=len(ripe),
+        review=len(looks),
+        waiting=len(now.steps) - len(ripe),
+        finished=now.finished,
+        whole=_day(now.answered, plan, limits.day.isoformat()),
+    )
+
+
+_THESE = select(*_TOUCHED, MEMORY.c.suspended).where(
+    _mine, MEMORY.c.card.in_(bindparam("cards", expanding=True))
+)
+
+
+def upcoming_planned(
+    db: Session, learner_id: int, limits: Limits, plan: Planned, most: int
+) -> list[Held]:
+    """The first `most` cards that the plan still holds for the day, in its order."""
+    now = _since(db, learner_id, limits, plan)
+    names = [*(row.card for row in now.steps), *now.added, *now.looks][:most]
+    values = {"learner": learner_id, "cards": names}
+    rows = db.connection().execute(_THESE, values).all() if names else []
+    held = {row.card: _held(row) for row in rows if not row.suspended}
+    return [held[card] for card in names if card in held]
+
+
+def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Since:
     today = limits.day.isoformat()
     values = {"learner": learner_id, "day": today}
     rows = db.connection().execute(_SINCE, values).all()
@@ -243,19 +290,12 @@ def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) ->
         and row.card not in limits.strays.gone
     ]
     steps = [row for row in mine if row.state not in ("review", "new")]
-    steps.sort(key=lambda row: row.due_at)
-    ripe = [row for row in steps if row.due_at <= limits.now]
-    added = sorted(row.card for row in mine if row.state == "new")
-    looks = _left(plan, limits, answered)
-    first, kind = _first(db, learner_id, (*added, *looks), ripe or steps, bool(ripe))
-    return Queue(
-        first=first,
-        kind=kind,
-        learning=len(ripe),
-        review=len(added) + len(looks),
-        waiting=len(steps) - len(ripe),
+    return _Since(
+        answered=answered,
+        steps=sorted(steps, key=lambda row: row.due_at),
+        added=sorted(row.card for row in mine if row.state == "new"),
+        looks=_left(plan, limits, answered),
         finished=sum(row.state != "new" and row.due_day > today for row in mine),
-        whole=_day(answered, plan, today),
     )
 
 
