@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import ReturningInsert
 from sqlmodel import Session, SQLModel
+
+from app.db.prepared import Prepared
 
 BROUGHT = "file:"
 """How the token of a row begins that came with a file; a form's is hexadecimal."""
@@ -20,15 +21,13 @@ def insert_once(
     A repeated request that arrives while the first is still being answered waits for
     it here and then finds its row.
     """
-    connection = db.connection()
-    statement = _statement(table, connection.dialect.name)
-    row = connection.execute(statement, dict(values)).first()
+    statement = _statement(table, db.connection().dialect.name)
+    row = statement.first(db, values)
     return int(row[0]) if row else None
 
 
 @functools.cache
-def _statement(table: type[SQLModel], dialect: str) -> ReturningInsert[Any]:
-    # Built once: making a statement costs more than running it.
+def _statement(table: type[SQLModel], dialect: str) -> Prepared:
     columns = SQLModel.metadata.tables[str(table.__tablename__)]
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    return insert(columns).on_conflict_do_nothing().returning(columns.c.id)
+    return Prepared(insert(columns).on_conflict_do_nothing().returning(columns.c.id))

@@ -21,6 +21,7 @@ from sqlmodel import Session, SQLModel
 from app.content.added import is_added
 from app.content.model import Card
 from app.db.once import BROUGHT, insert_once
+from app.db.prepared import Prepared
 from app.db.tables import Review, Suspension
 from app.flashcards.store.added import (
     Beginning,
@@ -88,16 +89,19 @@ _TURNS = select(func.count()).where(
 )
 # One question for both: the log is counted only where there is no memory.
 _one = select(literal(1).label("one")).subquery()
-_FIND = select(
-    *STANDING,
-    func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
-    MEMORY.c.suspended,
-).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
+_FIND = Prepared(
+    select(
+        *STANDING,
+        func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
+        MEMORY.c.suspended,
+    ).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
+)
+_COUNT_TURNS = Prepared(_TURNS)
 
 
 def find(db: Session, learner_id: int, card: str) -> Held:
     """The card as this learner holds it."""
-    row = db.connection().execute(_FIND, of(learner_id, card)).one()
+    row = _FIND.first(db, of(learner_id, card))
     if row.state is None:
         return Held(card, turns=row.turns)
     return Held(card, standing_of(row), row.turns, True, row.suspended)
@@ -107,8 +111,7 @@ def unseen(db: Session, learner_id: int, card: str) -> Held:
     """A card that has no memory; grades that were all undone may be in its log."""
     if not learner_id:
         return Held(card)
-    turns = db.connection().execute(_TURNS, of(learner_id, card)).scalar()
-    return Held(card, turns=turns or 0)
+    return Held(card, turns=_COUNT_TURNS.first(db, of(learner_id, card))[0])
 
 
 def record(

@@ -8,11 +8,11 @@ from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session, SQLModel
 
 from app.content.model import Card
+from app.db.prepared import Prepared
 from app.scheduling import Standing
 from app.web.clock import milliseconds, moment
 
-# Statements are made once, and of tables instead of classes: making one costs more
-# than running it, and no row becomes an object with a history.
+# Statements are of tables instead of classes: no row becomes an object with a history.
 MEMORY = SQLModel.metadata.tables["memory"]
 STANDING = tuple(
     MEMORY.c[name]
@@ -79,14 +79,14 @@ def columns(standing: Standing) -> dict[str, Any]:
     }
 
 
-_CHANGE = update(MEMORY).where(*MINE)
-_ADD = insert(MEMORY)
-_FORGET = delete(MEMORY).where(*MINE)
+_CHANGE = Prepared(update(MEMORY).where(*MINE))
+_ADD = Prepared(insert(MEMORY))
+_FORGET = Prepared(delete(MEMORY).where(*MINE))
 
 
 def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
     """Set columns of a row that is there."""
-    db.connection().execute(_CHANGE, {**of(learner_id, card), **values})
+    _CHANGE.run(db, {**of(learner_id, card), **values})
 
 
 def add(
@@ -98,9 +98,9 @@ def add(
     else:
         note = min(card.id, card.sibling) if card.sibling else card.id
         own = {"card": card.id, "topic": card.topic, "note": note}
-    db.connection().execute(_ADD, {"learner_id": learner_id, **own, **values})
+    _ADD.run(db, {"learner_id": learner_id, **own, **values})
 
 
 def forget(db: Session, learner_id: int, card: str) -> None:
     """Delete the row."""
-    db.connection().execute(_FORGET, of(learner_id, card))
+    _FORGET.run(db, of(learner_id, card))

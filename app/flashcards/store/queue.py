@@ -23,6 +23,7 @@ from sqlmodel import Session
 
 from app.content.added import is_added, still_there
 from app.content.library import Library
+from app.db.prepared import Prepared
 from app.flashcards.store.log import Held
 from app.flashcards.store.memory import MEMORY, STANDING, standing_of
 from app.scheduling import Day, Standing
@@ -98,7 +99,7 @@ _answered_notes = select(_sibling.c.note).where(
     _sibling.c.last_day == bindparam("day"),
 )
 _rank = case(
-    (MEMORY.c.state.in_(("review", "new")), 1),
+    ((MEMORY.c.state == "review") | (MEMORY.c.state == "new"), 1),
     (MEMORY.c.due_at <= bindparam("now"), 0),
     else_=2,
 )
@@ -150,8 +151,8 @@ def _looking(due: Select[Any]) -> Select[Any]:
     return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
 
 
-_LOOK = _looking(_due)
-_LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
+_LOOK = Prepared(_looking(_due))
+_LOOK_AMONG_STRAYS = Prepared(_looking(_due.where(_still_there)))
 
 
 def look(db: Session, learner_id: int, limits: Limits) -> Queue:
@@ -167,7 +168,7 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     statement = _LOOK
     if limits.strays.gone:
         statement, values["gone"] = _LOOK_AMONG_STRAYS, list(limits.strays.gone)
-    row = db.connection().execute(statement, values).one()
+    row = statement.first(db, values)
     day = Day(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
         return dataclasses.replace(_NOTHING, finished=row.finished, whole=day)
@@ -208,16 +209,16 @@ def _held(row: Any) -> Held:
     return Held(row.card, standing_of(row), row.turns, known=True)
 
 
-_SEEN_COUNT = (
+_SEEN_COUNT = Prepared(
     select(MEMORY.c.topic, func.count())
     .where(_learner, _of_course)
     .group_by(MEMORY.c.topic)
 )
-_SEEN = select(
-    MEMORY.c.card, MEMORY.c.note, (MEMORY.c.last_day == bindparam("day")).label("today")
-).where(
-    _learner,
-    or_(MEMORY.c.topic == bindparam("topic"), MEMORY.c.last_day == bindparam("day")),
+_today = MEMORY.c.last_day == bindparam("day")
+_SEEN = Prepared(
+    select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
+        _learner, or_(MEMORY.c.topic == bindparam("topic"), _today)
+    )
 )
 
 
@@ -228,7 +229,7 @@ def unseen_by_topic(
     topics = [limits.topic] if limits.topic else _topics(library)
     seen = collections.Counter[str]()
     if learner_id:
-        rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
+        rows = _SEEN_COUNT.all(db, {"learner": learner_id})
         seen = collections.Counter({row[0]: row[1] for row in rows})
     for old, new in limits.strays.moved.values():
         seen[old] -= 1
@@ -263,7 +264,7 @@ def new_cards(
     """All such cards in order, each topic asked for only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}
     for topic in topics:
-        rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
+        rows = _SEEN.all(db, {**values, "topic": topic})
         seen = {row.card for row in rows}.union(limits.strays.moved)
         notes = {row.note for row in rows if row.today}
         for card in library.topics[topic].cards:

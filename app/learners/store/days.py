@@ -12,8 +12,9 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import Insert
 from sqlmodel import Session, SQLModel
+
+from app.db.prepared import Prepared
 
 DAYS = SQLModel.metadata.tables["study_day"]
 ANSWERS = SQLModel.metadata.tables["attempt"]
@@ -70,9 +71,8 @@ def work_of_grade(
 
 def add_to_day(db: Session, learner_id: int, day: str, more: Work) -> None:
     """Add to the sums of a study day (ISO date), which may be the first of it."""
-    connection = db.connection()
     values = {"learner_id": learner_id, "day": day, **more.columns()}
-    connection.execute(_adding(connection.dialect.name), values)
+    _adding(db.connection().dialect.name).run(db, values)
 
 
 def rebuild_days(db: Session, learner_id: int) -> None:
@@ -117,12 +117,13 @@ def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Work]]:
 
 
 @functools.cache
-def _adding(dialect: str) -> Insert:
-    # Built once: making a statement costs more than running it.
+def _adding(dialect: str) -> Prepared:
     make = sqlite.insert if dialect == "sqlite" else postgresql.insert
     statement = make(DAYS)
     new = statement.excluded
     sums = {name: DAYS.c[name] + new[name] for name in Work.__slots__}
-    return statement.on_conflict_do_update(
-        index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
+    return Prepared(
+        statement.on_conflict_do_update(
+            index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
+        )
     )
