@@ -10,7 +10,6 @@ from app.scheduling.exam_plan import (
     Asked,
     Outline,
     day_plan,
-    outline,
     plain_day,
 )
 from app.scheduling.outlook import HORIZON, Outlook, workload
@@ -112,15 +111,17 @@ def ahead_of(held: Held, asked: Asked) -> Ahead | None:
     )
 
 
-def in_short(begun: int, unseen: int, asked: Asked) -> str:
-    """The plan in one sentence, from counts alone; empty without days left."""
-    if asked.exam <= asked.day:
-        return ""
-    short = outline(begun, unseen, asked)
+def in_short(short: Outline, asked: Asked, left: int | None) -> str:
+    """The plan in one sentence, from counts alone.
+
+    `left` cards had no last look yet; None before the last days.
+    """
     until = weekday_of(dt.date.fromordinal(asked.exam))
-    if short.final <= asked.day:
-        cards = min(begun, int(asked.seconds / FINAL_SECONDS))
-        said = f"every begun card once more, about {count_of(cards, 'card')} a day"
+    if left is not None:
+        fit = left * FINAL_SECONDS <= asked.left * asked.seconds
+        cards = min(left, int(asked.seconds / FINAL_SECONDS))
+        which = "every begun card" if fit else "the begun cards that gain most"
+        said = f"{which} once more, about {count_of(cards, 'card')} a day"
     elif short.fresh:
         last = weekday_of(dt.date.fromordinal(short.final - 1))
         new = count_of(short.fresh, "new card")

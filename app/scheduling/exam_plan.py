@@ -61,13 +61,15 @@ class DayPlan:
     """The cards of one study day.
 
     `looks` are begun cards in the order to be asked, `fresh` how many new ones are
-    begun after them. `final` says that the last days have begun, `stopped` that no
-    new card will be begun although some are left. `seconds` is the time expected.
+    begun after them. `final` says that the last days have begun, `short` that they do
+    not hold a last look at every card, `stopped` that no new card will be begun
+    although some are left. `seconds` is the time expected.
     """
 
     looks: tuple[Begun, ...]
     fresh: int
     final: bool = False
+    short: bool = False
     stopped: bool = False
     seconds: float = 0.0
 
@@ -102,8 +104,8 @@ def pace(begun: int, unseen: int, asked: Asked) -> int:
 class Outline:
     """The plan in short, from counts alone.
 
-    `fresh` new cards a day until the day before `final`, an ordinal, from which every
-    begun card is seen once more; `begun` cards will have been begun by then.
+    `fresh` new cards a day until the day before `final`, an ordinal that may be over,
+    from which every begun card is seen once more; `begun` cards are begun by then.
     """
 
     fresh: int
@@ -113,10 +115,12 @@ class Outline:
 
 def outline(begun: int, unseen: int, asked: Asked) -> Outline:
     """What the rules above come to while nothing is missed."""
+    own, ahead = final_days(begun, asked.seconds), asked.exam - asked.day
+    if ahead <= own:
+        return Outline(0, asked.exam - own, begun)
     most = reachable(begun, unseen, asked)
-    days = min(final_days(most, asked.seconds), asked.left)
-    fresh = pace(begun, unseen, asked) if asked.exam - asked.day > days else 0
-    return Outline(fresh, asked.exam - days, most)
+    days = min(final_days(most, asked.seconds), ahead - 1)
+    return Outline(pace(begun, unseen, asked), asked.exam - days, most)
 
 
 def day_plan(
@@ -188,6 +192,7 @@ def _final(begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve) -> D
         looks=(*looks, *more, *rest),
         fresh=fresh,
         final=True,
+        short=short,
         stopped=bool(unseen) and not fresh,
         seconds=spent + time,
     )

@@ -157,6 +157,7 @@ def test_when_the_minutes_are_for_those_begun_new_cards_stop_and_it_is_said(
     assert "No new card is begun any more" in page
     assert "10 stay unbegun" in page
     assert "You could learn" not in page
+    assert "The minutes do not hold a look at every card" in page
     assert "minutes went where they gain more" in page
 
 

@@ -284,6 +284,7 @@ def test_in_the_last_days_those_that_fade_fastest_come_last() -> None:
 
     assert plan.final
     assert [c.card for c in plan.looks] == ["slow"]
+    assert not plan.short
 
 
 def test_a_card_and_its_reverse_stay_apart_until_the_last_day() -> None:
@@ -301,6 +302,7 @@ def test_a_pile_that_cannot_be_worked_off_goes_by_gain() -> None:
     cards = deck(500)
     plan = day_plan(cards, 0, asked(5, 5), CURVE)
 
+    assert plan.short
     worst = min(worth(c, TODAY, TODAY + 5, CURVE).rate for c in plan.looks)
     notes = {c.note for c in plan.looks}
     rest = (c for c in cards if c.note not in notes)
@@ -440,3 +442,10 @@ def test_the_outline_says_what_the_days_ahead_will_hold() -> None:
 
 def test_in_the_last_days_the_outline_begins_no_card() -> None:
     assert outline(100, 50, asked(1, 10)).fresh == 0
+
+
+def test_the_last_days_begin_when_they_began_however_few_are_left() -> None:
+    for days in range(1, 5):
+        left = dataclasses.replace(asked(4, 5), day=TODAY + 4 - days)
+
+        assert outline(100, 0, left).final == TODAY + 4 - final_days(100, 300)

@@ -12,14 +12,16 @@ from app.scheduling import card_seconds
 class Toward:
     """What is said of the plan when its cards of today are done.
 
-    `exam` is the exam day; `final` says that the last days have begun and `stopped`
-    that no new card is begun any more, of which `unbegun` are left. `over` cards are
+    `exam` is the exam day; `final` says that the last days have begun, `short` that
+    they do not hold a look at every card, and `stopped` that no new card is begun any
+    more, of which `unbegun` are left. `over` cards are
     due and wait, since others gained more. `on` is the next day with cards, `tomorrow`
     says that it is the next one.
     """
 
     exam: dt.date
     final: bool
+    short: bool
     stopped: bool
     unbegun: int
     over: int
@@ -45,6 +47,7 @@ def toward_of(
     return Toward(
         exam=aim.exam,
         final=plan.final,
+        short=plan.short,
         stopped=plan.stopped,
         unbegun=plan.unbegun - begun,
         over=plan.over,

@@ -51,13 +51,15 @@ class Slot:
 class Planned:
     """The plan of a study day: `looks` in order, then `fresh` new cards.
 
-    `final` and `stopped` are those of the DayPlan; `unbegun` cards were never begun,
-    `over` are due today and not in the plan. `apart` keeps a card from its reverse.
+    `final`, `short` and `stopped` are those of the DayPlan; `unbegun` cards were never
+    begun, `over` are due today and not in the plan. `apart` keeps a card from its
+    reverse.
     """
 
     looks: tuple[Slot, ...]
     fresh: int
     final: bool
+    short: bool
     stopped: bool
     unbegun: int
     over: int
@@ -112,6 +114,7 @@ def find_planned(
         looks=tuple(Slot(row.card, row.note, row.topic) for row in slots),
         fresh=plan.fresh,
         final=plan.final,
+        short=plan.short,
         stopped=plan.stopped,
         unbegun=unseen,
         over=due - taken,

@@ -117,6 +117,8 @@ def _names(days: Sequence[dt.date], slot: float) -> tuple[DayName, ...]:
 def _sentence(outlook: Outlook) -> str:
     most = max(outlook.days, key=lambda day: day.cards)
     longest = max(day.seconds for day in outlook.days) / 60
+    if not most.cards:
+        return "No card is left to ask."
     cards = f"At most {count_of(most.cards, 'card')} a day"
     return f"{cards}, at most about {minutes_of(longest)}."
 

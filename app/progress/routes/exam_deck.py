@@ -38,4 +38,4 @@ def exam_deck(picture: Picture, db: Session, reviews: int) -> ExamDeck:
         first = dt.date.fromordinal(short.final)
         left = store.last_looks(db, learner.id, first)
     due, new = today_of(short, asked, (deck.due, deck.new, left), reviews)
-    return ExamDeck(Deck(due, deck.later, new), in_short(begun, deck.new, asked))
+    return ExamDeck(Deck(due, deck.later, new), in_short(short, asked, left))

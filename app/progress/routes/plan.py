@@ -43,7 +43,6 @@ def plan(
         days_left=(exam - day).days if exam else None,
         horizon=HORIZON,
         whole=WHOLE,
-        minutes=seconds / 60,
         held=held,
         cards=len(held.begun) + held.unseen,
         **_shown(ahead, seconds),
