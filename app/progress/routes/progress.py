@@ -14,6 +14,7 @@ from app.progress.routes.mastery import mastery_of, turnouts_of
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.routes.shown import keep_shown
 from app.progress.study_log import first_day, study_log
+from app.web.clock import milliseconds
 from app.web.keeping import keep
 from app.web.render import page
 
@@ -40,16 +41,25 @@ def _figures(picture: Picture, db: Session) -> dict[str, Any]:
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
     firsts = picture.record.firsts
-    last = figures.last_day(today, learner.exam_day)
-    gone = gone_cards(db, learner.id, picture.library)
-    due = store.due_by_day(db, learner.id, last, gone)
     return {
         "days": days,
         "summary": figures.summary(days, len(firsts), today),
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
-        "due": figures.upcoming(due, today, learner.exam_day),
+        "due": figures.upcoming(_due(picture, db), today, learner.exam_day),
         "calibration": figures.certainty(certainties(firsts)),
         "hours": figures.hours(weeks),
         "log": study_log(days.counts, today) if learner.calendar else None,
     }
+
+
+def _due(picture: Picture, db: Session) -> dict[str, int]:
+    """The cards of each day ahead, counted like those of Today."""
+    learner = picture.learner
+    if not learner.id:
+        return {}
+    last = figures.last_day(picture.day, learner.exam_day)
+    span = (picture.day, last, milliseconds(picture.now))
+    gone = gone_cards(db, learner.id, picture.library)
+    coming = store.coming(db, learner.id, span, gone)
+    return {day: row.cards for day, row in coming.items()}

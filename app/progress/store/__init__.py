@@ -1,7 +1,7 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
 from app.progress.store.decks import held_cards, last_looks
-from app.progress.store.figures import due_by_day, study_days
+from app.progress.store.figures import study_days
 from app.progress.store.firsts import first_answers
 from app.progress.store.record import (
     Coming,
@@ -19,7 +19,6 @@ __all__ = [
     "Learned",
     "PageRow",
     "coming",
-    "due_by_day",
     "first_answers",
     "held_cards",
     "last_looks",

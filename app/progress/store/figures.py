@@ -1,8 +1,6 @@
 """What the figures of Progress are made of: sums, made where the rows lie."""
 
 import datetime as dt
-from collections.abc import Collection
-from typing import Any
 
 from sqlalchemy import bindparam, func, literal, select
 from sqlmodel import Session, SQLModel
@@ -11,7 +9,6 @@ from app.progress.figures import Studied, StudyDays
 
 # Statements are built once: making one costs more than running it.
 _DAY = SQLModel.metadata.tables["study_day"]
-_MEMORY = SQLModel.metadata.tables["memory"]
 _SUMS = [
     _DAY.c[name]
     for name in (
@@ -34,17 +31,6 @@ _BEFORE = select(func.min(_DAY.c.day), func.count(), *map(func.sum, _SUMS)).wher
 )
 _DAYS = _BEFORE.union_all(_RECENT)
 
-_DUE = (
-    select(_MEMORY.c.due_day, func.count())
-    .where(
-        _MEMORY.c.learner_id == bindparam("learner"),
-        _MEMORY.c.due_day <= bindparam("last"),
-        _MEMORY.c.suspended.is_(False),
-    )
-    .group_by(_MEMORY.c.due_day)
-)
-_DUE_OF_COURSE = _DUE.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
-
 
 def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
     """What was done on each day from `since` on, and in sum before."""
@@ -60,19 +46,3 @@ def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
         earlier=earlier,
         first=dt.date.fromisoformat(begun) if earlier or recent else None,
     )
-
-
-def due_by_day(
-    db: Session, learner_id: int, last: dt.date, gone: Collection[str] = ()
-) -> dict[str, int]:
-    """How many cards come back on each day up to `last`, overdue ones included.
-
-    `gone` are cards that the course no longer holds.
-    """
-    if not learner_id:
-        return {}
-    values: dict[str, Any] = {"learner": learner_id, "last": last.isoformat()}
-    statement = _DUE
-    if gone:
-        statement, values["gone"] = _DUE_OF_COURSE, list(gone)
-    return {row[0]: row[1] for row in db.connection().execute(statement, values)}

@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Float, bindparam, case, cast, func, select
+from sqlalchemy import bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
 from app.progress.mastery.evidence import First
@@ -50,16 +50,15 @@ def _sum(condition: Any, value: Any = 1) -> Any:
     return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
 
 
-_begun = _MEMORY.c.state != "new"
-_age = cast(bindparam("now") - _MEMORY.c.last_at, Float) / _DAY
+# A card in state new has neither a last answer nor a stability, and sums pass over it.
 _LEARNED = (
     select(
         _MEMORY.c.topic,
-        _sum(_begun),
+        func.count(),
+        func.count(_MEMORY.c.last_at),
         _sum(_MEMORY.c.state == "review"),
-        _sum(_begun, _age),
-        _sum(_begun & (_MEMORY.c.stability > 0), 1 / _MEMORY.c.stability),
-        _sum(_begun | _MEMORY.c.suspended),
+        func.sum(_MEMORY.c.last_at),
+        func.sum(1 / func.nullif(_MEMORY.c.stability, 0)),
     )
     # Added cards are no part of what the course has to learn: see `content.added`.
     .where(_MEMORY.c.learner_id == bindparam("learner"), _MEMORY.c.card.not_like("%:%"))
@@ -72,11 +71,14 @@ def learned(db: Session, learner_id: int, now: int) -> Learned:
 
     `now` is the moment in ms from which the days since their answers are counted.
     """
-    values = {"learner": learner_id, "now": now}
-    rows = db.connection().execute(_LEARNED, values).all()
+    rows = db.connection().execute(_LEARNED, {"learner": learner_id}).all()
     return Learned(
-        {topic: TopicCards(*sums) for topic, *sums, _ in rows if sums[0]},
-        {topic: touched for topic, *_, touched in rows},
+        {
+            topic: TopicCards(begun, known, float(begun * now - at) / _DAY, losses or 0)
+            for topic, _, begun, known, at, losses in rows
+            if begun
+        },
+        {row[0]: row[1] for row in rows},
     )
 
 
