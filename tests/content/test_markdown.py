@@ -217,6 +217,11 @@ def test_colour_and_style_of_math_are_dropped() -> None:
     assert "red" not in to_mathml(r"\color{red} x")
 
 
+def test_a_formula_begins_a_text_that_ends_in_a_digit() -> None:
+    assert "<math" in html("$n$ is 4")
+    assert "<math" in html("- $n \\times 2$ is 8")
+
+
 def test_prices_are_not_math() -> None:
     assert html("From $2 to $3 an hour.") == "<p>From $2 to $3 an hour.</p>"
 

@@ -10,6 +10,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
@@ -24,6 +25,7 @@ def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": True, "maxNesting": 40})
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
+    reader.inline.ruler.at("math_inline", _formula)
     reader.inline.ruler.before("link", "cite", _cite)
     reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
     reader.core.ruler.at("inline", _inline)
@@ -54,6 +56,24 @@ def _inline(state: StateCore) -> None:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         elif token.content:
             token.children.append(Token("text", "", 0, content=token.content))
+
+
+_DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """Read `$…$`, also where a text that ends in a digit begins with it.
+
+    The plugin looks at the character before the dollar, and before the first of a
+    text finds the last one.
+    """
+    text = state.src
+    if state.pos or not text[-1].isdigit():
+        return _DOLLARS(state, silent)
+    state.src = f"{text} "
+    found = _DOLLARS(state, silent)
+    state.src = text
+    return found
 
 
 def _cite(state: StateInline, silent: bool) -> bool:
