@@ -88,7 +88,8 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
 
 def _open_rooms(app: FastAPI) -> None:
     """Mount the routes of every room; they are tried in this order."""
-    app.include_router(calculators.router)  # asked at every keystroke
+    app.router.routes.extend((*calculators.quick, *flashcards.quick))
+    app.include_router(calculators.router)
     app.include_router(health.router)
     app.include_router(worker.router)
     app.include_router(learners.router)

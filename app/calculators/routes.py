@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from app.calculators import accuracy, comparison, exports, side_exports, starts
 from app.calculators.forms import posted, query_of, typed_in
@@ -72,9 +73,11 @@ async def reading(request: Request) -> Response:
     return await _kept_fragment(request, short=True)
 
 
-# Asked for at every keystroke, so without the cost of resolving dependencies.
-router.add_route("/calculators/{name}/result", result, ["GET"])
-router.add_route("/calculators/{name}/reading", reading, ["GET"])
+quick = (
+    Route("/calculators/{name}/result", result, methods=["GET"]),
+    Route("/calculators/{name}/reading", reading, methods=["GET"]),
+)
+"""Asked at every keystroke: tried before all others, without resolving dependencies."""
 
 
 async def _kept_fragment(request: Request, *, short: bool) -> Response:

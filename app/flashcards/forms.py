@@ -68,7 +68,6 @@ class AdditionForm(BaseModel):
 
 
 Wished = Annotated[WishForm, Query()]
-Graded = Annotated[GradeForm, Form()]
 Undone = Annotated[UndoForm, Form()]
 Suspended = Annotated[SuspensionForm, Form()]
 Chosen = Annotated[AdditionForm, Form()]

@@ -1,16 +1,19 @@
 """Who is asking: a value from the signed cookie; the row comes with the first write."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 import zoneinfo
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Request
 from sqlmodel import Session
 
 from app.db.engine import DbSession, aside
+from app.db.writer import Turn
 from app.learners.store import Enrolment, count_change, enrol, find_learner
-from app.web.clock import Now
+from app.web.clock import Now, read_clock
 from app.web.visitor import Visitor
 
 _ROLLOVER = dt.timedelta(hours=4)
@@ -88,6 +91,21 @@ async def enrolled(
     Counts the change, so whoever writes for a learner must ask for this.
     """
     return await aside(db, lambda: _enrolled(db, learner, now))
+
+
+@contextlib.asynccontextmanager
+async def writing(
+    request: Request,
+) -> AsyncIterator[tuple[Session, CurrentLearnerValue]]:
+    """What `DbSession` and `EnrolledLearner` give a route that declares them.
+
+    For routes that are asked so often that resolving dependencies shows; what was
+    written is on disk once the block was left without an exception.
+    """
+    turn: Turn = request.app.state.turn
+    async with turn() as db:
+        learner = await read_learner(request, db)
+        yield db, await enrolled(learner, db, await read_clock(request))
 
 
 def _enrolled(

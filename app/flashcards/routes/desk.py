@@ -55,14 +55,15 @@ class Desk:
 
 
 async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> Desk:
-    return await _desk(request, learner, db)
+    return await desk_of(request, learner, db)
 
 
 async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> Desk:
-    return await _desk(request, learner, db)
+    return await desk_of(request, learner, db)
 
 
-async def _desk(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
+async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
+    """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
     # Asked directly: each further dependency costs as much as a question to SQLite.
     library, now = await read_library(request), await read_clock(request)
     return Desk(request, library, learner, db, now)

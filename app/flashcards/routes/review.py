@@ -3,7 +3,7 @@
 import dataclasses
 from urllib.parse import urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.added import is_added
@@ -11,7 +11,6 @@ from app.db.engine import aside
 from app.flashcards import store
 from app.flashcards.finding import Found
 from app.flashcards.forms import (
-    Graded,
     GradeForm,
     Suspended,
     Undone,
@@ -25,15 +24,18 @@ from app.flashcards.routes.desk import (
     Wish,
     Writer,
     can_be_shown,
+    desk_of,
     find_card,
     known,
     lay,
     turn_of,
 )
 from app.flashcards.routes.offline import late, refuse_others
+from app.learners.current import writing
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
+from app.web.sent import sent
 from app.web.shelf import find_topic
 
 router = APIRouter()
@@ -74,10 +76,13 @@ def _answer(desk: Desk, card: str, wished: WishForm) -> HTMLResponse:
     )
 
 
-@router.post("/{card}/reviews")
-async def review(desk: Writer, card: str, graded: Graded) -> Response:
+async def review(request: Request) -> Response:
     """Grade a card, once, and lay out the next."""
-    return await aside(desk.db, lambda: _review(desk, card, graded))
+    graded = await sent(request, GradeForm)
+    async with writing(request) as (db, learner):
+        desk = await desk_of(request, learner, db)
+        card: str = request.path_params["card"]
+        return await aside(db, lambda: _review(desk, card, graded))
 
 
 def _review(desk: Desk, card: str, graded: GradeForm) -> Response:
