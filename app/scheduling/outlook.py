@@ -17,6 +17,9 @@ to within a card or two in a hundred, in minutes scaled alike."""
 SAMPLE = 250
 """How many cards a sample has."""
 
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+_STEPS = tuple(math.sqrt(prime) for prime in _PRIMES)
+
 Rule = Callable[[Sequence[Begun], int, Asked, Curve], DayPlan]
 
 
@@ -69,9 +72,9 @@ class Fate(Protocol):
 class Evenly:
     """Outcomes as they are expected, without chance.
 
-    Each look has its place in an even sequence over cards and looks (steps of the
-    inverse powers of the plastic number), so of looks with a chance of 0.9 nine in
-    ten are known, of whatever cards.
+    The cards' first looks lie evenly over the chances, their second ones evenly and
+    apart from the first, and so on (multiples of the square roots of primes): of
+    looks with a chance of 0.9 nine in ten are known, whatever came before.
     """
 
     def __init__(self) -> None:
@@ -93,7 +96,7 @@ class Evenly:
     def _place(self, card: int) -> float:
         turn = self._looks.get(card, 0)
         self._looks[card] = turn + 1
-        return (0.5 + card * 0.7548776662466927 + turn * 0.5698402909980532) % 1.0
+        return (0.5 + (card + 1) * _STEPS[turn % len(_STEPS)]) % 1.0
 
 
 class Run:

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import random
+import statistics
 
 import fsrs
 import pytest
@@ -449,3 +450,41 @@ def test_the_last_days_begin_when_they_began_however_few_are_left() -> None:
         left = dataclasses.replace(asked(4, 5), day=TODAY + 4 - days)
 
         assert outline(100, 0, left).final == TODAY + 4 - final_days(100, 300)
+
+
+class Luck:
+    """Outcomes drawn by the chances that the scheduler believes in."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)  # noqa: S311 - luck, not a secret
+
+    def begin(self, card: int, day: int) -> int:  # noqa: ARG002
+        return self.dice.choices((1, 2, 3, 4), FIRST_GRADES)[0]
+
+    def look(self, card: int, day: int, recall: float) -> int:  # noqa: ARG002
+        return 3 if self.dice.random() < recall else 1
+
+
+@pytest.mark.parametrize(
+    ("begun", "unseen", "days", "minutes"),
+    [(0, 120, 20, 6), (150, 0, 14, 8), (60, 60, 40, 5)],
+)
+def test_what_is_expected_is_the_mean_of_what_luck_brings(
+    begun: int, unseen: int, days: int, minutes: float
+) -> None:
+    ahead = workload(deck(begun), unseen, asked(days, minutes), CURVE)
+    ends, seconds = [], []
+    for seed in range(30):
+        run = Run(deck(begun), unseen, CURVE, Luck(seed))
+        exam = TODAY + days
+        spent = [
+            run.day(Asked(day, exam, minutes * 60), day_plan).seconds
+            for day in range(TODAY, exam)
+        ]
+        ends.append(run.recall(exam))
+        seconds.append(sum(spent))
+
+    assert ahead.recall == pytest.approx(statistics.fmean(ends), abs=0.015)
+    assert sum(d.seconds for d in ahead.days) == pytest.approx(
+        statistics.fmean(seconds), rel=0.05
+    )
