@@ -31,6 +31,7 @@ PAGES = [
     "/calculators/training-memory",
     "/calculators/inference-memory",
     "/progress",
+    "/plan",
     "/exams",
     "/exams/nca-aiio",
     "/search",

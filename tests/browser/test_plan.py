@@ -1,0 +1,49 @@
+"""The plan in a browser: set an exam day, see the days, read them in any width."""
+
+import datetime as dt
+import re
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.server import Server
+from tests.browser.test_access import serious
+
+pytestmark = pytest.mark.browser
+
+
+def set_exam(page: Page, server: Server, days: int) -> None:
+    page.goto(f"{server.url}/settings")
+    day = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=days)
+    page.get_by_label("Day of the exam").fill(day.isoformat())
+    page.get_by_role("button", name="Keep", exact=True).click()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_plan_is_accessible_and_as_wide_as_the_screen(
+    server: Server, page: Page, theme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=theme)
+    set_exam(page, server, 30)
+    page.goto(f"{server.url}/plan")
+
+    expect(page.get_by_role("heading", name="The plan")).to_be_visible()
+    expect(page.get_by_text("The numbers")).to_be_visible()
+    page.get_by_text("The numbers").click()
+    assert serious(page) == []
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert serious(page) == []
+
+
+def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> None:
+    set_exam(page, server, 30)
+    page.goto(f"{server.url}/flashcards?show=1")
+    page.get_by_role("button", name=re.compile("^Easy")).click()
+    expect(page.get_by_text("Card 2 of")).to_be_visible()
+    page.goto(server.url)
+    page.get_by_role("link", name="The plan").click()
+
+    expect(page.get_by_text(re.compile(r"of \d+.cards are begun"))).to_be_visible()
