@@ -50,7 +50,7 @@ def _heading(item: Item) -> tuple[str, str]:
     """The first paragraph as heading and the rest below it."""
     first, _, rest = headed(item).stem.partition("\n\n")
     line = one_line(first)
-    return re.sub(r"(#+)$", r"\\\1", line), rest
+    return re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", line), rest
 
 
 def _metadata(item: Item) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from app.content.markdown.syntax import tokens
 from app.content.quantities import known_unit
 from app.exchange.hypertext import from_plain, to_markdown
-from app.exchange.items import NotCarried, Span
+from app.exchange.items import Item, NotCarried, Span
 from app.exchange.rendering import html_of, to_html
 
 _TAG = re.compile(r"<[a-zA-Z/!]")
@@ -70,6 +70,15 @@ def without_unit(stem: str) -> tuple[str, str]:
     if found is None or not known_unit(found[1]):
         return stem, ""
     return stem[: found.start()], known_unit(found[1]) or ""
+
+
+def any_other(item: Item, said: str, losses: Losses) -> Item:
+    """The item with what is said to any other answer as its common mistake."""
+    if said and not item.mistake:
+        return dataclasses.replace(item, mistake=said)
+    if said:
+        losses.add("what is said to any other answer is left out")
+    return item
 
 
 def read_number(text: str) -> float:

@@ -129,6 +129,38 @@ FIELDS = {
 }
 
 
+@st.composite
+def told(draw: Callable, *kinds: str) -> Item:
+    """Items with all that may be said beside the question: hints, reasons, decoys."""
+    item = draw(items(*kinds))
+    changes: dict[str, object] = {
+        "hints": tuple(draw(st.lists(STEMS, max_size=2))),
+        "mistake": draw(NOTES),
+    }
+    if item.kind == "match":
+        whys = draw(st.lists(st.one_of(st.just(""), BARE), min_size=4, max_size=4))
+        pairs = [
+            dataclasses.replace(p, why=why)
+            for p, why in zip(item.pairs, whys, strict=False)
+        ]
+        spare = draw(
+            st.sampled_from([(), ("nobody has it",), ("one spare", "two spare")])
+        )
+        changes["pairs"] = (*pairs, *(Pair("", word) for word in spare))
+    elif item.kind == "order":
+        changes["steps"] = tuple(
+            dataclasses.replace(s, feedback=draw(NOTES)) for s in item.steps
+        )
+        changes["options"] = draw(
+            st.sampled_from([(), (Option("never done", False, "It is not."),)])
+        )
+    elif item.kind == "cloze":
+        hint = draw(st.one_of(st.just(""), BARE))
+        first, *rest = item.blanks
+        changes["blanks"] = (dataclasses.replace(first, hint=hint), *rest)
+    return dataclasses.replace(item, **changes)
+
+
 def bare(item: Item) -> Item:
     """An item without what no format can know: its line."""
     return dataclasses.replace(item, line=0, titles=("", ""))

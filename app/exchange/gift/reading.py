@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+from app.exchange.afterwords import unexplained
 from app.exchange.gift.blocks import Block, blocks_of, parts_of, unescaped
 from app.exchange.items import (
     Item,
@@ -17,6 +18,7 @@ from app.exchange.items import (
 from app.exchange.tagged import with_tags
 from app.exchange.texts import (
     Losses,
+    any_other,
     read_number,
     read_text,
     span_around,
@@ -67,7 +69,7 @@ class _Reader:
         if not item.stem:
             raise NotCarried("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
-        return with_tags(self._answered(item, inside), self.block.tags)
+        return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
 
     def _stem(self) -> str:
         before, after = self.block.before, self.block.after
@@ -137,6 +139,9 @@ class _Reader:
             weight, text, feedback = self._split(body)
             word = " ".join(unescaped(_FORMAT.sub("", text)).split())
             full = weight is None or weight >= 100
+            if word == "*" and not full and feedback:
+                item = any_other(item, feedback, self.losses)
+                continue
             if "*" in word:
                 self.losses.add(f"the pattern “{word}” is left out")
                 continue
@@ -163,7 +168,7 @@ class _Reader:
             weight, text, feedback = self._split(body)
             full = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:
-                self.losses.add("what is said to any other answer is left out")
+                item = any_other(item, feedback, self.losses)
                 continue
             if not full and weight:
                 self.losses.add(f"“{text.strip()}” is worth {weight:g} %; left out")

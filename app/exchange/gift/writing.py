@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from app.exchange.afterwords import explained
 from app.exchange.items import (
     Item,
     NotCarried,
@@ -40,7 +41,7 @@ def write_gift(items: tuple[Item, ...]) -> Writing:
 def _block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _answers(item, unit)
-    general = item.explanation
+    general = explained(item)
     tail = f"\n\t####{_text(general)}" if general else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in tags_of(item))
     head = f"// {tags}\n" if tags else ""
@@ -98,9 +99,14 @@ def _number(option: Option, unit: str) -> str:
 
 
 def _pairs(item: Item) -> str:
-    if any("->" in p.left for p in item.pairs):
-        raise NotCarried("an arrow in a pair cannot be written")
-    return "".join(f"\n\t={_text(p.left)} -> {_text(p.right)}" for p in item.pairs)
+    return "".join(f"\n\t={_left(p.left)} -> {_text(p.right)}" for p in item.pairs)
+
+
+def _left(markdown: str) -> str:
+    """A left side; an arrow in it would end it, so it is written as HTML."""
+    if "->" not in markdown:
+        return _text(markdown)
+    return "[html]" + _escaped(to_html(markdown).replace("->", "-&gt;"))
 
 
 def _steps(item: Item) -> str:
@@ -137,10 +143,8 @@ def _losses(item: Item) -> list[str]:
     found = []
     if item.hints:
         found.append("hints are not carried")
-    if item.mistake:
-        found.append("the common mistake is not carried")
-    if any(p.why for p in item.pairs):
-        found.append("the reasons of the pairs are not carried")
+    if item.mistake or any(p.why for p in item.pairs):
+        found.append("common mistakes and reasons stand behind the explanation")
     if item.kind == "order" and item.options:
         found.append("the steps that belong nowhere are not carried")
     if any(s.feedback for s in item.steps):

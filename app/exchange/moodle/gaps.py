@@ -35,20 +35,24 @@ def _blank(kind: str, body: str, losses: Losses) -> Blank:
         losses.add("the tolerance of a number in a gap is not carried")
     elif not _TYPED.match(kind):
         raise NotCarried(f"gaps of the type {kind} are not known")
-    right = [answer for answer, weight in _answers(body, losses) if weight >= 100]
+    answers = list(_answers(body, losses))
+    right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
         right = [answer.partition(":")[0].strip() for answer in right]
     kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not kept:
         raise NotCarried("a gap has no right answer")
-    return Blank(kept)
+    said = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
+    return Blank(kept, "".join(said[:1]))
 
 
-def _answers(body: str, losses: Losses) -> list[tuple[str, float]]:
+def _answers(body: str, losses: Losses) -> list[tuple[str, float, str]]:
+    """The answers of a gap with their weight, and what is said to any other."""
     found = []
     for _, part in parts_of(body, "~"):
         words, *notes = [text for _, text in parts_of(part, "#")]
-        if any(note.strip() for note in notes):
+        note = " ".join(_bare(n) for n in notes if n.strip())
+        if note and words.strip() != "*":
             losses.add("what is said about single answers of a gap is not carried")
         weight = 0.0
         words = words.strip()
@@ -56,13 +60,21 @@ def _answers(body: str, losses: Losses) -> list[tuple[str, float]]:
             weight, words = 100.0, words[1:]
         elif marked := _WEIGHT.match(words):
             weight, words = float(marked[1]), words[marked.end() :]
-        found.append((re.sub(r"\\(.)", r"\1", words).strip(), weight))
+        found.append((_bare(words), weight, note))
     return found
 
 
+def _bare(text: str) -> str:
+    return " ".join(re.sub(r"\\(.)", r"\1", text).split())
+
+
 def write_gap(blank: Blank) -> str:
-    """One gap as Moodle reads it, not yet escaped for HTML."""
-    answers = "~".join(
-        "=" + re.sub(r"([\\}#~/\"=])", r"\\\1", a) for a in blank.answers
-    )
-    return f"{{1:SHORTANSWER:{answers}}}"
+    """One gap as Moodle reads it, not yet escaped for HTML; the hint after a miss."""
+    answers = [f"={_escaped(answer)}" for answer in blank.answers]
+    if blank.hint:
+        answers.append(f"*#{_escaped(blank.hint)}")
+    return f"{{1:SHORTANSWER:{'~'.join(answers)}}}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\}#~/\"=])", r"\\\1", text)

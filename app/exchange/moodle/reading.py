@@ -5,6 +5,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
 from app.content.quantities import known_unit
+from app.exchange.afterwords import unexplained
 from app.exchange.decoding import read_xml
 from app.exchange.items import (
     BLANK,
@@ -21,6 +22,7 @@ from app.exchange.moodle.gaps import read_gaps
 from app.exchange.tagged import with_tags
 from app.exchange.texts import (
     Losses,
+    any_other,
     read_html,
     read_number,
     read_text,
@@ -30,6 +32,15 @@ from app.exchange.texts import (
 from app.exchange.weights import Weighted, weighted_choices
 
 _FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
+# What Moodle itself writes into the field when nobody did.
+_EMPTY_WORDS = {
+    "Your answer is incorrect.",
+    "Die Antwort ist falsch.",
+    "Votre réponse est incorrecte.",
+    "Respuesta incorrecta.",
+    "Sua resposta está incorreta.",
+    "La tua risposta è errata.",
+}
 _REASONS = {
     "essay": "an essay cannot be judged by a program",
     "description": "it asks nothing: a description has no place in a quiz",
@@ -78,6 +89,10 @@ def _item(node: ET.Element, line: int, losses: Losses) -> Item:
     made = read(node, item, losses)
     if not made.stem:
         raise NotCarried("it has no text")
+    missed = _text(node.find("incorrectfeedback"), losses)
+    if missed and missed not in _EMPTY_WORDS:
+        made = any_other(made, missed, losses)
+    made = unexplained(made)
     tags = (t.findtext("text", "").strip() for t in node.findall("tags/tag"))
     return with_tags(made, tuple(t for t in tags if t))
 
@@ -141,6 +156,9 @@ def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
     for answer in node.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
         weight = _fraction(answer)
+        if word == "*" and weight <= 0:
+            item = any_other(item, _note(answer, losses), losses)
+            continue
         if "*" in word.replace("\\*", ""):
             losses.add(f"the pattern “{word}” is left out")
             continue
@@ -160,7 +178,7 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
         text = answer.findtext("text", "").strip()
         weight = _fraction(answer)
         if text in {"", "*"}:
-            losses.add("what is said to any other answer is left out")
+            item = any_other(item, _note(answer, losses), losses)
             continue
         if 0 < weight < 100:
             losses.add(f"“{text}” is worth {weight:g} %; left out")

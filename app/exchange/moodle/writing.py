@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
+from app.exchange.afterwords import explained
 from app.exchange.items import (
     BLANK,
     Item,
@@ -22,6 +23,9 @@ from app.exchange.texts import with_unit
 from app.exchange.weights import weights
 from app.exchange.xml import add, document
 
+# Types with a feedback to whatever is wrong, and types with an answer “any other”.
+_COMBINED = ("single", "multiple", "match", "order")
+_TYPED = ("short", "numeric")
 _GRADING = {"off": "ALL_OR_NOTHING", "lcs": "LONGEST_ORDERED_SUBSET"}
 
 
@@ -52,10 +56,15 @@ def _question(item: Item) -> ET.Element:
     node = ET.Element("question", type=name)
     add(add(node, "name"), "text", item.name or label(item))
     _html(node, "questiontext", _stem(item))
-    _html(node, "generalfeedback", to_html(item.explanation))
+    told = item.kind in {*_COMBINED, *_TYPED}
+    _html(node, "generalfeedback", to_html(explained(item, mistake=not told)))
     add(node, "defaultgrade", "1")
     add(node, "idnumber", item.name)
     write(node, item)
+    if item.mistake and item.kind in _COMBINED:
+        _html(node, "incorrectfeedback", to_html(item.mistake))
+    if item.mistake and item.kind in _TYPED:
+        _answer(node, "*", 0.0, Option("", right=False, feedback=item.mistake))
     for hint in item.hints:
         _html(node, "hint", to_html(hint))
     tags = tags_of(item)
@@ -162,12 +171,12 @@ def _cloze(_node: ET.Element, _item: Item) -> None:
 
 def _losses(item: Item) -> list[str]:
     found = []
-    if item.mistake:
-        found.append("the common mistake is not carried")
     if any(p.why for p in item.pairs):
-        found.append("the reasons of the pairs are not carried")
+        found.append("the reasons of the pairs stand behind the explanation")
+    if item.mistake and item.kind not in {*_COMBINED, *_TYPED}:
+        found.append("the common mistake stands behind the explanation")
     if any(b.hint for b in item.blanks):
-        found.append("the hints of its gaps are not carried")
+        found.append("the hint of a gap is shown after a wrong answer")
     if item.kind == "order" and item.options:
         found.append("the steps that belong nowhere are not carried")
     if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:

@@ -23,9 +23,10 @@ def order(make: Maker, root: ET.Element, item: Item) -> None:
     for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
         node = make.add(asked, "simple_choice", identifier=name)
         make.fill(node, step.text, block=False)
+        _reason(make, node, step.feedback)
     processing = make.add(root, "response_processing")
     matched(make, processing)
-    explained(make, processing)
+    explained(make, processing, item)
 
 
 def match(make: Maker, root: ET.Element, item: Item) -> None:
@@ -44,17 +45,24 @@ def match(make: Maker, root: ET.Element, item: Item) -> None:
     given = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
     make.fill(body, item.stem, block=True)
     asked = make.add(body, "match_interaction", shuffle="true", **given)
-    left_rows = [(f"l{n}", p.left, "1") for n, p in enumerate(lefts, 1)]
-    right_rows = [(names[text], text, str(len(lefts))) for text in rights]
+    left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
+    right_rows = [(names[text], text, str(len(lefts)), "") for text in rights]
     for rows in (left_rows, right_rows):
         holder = make.add(asked, "simple_match_set")
-        for name, text, most in rows:
+        for name, text, most, why in rows:
             given = {"identifier": name, "match_max": most}
             node = make.add(holder, "simple_associable_choice", **given)
             make.fill(node, text, block=False)
+            _reason(make, node, why)
     processing = make.add(root, "response_processing")
     mapped(make, processing, ["RESPONSE"])
-    explained(make, processing)
+    explained(make, processing, item)
+
+
+def _reason(make: Maker, node: ET.Element, why: str) -> None:
+    """What is said about one step or row, shown with the explanation."""
+    if why:
+        make.remark(node, why, "EXPLAINED", "EXPLANATION")
 
 
 def cloze(make: Maker, root: ET.Element, item: Item) -> None:
@@ -74,8 +82,11 @@ def cloze(make: Maker, root: ET.Element, item: Item) -> None:
     gaps = list(body.iter(GAP))
     if len(gaps) != len(names):
         raise NotCarried("its gaps do not fit its text")
-    for gap, name in zip(gaps, names, strict=True):
-        make.turn(gap, "text_entry_interaction", response_identifier=name)
+    for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
+        given = {"response_identifier": name}
+        if blank.hint:
+            given["placeholder_text"] = blank.hint
+        make.turn(gap, "text_entry_interaction", **given)
     processing = make.add(root, "response_processing")
     mapped(make, processing, names)
-    explained(make, processing)
+    explained(make, processing, item)

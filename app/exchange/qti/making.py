@@ -43,7 +43,7 @@ class Maker:
 
     def root(self, name: str, **attributes: str) -> ET.Element:
         """An element without a parent."""
-        node = ET.Element(self._name(name))
+        node = ET.Element(self.name(name))
         self._give(node, attributes)
         return node
 
@@ -51,7 +51,7 @@ class Maker:
         self, parent: ET.Element, name: str, text: str = "", **attributes: str
     ) -> ET.Element:
         """A new last child."""
-        node = ET.SubElement(parent, self._name(name))
+        node = ET.SubElement(parent, self.name(name))
         self._give(node, attributes)
         node.text = legal(text) or None
         return node
@@ -95,10 +95,11 @@ class Maker:
 
     def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Make another element of one that stands in a text."""
-        node.tag = self._name(name)
+        node.tag = self.name(name)
         self._give(node, attributes)
 
-    def _name(self, name: str) -> str:
+    def name(self, name: str) -> str:
+        """An element's name in this version."""
         if self.version == "3.0":
             return "qti-" + name.replace("_", "-")
         return _camel(name)

@@ -38,6 +38,11 @@ def first(node: ET.Element, *names: str) -> ET.Element | None:
     return next(within(node, *names), None)
 
 
+def is_hint(node: ET.Element) -> bool:
+    """Whether a note for tutors is one of our hints."""
+    return "hint" in given(node, "class").split()
+
+
 def words(node: ET.Element | None) -> str:
     """The bare text of an element."""
     return "" if node is None else " ".join("".join(node.itertext()).split())

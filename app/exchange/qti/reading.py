@@ -22,6 +22,7 @@ from app.exchange.items import (
 from app.exchange.qti.names import (
     first,
     given,
+    is_hint,
     name_of,
     to_fragment,
     within,
@@ -35,6 +36,7 @@ _ITEM = "assessment-item"
 _ASIDE = {"end-attempt-interaction", "media-interaction"}
 _GAPS = {"text-entry-interaction", "inline-choice-interaction"}
 _EXPLAINED = "EXPLANATION"
+_MISTAKEN = "MISTAKE"
 
 
 def read_qti(data: bytes) -> Reading:
@@ -95,7 +97,16 @@ class _Reader:
         self._collect_notes()
         found = self._interactions(body)
         read = self._reader(found)
-        item = Item(name, "single", "", explanation=self.notes.get(_EXPLAINED, ""))
+        item = Item(
+            name,
+            "single",
+            "",
+            hints=tuple(
+                self._text(n) for n in within(body, "rubric-block") if is_hint(n)
+            ),
+            explanation=self.notes.get(_EXPLAINED, ""),
+            mistake=self.notes.get(_MISTAKEN, ""),
+        )
         made = read(item, body, found)
         if not made.stem:
             raise NotCarried("it has no text")
@@ -191,19 +202,29 @@ class _Reader:
             return self._text(inline)
         return self.notes.get(given(choice, "identifier"), "")
 
+    def _notes(self, asked: ET.Element, name: str) -> dict[str, str]:
+        """What is said about each of the things to be put in order or matched."""
+        found = {}
+        for node in within(asked, name):
+            said = first(node, "feedback-inline", "feedback-block")
+            note = "" if said is None else self._text(said)
+            found[given(node, "identifier")] = note
+        return found
+
     def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
         steps = {
             given(n, "identifier"): self._text(n)
             for n in within(asked, "simple-choice")
         }
+        notes = self._notes(asked, "simple-choice")
         right = [i for i in self._response(asked).correct if i in steps]
-        wrong = [Option(t, False) for i, t in steps.items() if i not in right]
+        wrong = [Option(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
             kind="order",
             stem=self._stem(body, asked),
-            steps=tuple(Option(steps[i], True) for i in right),
+            steps=tuple(Option(steps[i], True, notes[i]) for i in right),
             options=tuple(wrong),
         )
 
@@ -223,7 +244,8 @@ class _Reader:
         made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
         if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
             raise NotCarried("not every left thing goes with one right thing")
-        pairs = [Pair(lefts[a], rights.get(b, "")) for a, b in made]
+        notes = self._notes(asked, "simple-associable-choice")
+        pairs = [Pair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
         used = {b for _, b in made}
         pairs += [Pair("", text) for i, text in rights.items() if i not in used]
         stem = self._stem(body, asked)
@@ -265,7 +287,8 @@ class _Reader:
     def _blank(self, node: ET.Element) -> Blank:
         response = self._response(node)
         if name_of(node) == "text-entry-interaction":
-            return Blank(tuple(" ".join(r.split()) for r in response.right))
+            hint = given(node, "placeholder-text")
+            return Blank(tuple(" ".join(r.split()) for r in response.right), hint)
         self.losses.add("the choices of a gap are not shown; its answer is typed")
         choices = {
             given(n, "identifier"): words(n) for n in within(node, "inline-choice")

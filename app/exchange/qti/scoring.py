@@ -7,6 +7,9 @@ from app.exchange.qti.making import Maker
 from app.exchange.texts import with_unit
 from app.exchange.weights import weights
 
+HINT = "hint"  # the class of a hint among the notes for tutors
+_FULL = "0.99"  # shares of a mark add up to nearly one
+
 
 def declare(
     make: Maker, root: ET.Element, values: list[str], **attributes: str
@@ -26,6 +29,7 @@ def outcomes(make: Maker, root: ET.Element, feedback: str = "single") -> None:
         ("SCORE", "single", "float"),
         ("FEEDBACK", feedback, "identifier"),
         ("EXPLAINED", "single", "identifier"),
+        ("MISTAKEN", "single", "identifier"),
     ):
         given = {"identifier": name, "cardinality": cardinality, "base_type": base}
         node = make.add(root, "outcome_declaration", **given)
@@ -33,10 +37,29 @@ def outcomes(make: Maker, root: ET.Element, feedback: str = "single") -> None:
             make.add(make.add(node, "default_value"), "value", "0")
 
 
-def explained(make: Maker, processing: ET.Element) -> None:
-    """Show the explanation after every answer."""
+def explained(make: Maker, processing: ET.Element, item: Item) -> None:
+    """Show the explanation after every answer, the common mistake after a miss."""
     rule = make.add(processing, "set_outcome_value", identifier="EXPLAINED")
     make.add(rule, "base_value", "EXPLANATION", base_type="identifier")
+    if not item.mistake:
+        return
+    branch = make.add(make.add(processing, "response_condition"), "response_if")
+    test = make.add(branch, "lt")
+    make.add(test, "variable", identifier="SCORE")
+    make.add(test, "base_value", _FULL, base_type="float")
+    rule = make.add(branch, "set_outcome_value", identifier="MISTAKEN")
+    make.add(rule, "base_value", "MISTAKE", base_type="identifier")
+
+
+def hinted(make: Maker, body: ET.Element, item: Item) -> None:
+    """The hints as notes for tutors: a plain item has no place that opens later."""
+    for hint in item.hints:
+        node = make.add(body, "rubric_block", view="tutor")
+        node.set("class", HINT)
+        if make.version == "3.0":
+            node.set("use", "ext:hint")
+            node = make.add(node, "content_body")
+        make.fill(node, hint, block=True)
 
 
 def matched(make: Maker, processing: ET.Element, response: str = "RESPONSE") -> None:
@@ -89,7 +112,7 @@ def choices(make: Maker, root: ET.Element, item: Item) -> None:
         matched(make, processing)
     shown_ = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
     make.add(shown_, "variable", identifier="RESPONSE")
-    explained(make, processing)
+    explained(make, processing, item)
 
 
 def _choice(make: Maker, asked: ET.Element, name: str, option: Option) -> None:
@@ -120,7 +143,7 @@ def typed(make: Maker, root: ET.Element, item: Item) -> None:
         branch = make.add(condition, name)
         _compare(make, branch, option, item)
         _say(make, branch, option, f"f{number}")
-    explained(make, processing)
+    explained(make, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
             make.say(root, "FEEDBACK", f"f{number}", option.feedback)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from app.exchange.items import Item, NotCarried, Remark, Writing, label
 from app.exchange.qti.arranging import cloze, match, order
 from app.exchange.qti.making import NAMESPACES, Maker
-from app.exchange.qti.scoring import choices, typed
+from app.exchange.qti.scoring import choices, hinted, typed
 from app.exchange.tagged import tags_of
 from app.exchange.xml import add, document
 
@@ -63,6 +63,11 @@ def _item(make: Maker, item: Item) -> ET.Element:
     if told and len(told) <= _LONGEST_LABEL:
         root.set("label", told)
     write(make, root, item)
+    body = root.find(make.name("item_body"))
+    if body is not None:
+        hinted(make, body, item)
+    if item.mistake:
+        make.say(root, "MISTAKEN", "MISTAKE", item.mistake)
     if item.explanation:
         make.say(root, "EXPLAINED", "EXPLANATION", item.explanation)
     return root
@@ -106,15 +111,7 @@ def _manifest(names: list[str], version: str) -> bytes:
 def _losses(item: Item) -> list[str]:
     found = []
     if item.hints:
-        found.append("hints are not carried")
-    if item.mistake:
-        found.append("the common mistake is not carried")
-    if any(p.why for p in item.pairs):
-        found.append("the reasons of the pairs are not carried")
-    if any(s.feedback for s in (*item.steps, *item.options) if item.kind == "order"):
-        found.append("what is said about single steps is not carried")
-    if any(b.hint for b in item.blanks):
-        found.append("the hints of its gaps are not carried")
+        found.append("hints are shown to tutors only")
     if len("; ".join(tags_of(item))) > _LONGEST_LABEL:
         found.append("its tags are too long for QTI")
     return found

@@ -1,0 +1,68 @@
+"""What is said beside a question: carried by each format as far as it goes."""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+
+from app.exchange.gift import read_gift, write_gift
+from app.exchange.items import Item, Reading, Writing
+from app.exchange.moodle import read_moodle, write_moodle
+from app.exchange.qti import read_qti, write_qti
+from tests.exchange.bank import bare, told
+
+MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")
+Write = Callable[[tuple[Item, ...]], Writing]
+Read = Callable[[bytes], Reading]
+FORMATS: dict[str, tuple[Write, Read]] = {
+    "gift": (write_gift, lambda content: read_gift(content.decode())),
+    "moodle": (write_moodle, read_moodle),
+    "qti 2.1": (lambda items: write_qti(items, "2.1"), read_qti),
+    "qti 3.0": (lambda items: write_qti(items, "3.0"), read_qti),
+}
+# What a format says it loses, and the item without it.
+LOST: dict[str, Callable[[Item], Item]] = {
+    "hints are not carried": lambda i: dataclasses.replace(i, hints=()),
+    "the steps that belong nowhere are not carried": lambda i: dataclasses.replace(
+        i, options=()
+    ),
+    "what is said about single steps is not carried": lambda i: dataclasses.replace(
+        i, steps=tuple(dataclasses.replace(s, feedback="") for s in i.steps)
+    ),
+}
+KEPT = {
+    "common mistakes and reasons stand behind the explanation",
+    "the common mistake stands behind the explanation",
+    "the reasons of the pairs stand behind the explanation",
+    "the hint of a gap is shown after a wrong answer",
+    "hints are shown to tutors only",
+    "elsewhere its credit is only near to the rule",
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@settings(max_examples=120)
+@given(item=told(*MOST))
+def test_all_comes_back_but_what_is_reported_lost(form: str, item: Item) -> None:
+    comes_back(form, item)
+
+
+@pytest.mark.parametrize("form", [f for f in FORMATS if f != "gift"])
+@settings(max_examples=60)
+@given(item=told("cloze"))
+def test_the_hint_of_a_gap_comes_back(form: str, item: Item) -> None:
+    comes_back(form, item)
+
+
+def comes_back(form: str, item: Item) -> None:
+    write, read = FORMATS[form]
+
+    written = write((item,))
+
+    assert written.refused == ()
+    expected = bare(item)
+    for remark in written.lost:
+        assert remark.reason in {*LOST, *KEPT}
+        expected = LOST.get(remark.reason, lambda i: i)(expected)
+    assert [bare(i) for i in read(written.content).items] == [expected]
