@@ -27,7 +27,7 @@ from app.progress.mastery.standing import Record, TopicCards, shelf_of, standing
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400
 QUICK = 6
-SEED = 20260609
+SEED = 20261121
 WEEKS = 8
 TARGETS = (0.5, 0.6, 0.7, 0.8)
 BINS = 10
@@ -37,7 +37,10 @@ FIRST_DAY = dt.date(2026, 3, 2)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Said:
-    """One prediction and what came: the score, and each target with its chance."""
+    """One prediction and what came: the score, and each target with its chance.
+
+    `after_mock` when it was made the day after a mock exam of new questions.
+    """
 
     answers: int
     mean: float
@@ -45,6 +48,7 @@ class Said:
     high: int
     score: int
     chances: tuple[tuple[float, bool], ...]
+    after_mock: bool
 
 
 @dataclasses.dataclass(slots=True)
@@ -246,7 +250,10 @@ def one_exam(learner: Learner, day: int) -> Said | None:
         (made.chance(target), score >= math.ceil(target * made.questions - 1e-9))
         for target in TARGETS
     )
-    return Said(made.answers, made.mean, made.low, made.high, score, chances)
+    after_mock = learner.with_mocks and day - 1 in MOCKS
+    return Said(
+        made.answers, made.mean, made.low, made.high, score, chances, after_mock
+    )
 
 
 def the_day(number: int) -> dt.date:
@@ -273,6 +280,8 @@ def report(said: Sequence[Said], refused: int, learners: int) -> list[str]:
         some = [one for one in said if least <= one.answers < most]
         name = f"{least} to {most - 1}" if most < 10**9 else f"{least} and more"
         lines += [errors(name, some)] if some else []
+    fresh = [one for one in said if one.after_mock]
+    lines += [errors("after a mock", fresh)] if fresh else []
     return [*lines, errors("all", said)]
 
 

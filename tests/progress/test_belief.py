@@ -67,14 +67,31 @@ def test_untested_is_the_rate_of_guessing_with_the_weight_of_two_answers():
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("others", [Evidence(), STRONG], ids=["alone", "in a domain"])
-def test_a_right_answer_never_lowers_and_a_wrong_one_never_raises(
-    seed: int, others: Evidence
-):
+def test_a_right_answer_never_lowers_a_belief(seed: int, others: Evidence):
     answers = some(seed, 40)
     before = belief(answers, others).mean
 
     assert belief([*answers, *right(1)], others).mean >= before - 1e-12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("others", [Evidence(), STRONG], ids=["alone", "in a domain"])
+def test_a_wrong_answer_never_raises_a_belief(seed: int, others: Evidence):
+    answers = [(first, GUESS) for first, _ in some(seed, 40)]
+    before = belief(answers, others).mean
+
     assert belief([*answers, *wrong(1)], others).mean <= before + 1e-12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_number_not_known_never_raises_what_is_above_guessing(seed: int):
+    """It counts as the guess that a choice would have been, so it pulls there."""
+    answers = some(seed, 9)
+    before = belief(answers).mean
+
+    after_wrong = belief([*answers, (First(0.0, TODAY), 0.0)]).mean
+
+    assert after_wrong <= max(before, GUESS) + 1e-12
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -152,6 +169,20 @@ def test_a_computed_number_says_more_than_true_or_false():
     ticked = belief([(First(1.0, TODAY), 0.5)]).mean
 
     assert typed > belief(right(1)).mean > ticked
+
+
+@pytest.mark.parametrize("rates", [[0.0], [0.5], [0.0, 0.25], [0.0, 0.25, 0.5]])
+def test_the_belief_does_not_depend_on_the_kinds_that_were_answered(rates):
+    """Half of everything is known, and the other half is guessed."""
+    answers: Answers = []
+    for rate in rates:
+        right = round(80 * (rate + (1 - rate) / 2))
+        scores = [1.0] * right + [0.0] * (80 - right)
+        answers += [(First(score, TODAY), rate) for score in scores]
+
+    made = gather(lots(answers, GUESS), GUESS, NO_CARDS, TODAY)
+
+    assert made.fresh / made.weight == pytest.approx(GUESS + (1 - GUESS) / 2)
 
 
 def test_a_right_answer_after_a_hint_counts_half():

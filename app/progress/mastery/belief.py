@@ -68,7 +68,7 @@ def _level(right: float, others: Evidence, floor: float) -> float:
 
 
 def _mean(right: float, own: Evidence, guess: float, level: float) -> float:
-    begin = guess + min(1.0, right) * max(0.0, level - guess)
+    begin = guess + min(1.0, own.score) * max(0.0, level - guess)
     return (PRIOR * begin + right) / (PRIOR + own.weight)
 
 

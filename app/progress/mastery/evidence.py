@@ -93,7 +93,10 @@ def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]
 
     Each comes with the guess rate of its question; `guess` is that of the objective.
     An answer weighs (1 − its rate) ÷ (1 − the objective's), so a computed number says
-    more than a true-or-false.
+    more than a true-or-false. Whoever does not know a number might still have guessed
+    a choice, and a wrong true-or-false was bad luck on top: a wrong answer counts
+    (the objective's rate − its own) ÷ (1 − its own). So the mean does not depend on
+    which kinds were answered: right with g + (1 − g)·κ, all give G + (1 − G)·κ.
     """
     days: dict[dt.date, list[float]] = {}
     scale = 1 / (1 - guess) if guess < 1 else 0.0
@@ -103,7 +106,8 @@ def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]
         sums[0] += 1
         sums[1] += first.score
         sums[2] += weight
-        sums[3] += weight * first.value
+        luck = (guess - rate) / (1 - rate) if rate < 1 else 0.0
+        sums[3] += weight * (first.value + (1 - first.value) * luck)
     return tuple(
         Lot(day, int(count), score, weight, fresh)
         for day, (count, score, weight, fresh) in sorted(days.items(), reverse=True)
@@ -134,4 +138,5 @@ def gather(by_day: Sequence[Lot], guess: float, cards: Cards, day: dt.date) -> E
         fresh += share * lot.fresh
         right += share * lot.fresh * (left + (1 - left) * guess)
         force += share * lot.weight * left
-    return Evidence(answers, score, weight, right, fresh, force)
+    # Nothing but wrong guesses at true or false would add up to less than nothing.
+    return Evidence(answers, score, weight, max(0.0, right), max(0.0, fresh), force)
