@@ -171,6 +171,22 @@ def test_no_button_names_a_day_after_the_exam(student: Student) -> None:
     assert intervals == ["10 min", "8 days", "8 days", "8 days"]
 
 
+def test_the_deck_names_no_day_after_the_exam_while_it_lies_ahead(
+    student: Student, clock: Clock
+) -> None:
+    student.knows(1, stability=200, seen=3, due=190)
+    student.aims(9)
+
+    deck = "/flashcards/deck?topic=weights"
+    assert "due 17 June 2026" in student.hands.client.get(deck).text.replace(
+        "\xa0", " "
+    )
+
+    clock.tick(days=10)
+    page = student.hands.client.get(deck).text.replace("\xa0", " ")
+    assert "due 16 December 2026" in page
+
+
 def test_the_plan_stays_as_the_day_goes_on_and_after_a_restart(
     student: Student, session: Session, course: HandLibrary
 ) -> None:

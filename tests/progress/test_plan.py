@@ -142,7 +142,7 @@ def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
 
 def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
     all_ = planned(library, deck=Deck(40, 0, 0), minutes=240)
-    some = planned(library, deck=Deck(40, 0, 0), minutes=13)
+    some = planned(library, deck=Deck(40, 0, 0), minutes=8)
 
     assert some.steps == all_.steps[:1]
     assert some.beyond == all_.steps[1:]

@@ -8,7 +8,8 @@ from app.flashcards import store
 from app.flashcards.forms import Wished
 from app.flashcards.routes.desk import Desk, Reader
 from app.flashcards.routes.own import Row, own_cards, state_words
-from app.scheduling import LEECH, Standing
+from app.flashcards.routes.toward import aim_of
+from app.scheduling import LEECH, Standing, before_exam
 from app.web.asking import first_words
 from app.web.render import page
 from app.web.shelf import find_topic
@@ -55,4 +56,6 @@ def _rows(desk: Desk, topic: Topic) -> list[Row]:
 def _state(standing: Standing | None, desk: Desk) -> str:
     if standing is None:
         return "new"
+    aim = aim_of(desk.learner, desk.day)
+    standing = before_exam(standing, aim.exam if aim else None)
     return state_words(standing.state, standing.due_day, desk.day)

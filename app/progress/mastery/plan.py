@@ -8,9 +8,12 @@ from app.content.library import Library
 from app.content.model import Topic
 from app.progress.mastery.grounds import Ground, weak_ground
 from app.progress.mastery.standing import DomainStanding, Record, Standing, anchors
+from app.scheduling.exam import NEW_SECONDS
+from app.scheduling.exam_plan import FINAL_SECONDS
 
-_CARD_MINUTES = 0.3
-_NEW_MINUTES = 1.0
+# As the plan toward an exam reckons them, so that both say the same of a day.
+_CARD_MINUTES = FINAL_SECONDS / 60
+_NEW_MINUTES = NEW_SECONDS / 60
 _NEW_AT_ONCE = 5
 _QUESTION_MINUTES = 1.2
 _ROUND = 10
