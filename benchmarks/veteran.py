@@ -27,7 +27,7 @@ from app.content.library import Library
 from app.db.migrate import upgrade
 from app.main import create_app
 from benchmarks.content import SHIPPED, grow
-from benchmarks.past import NEWCOMER, VETERAN, answer, live, unanswered
+from tests.progress.past import NEWCOMER, VETERAN, answer, live, unanswered
 
 TIMES = 60  # at most as often as there are questions nobody answered
 COPIES = 6

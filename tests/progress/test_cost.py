@@ -1,0 +1,77 @@
+"""What the pages ask of the database: as much for a veteran as for a newcomer."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from itsdangerous import Signer
+from sqlalchemy import event, text
+
+from app.content.library import Library
+from app.web.visitor import COOKIE
+from tests.conftest import Clock, visit
+from tests.progress.past import Past, live
+
+PAST = {
+    "newcomer": Past(cards=2, reviews=4, answers=4, days=2),
+    "veteran": Past(cards=4, reviews=2000, answers=1000, days=90),
+}
+
+
+@pytest.fixture
+def asked(app: FastAPI) -> Iterator[list[str]]:
+    """Every question to the database."""
+    statements: list[str] = []
+
+    def note(_connection, _cursor, statement, *_rest) -> None:
+        if statement.startswith(("SELECT", "WITH")):
+            statements.append(statement)
+
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    yield statements
+    event.remove(app.state.engine, "before_cursor_execute", note)
+
+
+@pytest.fixture
+def count(
+    app: FastAPI, library: Library, clock: Clock, asked: list[str]
+) -> Callable[[str, str], list[str]]:
+    """What a page asks when it is made anew for somebody who was there before."""
+    clients: dict[str, TestClient] = {}
+    for name, past in PAST.items():
+        key = name * 5
+        live(app.state.engine, library, key, past, clock())
+        clients[name] = visit(app)
+        signed = Signer("of the tests", salt="learner").sign(key).decode()
+        clients[name].cookies.set(COOKIE, signed)
+
+    def questions(name: str, address: str) -> list[str]:
+        for _ in range(2):
+            with app.state.engine.begin() as connection:
+                connection.execute(text("UPDATE learner SET changes = changes + 1"))
+            asked.clear()
+            assert clients[name].get(address).status_code == 200
+        return list(asked)
+
+    return questions
+
+
+@pytest.mark.parametrize("address", ["/", "/progress", "/flashcards"])
+def test_a_page_asks_a_veteran_nothing_more(count, address: str):
+    assert count("veteran", address) == count("newcomer", address)
+
+
+@pytest.mark.parametrize(
+    ("address", "most"), [("/", 12), ("/progress", 13), ("/flashcards", 8)]
+)
+def test_a_page_asks_a_handful_of_questions(count, address: str, most: int):
+    questions = count("veteran", address)
+
+    assert 1 <= len(questions) <= most, questions
+
+
+def test_no_page_reads_the_log_of_reviews_row_by_row(count):
+    for address in ("/", "/progress"):
+        rows = [q for q in count("veteran", address) if "FROM review" in q]
+        assert rows == []
