@@ -68,6 +68,52 @@ def test_gaps_keep_the_answers_that_count_in_full() -> None:
     assert item.blanks[0].answers == ("RoCE", "RoCE v2")
 
 
+@pytest.mark.parametrize(
+    ("kind", "option"), [("gapselect", "selectoption"), ("ddwtos", "dragbox")]
+)
+def test_words_to_be_chosen_become_words_to_be_typed(kind: str, option: str) -> None:
+    item = read(
+        f"""<question type="{kind}"><name><text>RDMA</text></name>
+        <questiontext format="html"><text>&lt;p&gt;Fill in.&lt;/p&gt;
+        &lt;p&gt;[[2]] wants a [[1]] fabric.&lt;/p&gt;</text></questiontext>
+        <{option}><text>lossless</text><group>1</group></{option}>
+        <{option}><text>RoCE</text><group>2</group></{option}></question>"""
+    )
+
+    assert (item.kind, item.stem) == ("cloze", "Fill in.")
+    assert [b.answers for b in item.blanks] == [("RoCE",), ("lossless",)]
+
+
+def test_a_gap_without_its_word_is_refused() -> None:
+    assert refusal(
+        """<question type="gapselect"><name><text>g</text></name><questiontext>
+        <text>A [[3]].</text></questiontext><selectoption><text>b</text>
+        </selectoption></question>"""
+    ).endswith("a gap has no word that fits")
+
+
+def test_an_answer_to_anything_else_is_the_common_mistake() -> None:
+    item = read(
+        """<question type="shortanswer"><questiontext format="html"><text>Which?</text>
+        </questiontext><answer fraction="100"><text>this</text></answer>
+        <answer fraction="0"><text>*</text><feedback format="html">
+        <text>Not that.</text></feedback></answer></question>"""
+    )
+
+    assert [o.text for o in item.options] == ["this"]
+    assert item.mistake == "Not that."
+
+
+def test_the_words_that_moodle_puts_in_by_itself_are_no_mistake() -> None:
+    body = """<question type="multichoice"><single>true</single><questiontext>
+        <text>Which?</text></questiontext><incorrectfeedback format="html">
+        <text>{}</text></incorrectfeedback><answer fraction="100"><text>a</text></answer>
+        <answer fraction="0"><text>b</text></answer></question>"""
+
+    assert read(body.format("Your answer is incorrect.")).mistake == ""
+    assert read(body.format("You forgot V.")).mistake == "You forgot V."
+
+
 def test_hints_are_kept_in_order() -> None:
     item = read(
         """<question type="shortanswer"><questiontext format="html"><text>Which?</text>

@@ -1,6 +1,7 @@
 """Moodle XML read into neutral items."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
@@ -9,6 +10,7 @@ from app.exchange.afterwords import unexplained
 from app.exchange.decoding import read_xml
 from app.exchange.items import (
     BLANK,
+    Blank,
     Item,
     NotCarried,
     Option,
@@ -32,6 +34,9 @@ from app.exchange.texts import (
 from app.exchange.weights import Weighted, weighted_choices
 
 _FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
+# How types that are more than their name give credit.
+_CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
+_PLACED = re.compile(r"\[\[(\d{1,3})\]\]")
 # What Moodle itself writes into the field when nobody did.
 _EMPTY_WORDS = {
     "Your answer is incorrect.",
@@ -131,10 +136,10 @@ def _choices(node: ET.Element, item: Item, losses: Losses) -> Item:
         Weighted(_text(a, losses), _fraction(a), _note(a, losses))
         for a in node.findall("answer")
     ]
-    whole = node.get("type") == "multichoiceset"
-    several = whole or not _says(node, "single")
+    rule = _CREDIT.get(node.get("type", ""), "")
+    several = bool(rule) or not _says(node, "single")
     shuffle = node.find("shuffleanswers") is None or _says(node, "shuffleanswers")
-    item = dataclasses.replace(item, shuffle=shuffle, partial="off" if whole else "")
+    item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
     return weighted_choices(item, given, losses, several=several)
 
 
@@ -224,7 +229,36 @@ def _cloze(node: ET.Element, item: Item, losses: Losses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     marked, blanks = read_gaps(raw, losses)
-    text = read_html(marked, losses)
+    return _with_gaps(item, read_html(marked, losses), blanks, losses)
+
+
+def _chosen_gaps(node: ET.Element, item: Item, losses: Losses) -> Item:
+    """Words to be chosen or dragged into gaps become words to be typed."""
+    given = [
+        " ".join(option.findtext("text", "").split())
+        for option in (*node.findall("selectoption"), *node.findall("dragbox"))
+    ]
+    blanks: list[Blank] = []
+
+    def gap(found: re.Match[str]) -> str:
+        place = int(found[1])
+        if not 1 <= place <= len(given) or not given[place - 1]:
+            raise NotCarried("a gap has no word that fits")
+        blanks.append(Blank((given[place - 1],)))
+        return BLANK
+
+    raw = node.findtext("questiontext/text", "")
+    text = read_html(_PLACED.sub(gap, raw), losses)
+    if not blanks:
+        raise NotCarried("it has no gap that can be read")
+    losses.add("the words to choose from are not shown; they are typed")
+    return _with_gaps(item, text, tuple(blanks), losses)
+
+
+def _with_gaps(
+    item: Item, text: str, blanks: tuple[Blank, ...], losses: Losses
+) -> Item:
+    """The first paragraph is the question when no gap stands in it."""
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:
         head, rest = read_text(item.name or "Complete the text.", "plain", losses), text
@@ -234,6 +268,7 @@ def _cloze(node: ET.Element, item: Item, losses: Losses) -> Item:
 _READERS: dict[str, Callable[[ET.Element, Item, Losses], Item]] = {
     "multichoice": _choices,
     "multichoiceset": _choices,
+    "oumultiresponse": _choices,
     "truefalse": _truth,
     "shortanswer": _short,
     "numerical": _numeric,
@@ -241,4 +276,6 @@ _READERS: dict[str, Callable[[ET.Element, Item, Losses], Item]] = {
     "ddmatch": _match,
     "ordering": _order,
     "cloze": _cloze,
+    "gapselect": _chosen_gaps,
+    "ddwtos": _chosen_gaps,
 }
