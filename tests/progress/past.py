@@ -40,7 +40,7 @@ def live(
     engine: Engine, library: Library, key: str, past: Past, now: dt.datetime
 ) -> None:
     """Write a learner down with everything that the past led to."""
-    rng = random.Random(1)
+    rng = random.Random(1)  # noqa: S311 - a past is no secret
     memories, log = remember(library, past, now, rng)
     with Session(engine) as db:
         db.connection(execution_options={"writes": True})
