@@ -107,7 +107,8 @@ def test_an_answer_to_anything_else_is_the_common_mistake() -> None:
 def test_the_words_that_moodle_puts_in_by_itself_are_no_mistake() -> None:
     body = """<question type="multichoice"><single>true</single><questiontext>
         <text>Which?</text></questiontext><incorrectfeedback format="html">
-        <text>{}</text></incorrectfeedback><answer fraction="100"><text>a</text></answer>
+        <text>{}</text></incorrectfeedback>
+        <answer fraction="100"><text>a</text></answer>
         <answer fraction="0"><text>b</text></answer></question>"""
 
     assert read(body.format("Your answer is incorrect.")).mistake == ""
