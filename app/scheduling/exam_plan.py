@@ -27,6 +27,8 @@ from app.scheduling.exam import (
 
 FINAL_SECONDS = LOOK_SECONDS * 1.125
 """A look in the last days: one in eight is a lapse."""
+SPREAD_DAYS = 60
+"""New cards are spread over at most so many days: a far exam is no reason to wait."""
 LEAST_GAIN = 0.01
 """A second look in the last days for less than this is not asked for."""
 
@@ -96,7 +98,7 @@ def pace(begun: int, unseen: int, asked: Asked) -> int:
     Evenly over the days before the last ones; never more than the time holds.
     """
     window = final_days(reachable(begun, unseen, asked), asked.seconds)
-    days = max(1, asked.exam - asked.day - window)
+    days = max(1, min(asked.exam - asked.day - window, SPREAD_DAYS))
     return min(math.ceil(unseen / days), int(asked.room // NEW_SECONDS))
 
 

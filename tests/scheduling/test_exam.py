@@ -314,6 +314,7 @@ def test_new_cards_are_begun_at_an_even_pace() -> None:
     assert pace(0, 300, asked(64, 15)) == 5
     assert pace(0, 300, asked(64, 4)) == 4, "no more than the minutes hold"
     assert pace(300, 0, asked(64, 15)) == 0
+    assert pace(0, 300, asked(400, 15)) == 5, "a far exam is no reason to wait"
 
 
 def test_new_cards_stop_when_the_minutes_are_for_those_begun() -> None:
