@@ -26,7 +26,8 @@ class AnswerForm:
     """One question as it stands in the browser, and where to go from it.
 
     `go` is next, previous, review, a number, or empty to stay; `since` is the moment
-    of the showing in milliseconds, 0 where it is not known.
+    of the showing in milliseconds, 0 where it is not known. `age` is how long the
+    change waited in the browser, in milliseconds, 0 where it was sent at once.
     """
 
     raw: Mapping[str, Sequence[str]]
@@ -35,6 +36,7 @@ class AnswerForm:
     go: str
     move: str
     since: int
+    age: int = 0
 
 
 async def _begin(request: Request) -> BeginForm:
@@ -52,18 +54,22 @@ async def _answer(request: Request) -> AnswerForm:
 
 def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
     """Part the fields of one question from the answer to it."""
-    own = {"flag", "strike", "go", "since", "move"}
+    own = {"flag", "strike", "go", "since", "move", "age"}
     raw = read_sent((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
-    since = fields.get("since", "")
     return AnswerForm(
         raw=raw,
         flagged=fields.get("flag") == "yes",
         struck=tuple(v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)),
         go=fields.get("go", "")[:12],
         move=fields.get("move", "")[:200],
-        since=int(since) if since.isascii() and since.isdigit() else 0,
+        since=_count(fields.get("since", "")),
+        age=_count(fields.get("age", "")),
     )
+
+
+def _count(typed: str) -> int:
+    return int(typed[:16]) if typed.isascii() and typed.isdigit() else 0
 
 
 def _factor(typed: str) -> float:

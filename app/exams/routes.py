@@ -248,6 +248,7 @@ def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
         flagged=form.flagged,
         struck=form.struck,
         since=form.since,
+        age=form.age,
     )
 
 

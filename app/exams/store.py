@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from app.db.once import insert_once
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot
 from app.learners.current import CurrentLearnerValue
 from app.learners.store import Addition, Work, add_missed, add_to_day
@@ -71,7 +71,8 @@ class Begin:
 class Change:
     """One change to one question of a running sitting.
 
-    `since` is when its sender was shown the question in milliseconds, 0 if unknown.
+    `since` is when its sender was shown the question in milliseconds, 0 if unknown;
+    `age` how many milliseconds it waited in the browser, 0 if it was sent at once.
     """
 
     number: int
@@ -79,6 +80,19 @@ class Change:
     flagged: bool
     struck: tuple[str, ...]
     since: int = 0
+    age: int = 0
+
+    def is_overtaken(self, kept: "Kept", now: int) -> bool:
+        """Whether a newer change was saved from elsewhere while this one waited.
+
+        What was saved before its page was shown was known to it; and where both say
+        the same, nothing is lost.
+        """
+        known = max(self.since, now - self.age)
+        newer = kept.at is not None and milliseconds(kept.at) > known
+        raw = {name: list(values) for name, values in self.raw.items()}
+        same = (raw, self.flagged, self.struck) == (kept.raw, kept.flagged, kept.struck)
+        return bool(self.age) and newer and not same
 
     def answer(self, before: str, at: int) -> str:
         """The answer from now on, where `before` was kept at `at` (in JSON).
@@ -206,16 +220,22 @@ def answers(db: Session, sitting_id: int) -> dict[int, Kept]:
 
 
 def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
-    """Save one change of a running sitting."""
+    """Save one change of a running sitting; raises Conflict for an overtaken one."""
     row = db.exec(
         select(SittingAnswer).where(
             SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
+    if change.is_overtaken(_kept(row), milliseconds(now)):
+        raise Conflict(
+            f"Question {change.number}: a newer answer was saved at "
+            f"{moment(row.at):%H:%M} UTC from elsewhere, so the older one that waited "
+            "in this browser was not put over it."
+        )
     row.raw = change.answer(row.raw, row.at)
     row.flagged = change.flagged
     row.struck = json.dumps(list(change.struck))
-    row.milliseconds += change.spent(row.at, milliseconds(now))
+    row.milliseconds += change.spent(row.at, milliseconds(now) - change.age)
     row.at = milliseconds(now)
     db.add(row)
     db.flush()

@@ -5,7 +5,8 @@
   if (!clock) return;
   const box = clock.closest("details");
   const said = document.getElementById("clock-said");
-  const end = performance.now() + Number(clock.dataset.left) * 1000;
+  const age = Number(document.getElementById("kept").dataset.age || 0); // of a kept copy
+  const end = performance.now() + (Number(clock.dataset.left) - age) * 1000;
   let last = Infinity;
   box.addEventListener("toggle", () => {
     const age = box.open ? 0 : 86400;
@@ -30,4 +31,49 @@
   };
   local();
   document.addEventListener("htmx:afterSwap", local);
+
+  // Without a network. Every change is also kept here, for a kept copy of the page shows
+  // what the server knew when the copy was made.
+  const form = document.querySelector("form[data-later]");
+  if (!form) return;
+  const path = new URL(form.action).pathname;
+  const mine = `sat.${path}`;
+  const sitting = path.replace(/\d+$/, "");
+  const state = () => [...new FormData(form)];
+  const fill = (pairs) => {
+    for (const field of form.elements) {
+      const values = pairs.filter(([name]) => name === field.name).map(([, value]) => value);
+      if (["checkbox", "radio"].includes(field.type)) field.checked = values.includes(field.value);
+      else if (!["hidden", "submit"].includes(field.type) && values.length) field.value = values[0];
+    }
+  };
+  const kept = JSON.parse(localStorage.getItem(mine));
+  const known = outbox.waits(path) || (age && kept?.at > Date.now() - age * 1000 && kept.pairs);
+  if (known) fill(known);
+  form.since.value = Number(form.since.value) + Math.round(age * 1000);
+  for (const key of Object.keys(localStorage))
+    if (key.startsWith("sat.") && !key.startsWith(`sat.${sitting}`)) localStorage.removeItem(key);
+  form.addEventListener("input", () =>
+    localStorage.setItem(mine, JSON.stringify({ at: Date.now(), pairs: state() })));
+
+  const mark = (words) => { document.getElementById("saved").textContent = words; };
+  document.addEventListener("htmx:sendError", () => mark("Kept in this browser"));
+  document.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful && outbox.forget(path));
+  document.addEventListener("sent", ({ detail: { to, html } }) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    for (const id of ["saved", "palette", "since"])
+      if (to === path && page.getElementById(id)) document.getElementById(id).replaceWith(page.getElementById(id));
+    local();
+  });
+  // Going on saves first and then asks for the page, so that neither needs the other.
+  form.addEventListener("submit", async (event) => {
+    const to = event.submitter?.dataset.to;
+    if (!to) return;
+    event.preventDefault();
+    const patience = new Promise((go_on) => setTimeout(go_on, 3000));
+    await Promise.race([outbox.keep({ what: "answer", to: path, body: state() }, path), patience]);
+    location.assign(to);
+  });
+  const others = [...document.querySelectorAll("#palette nav a")].map((link) => link.pathname);
+  navigator.serviceWorker?.ready.then(({ active }) => active.postMessage(others));
 })();

@@ -6,11 +6,13 @@
   const [place, bar, show, grades, hint, rest] =
     ["place", "bar", "show", "grades", "hint", "rest"].map((id) => document.getElementById(id));
   if (!leaves.length) return;
+  const { who } = desk.dataset;
+  const name = (leaf) => `${who}/${leaf.dataset.showing}`;
   let now, since;
 
   const lay = () => {
     const done = outbox.graded();
-    const grade = (leaf) => done[leaf.dataset.showing] || 0;
+    const grade = (leaf) => done[name(leaf)] || 0;
     const left = leaves.filter((leaf) => grade(leaf) < 2);
     left.sort((a, b) => grade(a) - grade(b)); // what was graded Again comes last
     now = left[0];
@@ -34,15 +36,14 @@
   grades.addEventListener("click", (event) => {
     const rating = Number(event.target.closest("button")?.value);
     if (!rating || !now) return;
-    const { showing } = now.dataset;
-    const card = showing.replace(/\.\d+$/, "");
-    const body = { rating, since, given: Date.now(), who: desk.dataset.who };
-    outbox.keep({ what: "grade", to: `/flashcards/${card}/reviews`, showing, body });
+    const card = now.dataset.showing.replace(/\.\d+$/, "");
+    const body = { rating, since, given: Date.now(), who };
+    outbox.keep({ what: "grade", to: `/flashcards/${card}/reviews`, showing: name(now), body });
     lay();
   });
   // A newer page shows a card anew with another token: what was noted of the old is void.
   const noted = Object.entries(outbox.graded());
-  const here = new Set(leaves.map((leaf) => leaf.dataset.showing));
+  const here = new Set(leaves.map(name));
   outbox.note(Object.fromEntries(noted.filter(([showing]) => here.has(showing))));
   desk.classList.add("live");
   addEventListener("storage", (event) => event.key === "graded" && lay());

@@ -4,15 +4,15 @@
 (() => {
   "use strict";
   const PREFIX = "outbox.";
-  const waits = [5, 10, 20, 40, 60];
-  let timer = 0;
-  let tries = 0;
-  let sent = [];
+  const waits = [5, 10, 20, 40, 60]; // seconds until the next try
+  let [timer, tries] = [0, 0];
+  let sent = []; // of what had to wait
+  let lost = false;
 
   const random = (size) => crypto.getRandomValues(new BigUint64Array(size)).join("");
   const read = (key) => JSON.parse(localStorage.getItem(key));
   const keys = () => Object.keys(localStorage).filter((k) => k.startsWith(PREFIX)).sort();
-  const waiting = () => keys().filter((key) => !read(key).refusal);
+  const waiting = () => keys().filter((key) => !read(key)?.refusal);
   const graded = () => read("graded") || {};
   const note = (grades) => localStorage.setItem("graded", JSON.stringify(grades));
 
@@ -23,8 +23,7 @@
       .map(([count, what]) => `${count} ${what}${count === 1 ? "" : "s"}`)
       .join(" and ");
   const say = (kind, icon, bold, words, act) => {
-    const box = document.createElement("div");
-    box.className = `msg ${kind}`;
+    const box = Object.assign(document.createElement("div"), { className: `msg ${kind}` });
     box.innerHTML = `<svg class="i" aria-hidden="true"><use href="#i-${icon}"/></svg><p><b></b> <span></span></p>`;
     box.querySelector("b").textContent = bold;
     box.querySelector("span").textContent = words;
@@ -32,53 +31,56 @@
     return box;
   };
   const button = (words, act) => {
-    const made = Object.assign(document.createElement("button"), { className: "btn", type: "button" });
-    made.textContent = words;
+    const made = document.createElement("button");
+    Object.assign(made, { className: "btn", type: "button", textContent: words });
     made.addEventListener("click", act);
     return made;
   };
   const paint = () => {
-    const wait = waiting().map(read);
-    const said = keys().filter((key) => read(key).refusal).map((key) =>
+    const wait = waiting().map(read).filter(Boolean);
+    const said = keys().filter((key) => read(key)?.refusal).map((key) =>
       say("bad", "alert", "Not counted:", read(key).refusal,
         button("Put away", () => { localStorage.removeItem(key); paint(); })));
     if (wait.length)
       said.push(say("warn", "off", "No answer from the server.",
-        `${some(wait)} ${wait.length === 1 ? "waits" : "wait"} in this browser to be sent.`,
+        `${some(wait)} ${wait.length === 1 ? "waits" : "wait"} in this browser to be sent.` +
+          (document.querySelector("[data-left]") ? " The clock goes on." : ""),
         button("Try now", () => send())));
     else if (sent.length) said.push(say("good", "check", "Back.", `${some(sent)} saved.`));
     document.getElementById("outbox").replaceChildren(...said);
   };
 
-  const post = ({ to, body }) =>
+  const post = async ({ to, body, at }) =>
     fetch(to, {
       method: "POST",
       headers: { "HX-Request": "true" },
-      body: new URLSearchParams(body),
+      body: new URLSearchParams([...body, ["age", Math.max(1, Date.now() - at)]]),
       signal: AbortSignal.timeout(20000),
     });
   // Only this server names its answers; a proxy that asks for a password does not.
   const isFinal = (answer) =>
     answer.headers.has("x-request-id") && answer.status < 500 &&
     ![408, 425, 429].includes(answer.status);
-  const refusal = async (answer) => {
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    return page.querySelector("[role=alert] p, [role=alert]")?.textContent.trim() || `${answer.status}`;
-  };
+  const refusal = ({ status }, html) =>
+    new DOMParser().parseFromString(html, "text/html").querySelector("[role=alert] p, [role=alert]")
+      ?.textContent.replace("Not counted:", "").trim() || `${status}`;
   const drain = async () => {
     for (let key; (key = waiting()[0]); ) {
       const text = localStorage.getItem(key);
       const answer = await post(JSON.parse(text)).catch(() => null);
       if (!answer || !isFinal(answer)) {
+        lost = true;
         timer = setTimeout(send, 1000 * waits[Math.min(tries++, waits.length - 1)]);
         return;
       }
       tries = 0;
+      const html = await answer.text().catch(() => "");
       if (localStorage.getItem(key) !== text) continue; // changed meanwhile: send that too
       const item = JSON.parse(text);
-      if (answer.ok) sent.push(item);
+      if (answer.ok && lost) sent.push(item);
       if (answer.ok) localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify({ ...item, refusal: await refusal(answer) }));
+      else localStorage.setItem(key, JSON.stringify({ ...item, refusal: refusal(answer, html) }));
+      document.dispatchEvent(new CustomEvent("sent", { detail: { to: item.to, html } }));
     }
   };
   // One tab sends, the others wait and find nothing; without locks a token that comes
@@ -90,6 +92,7 @@
     await (navigator.locks ? navigator.locks.request("outbox", drain) : drain());
     clearTimeout(slow);
     paint();
+    lost &&= waiting().length > 0;
     const stuck = document.querySelector("[data-stuck]");
     if (stuck && !waiting().length) location.assign(stuck.dataset.stuck);
   };
@@ -98,19 +101,22 @@
     graded,
     note,
     keep(item, name = `${Date.now()}.${random(1)}`) {
-      const body = { token: random(2), ...item.body };
-      localStorage.setItem(PREFIX + name, JSON.stringify({ ...item, body }));
-      if (item.showing) note({ ...graded(), [item.showing]: body.rating });
+      const body = item.what === "answer" ? item.body : Object.entries({ token: random(2), ...item.body });
+      localStorage.setItem(PREFIX + name, JSON.stringify({ ...item, body, at: Date.now() }));
+      if (item.showing) note({ ...graded(), [item.showing]: item.body.rating });
       sent = [];
-      send();
+      return send();
     },
+    waits: (name) => read(PREFIX + name)?.body,
+    forget: (name) => localStorage.removeItem(PREFIX + name),
     // A form whose request got no answer: <form data-later="grade">. What stands in its
     // place meanwhile is the template that the form names.
     take({ elt, requestConfig: { path, formData, triggeringEvent } }) {
+      if (elt.dataset.later === "answer") return this.keep({ what: "answer", to: path, body: [...formData] }, path);
       const body = Object.fromEntries(formData);
       body.given = Math.round(Date.now() - performance.now() + triggeringEvent.timeStamp);
       delete body.since; // by the clock of the server
-      this.keep({ what: elt.dataset.later, to: path, body, showing: body.token });
+      this.keep({ what: "grade", to: path, body, showing: `${body.who}/${body.token}` });
       const instead = document.getElementById("later").content.cloneNode(true);
       if (!navigator.serviceWorker?.controller) instead.querySelector("a")?.remove();
       elt.replaceWith(instead);
@@ -120,6 +126,7 @@
   addEventListener("storage", (event) => event.key?.startsWith(PREFIX) && paint());
   addEventListener("load", () => {
     navigator.serviceWorker?.register("/sw.js");
+    lost = waiting().length > 0;
     send();
   });
 })();

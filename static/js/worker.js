@@ -2,12 +2,12 @@
 // network. The server puts VERSION and FILES before it, so that it renews itself.
 const PAGES = "pages";
 const SHELF = "static";
-const MOST = 60;
+const MOST = 120; // a mock exam has 50
 const PATIENCE = 8000;
 const UNREACHABLE = "/unreachable";
 const DESK = "/flashcards";
 const READY = ["/flashcards/offline", "/glossary"]; // once the learner uses cards
-const NEVER = /^\/((api|authoring|settings|continue|healthz|exams\/sittings)\b|flashcards$)/;
+const NEVER = /^\/((api|authoring|settings|continue|healthz)\b|exams\/sittings\/\d+\/(?!questions)|flashcards$)/;
 
 self.addEventListener("install", (event) => {
   self.skipWaiting();
@@ -24,14 +24,19 @@ self.addEventListener("fetch", (event) => {
   else if (mode === "navigate") event.respondWith(page(event, address));
 });
 
-// The page that brought the worker came without it, so it is kept now.
+// A page names others that belong to it: the questions of a mock exam.
+self.addEventListener("message", (event) => event.waitUntil(fetched(event.data)));
+async function fetched(paths) {
+  const pages = await caches.open(PAGES);
+  for (const path of paths) if (!(await pages.match(path))) await keep(new URL(path, location));
+}
+
 async function begin() {
   await self.registration.navigationPreload?.enable();
   await self.clients.claim();
   await trim(SHELF, 200, []);
-  const used = await (await caches.open(PAGES)).match(READY[0]);
-  if (used) await ready();
-  for (const { url } of await self.clients.matchAll()) await keep(new URL(url));
+  if (await (await caches.open(PAGES)).match(READY[0])) await ready();
+  for (const { url } of await self.clients.matchAll()) await keep(new URL(url)); // it came without us
 }
 
 // Network first; what was kept where nothing comes, or nothing in time.
@@ -74,8 +79,7 @@ async function keep(address, answer) {
 async function put(address, { headers, status, redirected, body }) {
   if (headers.has("x-new-browser")) await caches.delete(PAGES); // another learner's from here on
   if (status !== 200 || redirected || NEVER.test(address.pathname)) return;
-  if (!/text\/html/.test(headers.get("content-type"))) return;
-  if (/no-store/.test(headers.get("cache-control"))) return;
+  if (!/html/.test(headers.get("content-type")) || /no-store/.test(headers.get("cache-control"))) return;
   const said = new Headers(headers);
   for (const name of ["content-encoding", "content-length", "vary"]) said.delete(name);
   said.set("x-kept", new Date().toISOString());
@@ -92,7 +96,8 @@ async function kept(address) {
   const day = when.toLocaleDateString("en-GB", { day: "numeric", month: "long" });
   const hour = when.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
   const mark =
-    '<div id="kept" class="msg warn"><svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +
+    `<div id="kept" class="msg warn" data-age="${(Date.now() - when) / 1000}">` +
+    '<svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +
     `<p><b>Kept copy of ${day}, ${hour}.</b> The server does not answer.</p></div>`;
   const text = (await found.text()).replace('<div id="kept"></div>', mark);
   return new Response(text, { headers: found.headers });
@@ -105,10 +110,8 @@ async function trim(name, most, spared) {
 
 // Grades come in quick succession: the cards are fetched anew once for many.
 let waiting = null;
-function soon() {
-  waiting ??= new Promise((go_on) => setTimeout(go_on, 10000)).then(ready).finally(() => { waiting = null; });
-  return waiting;
-}
+const soon = () =>
+  (waiting ??= new Promise((go_on) => setTimeout(go_on, 10000)).then(ready).finally(() => (waiting = null)));
 async function ready() {
   for (const path of READY) await keep(new URL(path, location));
 }
