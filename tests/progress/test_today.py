@@ -184,7 +184,7 @@ def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Li
 
 
 @pytest.mark.usefixtures("desk")
-def test_today_asks_the_database_eight_things(app, rosa: TestClient):
+def test_today_asks_the_database_nine_things(app, rosa: TestClient):
     asked: list[str] = []
     event.listen(
         app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
@@ -193,7 +193,7 @@ def test_today_asks_the_database_eight_things(app, rosa: TestClient):
     rosa.get("/")
 
     reads = [a for a in asked if a.startswith("SELECT")]
-    assert len(reads) == 8
+    assert len(reads) == 9
 
 
 def test_of_the_answers_only_new_ones_are_read(
@@ -231,6 +231,33 @@ def test_answers_to_another_log_of_the_same_length_are_not_mistaken(
     desk.answers([], 1.0, "weights")
 
     assert "1.1 1\u00a0answer" in rosa.get("/").text
+
+
+def test_cards_are_added_up_again_only_after_reviews(
+    app, rosa: TestClient, session: Session, desk: Desk
+):
+    asked: list[str] = []
+    event.listen(
+        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
+    )
+
+    def sums() -> int:
+        """How often cards were added up for one look that is made anew."""
+        asked.clear()
+        session.rollback()
+        desk.answers([], 1.0, "weights")
+        rosa.get("/")
+        return sum("memory.stability" in statement for statement in asked)
+
+    page = rosa.get("/flashcards?show=1").text
+    card = re.search(r'action="(/flashcards/[^"]+/reviews)"', page)
+    token = re.search(r'name="token" value="([^"]+)"', page)
+    assert card
+    assert token
+    rosa.post(card[1], data={"rating": "3", "token": token[1]})
+
+    assert sums() == 1
+    assert sums() == 0
 
 
 def test_whoever_erases_everything_begins_with_nothing(

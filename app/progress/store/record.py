@@ -10,14 +10,14 @@ from sqlmodel import Session, SQLModel
 
 from app.progress.mastery.evidence import First
 from app.progress.mastery.plan import Running
-from app.progress.mastery.standing import Record, TopicCards
+from app.progress.mastery.standing import Record
+from app.progress.store.learned import Learned
 
 # Statements are built once: making one costs more than running it.
 _ATTEMPT = SQLModel.metadata.tables["attempt"]
 _MEMORY = SQLModel.metadata.tables["memory"]
 _READING = SQLModel.metadata.tables["reading"]
 _SITTING = SQLModel.metadata.tables["sitting"]
-_DAY = 24 * 60 * 60 * 1000.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,48 +38,8 @@ class Coming:
     next_at: int | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Learned:
-    """The cards of the course by topic: as evidence, and how many were touched."""
-
-    cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
-    touched: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-
 def _sum(condition: Any, value: Any = 1) -> Any:
     return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
-
-
-# A card in state new has neither a last answer nor a stability, and sums pass over it.
-_LEARNED = (
-    select(
-        _MEMORY.c.topic,
-        func.count(),
-        func.count(_MEMORY.c.last_at),
-        _sum(_MEMORY.c.state == "review"),
-        func.sum(_MEMORY.c.last_at),
-        func.sum(1 / func.nullif(_MEMORY.c.stability, 0)),
-    )
-    # Added cards are no part of what the course has to learn: see `content.added`.
-    .where(_MEMORY.c.learner_id == bindparam("learner"), _MEMORY.c.card.not_like("%:%"))
-    .group_by(_MEMORY.c.topic)
-)
-
-
-def learned(db: Session, learner_id: int, now: int) -> Learned:
-    """The begun cards of each topic, added up where they lie.
-
-    `now` is the moment in ms from which the days since their answers are counted.
-    """
-    rows = db.connection().execute(_LEARNED, {"learner": learner_id}).all()
-    return Learned(
-        {
-            topic: TopicCards(begun, known, float(begun * now - at) / _DAY, losses or 0)
-            for topic, _, begun, known, at, losses in rows
-            if begun
-        },
-        {row[0]: row[1] for row in rows},
-    )
 
 
 # A card whose reverse was answered today stays away until tomorrow.
