@@ -1,5 +1,6 @@
 """The key-value cache: bytes per token and sequence, blocks, and what fits."""
 
+import functools
 import math
 
 from app.estimator.architecture import Architecture
@@ -49,6 +50,7 @@ def whole_blocks(tokens: float, block: int) -> int:
     return math.ceil(tokens / block) * block
 
 
+@functools.lru_cache(maxsize=8192)
 def elements_per_token(model: Architecture, tensor_parallel: int = 1) -> float:
     """Cache elements of one token on one GPU, all layers, no window."""
     return sum(
@@ -63,6 +65,7 @@ def share(kv_heads: int, tensor_parallel: int) -> float:
     return max(1 / tensor_parallel, 1 / max(1, kv_heads))
 
 
+@functools.lru_cache(maxsize=8192)
 def elements_per_sequence(
     model: Architecture, context: float, tensor_parallel: int = 1
 ) -> float:

@@ -191,6 +191,12 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     )
 
 
+@functools.lru_cache(maxsize=8192)
+def gpu_weights(model: Architecture, name: str, gpus: int) -> float:
+    """Bytes of `model` in the format called `name` on one of `gpus` GPUs."""
+    return weight_table(model, name).per_gpu(gpus)
+
+
 def covers(form: Format, matrix: Matrix) -> bool:
     """Whether the format applies to a matrix; routers keep their precision."""
     if form.covers == "all":

@@ -1,6 +1,7 @@
 """The estimate `inference-memory`: what serving a model takes on each GPU."""
 
 import dataclasses
+import functools
 
 from app.estimator import inference_answer
 from app.estimator.architecture import Architecture, find_model
@@ -11,7 +12,7 @@ from app.estimator.cache import (
     whole_blocks,
 )
 from app.estimator.estimate import Estimate
-from app.estimator.formats import CACHE_BITS, FORMATS, weight_table
+from app.estimator.formats import CACHE_BITS, FORMATS, gpu_weights
 from app.estimator.hardware import Accelerator, find_accelerator
 from app.estimator.inputs import ask
 from app.estimator.kv_cache import state_bytes
@@ -141,15 +142,21 @@ def activation_bytes(
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
+    running = tokens * 2 * (3 * _widest(model) / gpus + 4 * model.hidden)
+    return max(running, sequences * model.vocabulary * 6 / gpus)
+
+
+@functools.lru_cache(maxsize=2048)
+def _widest(model: Architecture) -> float:
+    """The widest MLP that a token runs through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)
-    if layer is not None:
-        width = max(
-            width if model.dense_layers else 0.0,
-            layer.mlp.experts_per_token * layer.mlp.width + layer.mlp.shared_width,
-        )
-    running = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
-    return max(running, sequences * model.vocabulary * 6 / gpus)
+    if layer is None:
+        return width
+    return max(
+        width if model.dense_layers else 0.0,
+        layer.mlp.experts_per_token * layer.mlp.width + layer.mlp.shared_width,
+    )
 
 
 def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
@@ -160,7 +167,7 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     sequence += state_bytes(model) / gpus
     default = CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     return Load(
-        weights=weight_table(model, asked.weights).per_gpu(gpus),
+        weights=gpu_weights(model, asked.weights, gpus),
         cache=sequence * asked.concurrent,
         activations=activation_bytes(
             model,
@@ -251,7 +258,7 @@ def _lighter(
         return None
     gpu = find_accelerator(asked.gpu)
     for name in _LIGHTER:
-        table = weight_table(model, name).per_gpu(asked.tensor_parallel)
+        table = gpu_weights(model, name, asked.tensor_parallel)
         fits = load.total - load.weights + table <= limit
         if fits and table < load.weights and not gpu.lacks(name):
             return name

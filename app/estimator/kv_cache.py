@@ -1,6 +1,7 @@
 """The estimate `kv-cache`: what the cache of a model takes, per token and in all."""
 
 import dataclasses
+import functools
 
 from app.estimator.architecture import Architecture, find_model
 from app.estimator.cache import (
@@ -95,6 +96,7 @@ def compute(asked: KvCache) -> Estimate:
     )
 
 
+@functools.lru_cache(maxsize=2048)
 def state_bytes(model: Architecture) -> float:
     """Recurrent state of one sequence: FP32 state and 16-bit convolutions [B]."""
     return 4 * model.state_elements + 2 * model.convolution_elements

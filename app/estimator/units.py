@@ -193,6 +193,7 @@ _COUNTED = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=8192)
 def format_number(value: float, digits: int = 3) -> str:
     """Write a number with thousands commas and a true minus sign.
 

@@ -1,11 +1,12 @@
 """An estimate as a reader sees it: words and pictures instead of base units."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
+from urllib.parse import quote_plus
 
 from markupsafe import Markup
 
@@ -27,6 +28,8 @@ from app.web.drawings.bars import looks_of
 
 LONGEST_LINK = 2000
 
+# Figures, steps and rows are tuples, for the template takes each apart in one go.
+
 # Class of the verdict's word and icon before it; the word itself is the estimate's.
 SIGNS: dict[Status, tuple[str, str]] = {
     "fits": ("good", "i-check"),
@@ -45,8 +48,7 @@ _NUMBER = re.compile(
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ShownFigure:
+class ShownFigure(NamedTuple):
     """A figure in words; `span` is its interval, or “exact” for an exact number."""
 
     name: str
@@ -58,8 +60,7 @@ class ShownFigure:
     key: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ShownStep:
+class ShownStep(NamedTuple):
     """A line of the working; `source` and `address` say where it is from."""
 
     label: str
@@ -71,8 +72,7 @@ class ShownStep:
     topic: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of a table: its name with the colour of its component, then its cells.
 
     `name` is None where the first cell is a number; `cells` are (words, whether
@@ -147,7 +147,7 @@ def read_estimate(
 ) -> Reading:
     """Put an estimate into words. `topics` are the concept pages that can be linked."""
     words = given_inputs.write(inputs)
-    query = urlencode(words)
+    query = _query(words)
     short = len(query) <= LONGEST_LINK
     sign, icon = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
@@ -171,6 +171,14 @@ def read_estimate(
     )
 
 
+def _query(words: Mapping[str, str]) -> str:
+    # Field names are plain words; most values were in the address before.
+    return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
+
+
+_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
+
+
 def address(name: str, query: str = "", *, part: str = "") -> str:
     """The address of a calculator, or of a `part` of it such as `result`."""
     path = f"/calculators/{name}{'/' if part else ''}{part}"
@@ -183,13 +191,13 @@ def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigur
     One named like a component of a drawing gets its colour from `keys`.
     """
     return ShownFigure(
-        name=figure.name,
-        label=figure.label,
-        value=format_value(figure.value, figure.unit),
-        span=interval(figure),
-        note=figure.note,
-        primary=figure.primary,
-        key=keys.get(figure.label, ""),
+        figure.name,
+        figure.label,
+        format_value(figure.value, figure.unit),
+        interval(figure),
+        figure.note,
+        figure.primary,
+        keys.get(figure.label, ""),
     )
 
 
@@ -274,7 +282,7 @@ def _pictures(
 
 
 def _change(name: str, change: Change, words: Mapping[str, str]) -> ShownChange:
-    query = urlencode({**words, change.field: change.flips_at})
+    query = _query({**words, change.field: change.flips_at})
     return ShownChange(
         label=change.label,
         now=change.now,
