@@ -71,7 +71,7 @@ def test_a_page_asks_a_handful_of_questions(count, address: str, most: int):
     assert 1 <= len(questions) <= most, questions
 
 
-def test_no_page_reads_the_log_of_reviews_row_by_row(count):
+def test_no_page_reads_more_of_the_log_of_reviews_than_its_end(count):
     for address in ("/", "/progress"):
         rows = [q for q in count("veteran", address) if "FROM review" in q]
-        assert rows == []
+        assert [q for q in rows if "LIMIT" not in q] == []
