@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 from app.authoring.watching import watch
 from app.cli import main
@@ -89,9 +88,7 @@ def test_an_interrupt_ends_it_quietly(folder):
     assert process.stdout is not None
     assert process.stdout.readline() == "No problems.\n"
     rewrite(folder, "- [ ] Accuracy", "- [ ]Accuracy")
-    begun = time.monotonic()
     assert "E24" in process.stdout.readline()
-    assert time.monotonic() - begun < 2
     process.stdout.readline()
     assert process.stdout.readline().endswith("1 error, 0 warnings.\n")
 

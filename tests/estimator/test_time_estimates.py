@@ -215,12 +215,14 @@ def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
         assert candidate.memory <= 80e9
 
 
-def test_a_search_over_16384_gpus_takes_no_second() -> None:
-    import time  # noqa: PLC0415 - only this test looks at the clock
+@pytest.mark.parametrize("gpus", [64, 1024, 16384])
+def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
+    model, gpu = find_model("llama-3.1-405b"), find_accelerator("H100")
+    job = Job(gpus=gpus, sequence=8192, global_batch=2048)
 
-    start = time.perf_counter()
-    registry.estimate("parallelism-plan", {"model": "405B", "gpu": "16384x H100"})
-    assert time.perf_counter() - start < 1.5
+    layouts = list(plan_search.layouts(model, plan_search.fabric_of(gpu), job))
+
+    assert 1 <= len(layouts) <= 500
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """What a card costs: few questions to the database, however much was learned."""
 
 import datetime as dt
-import time
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -115,29 +116,49 @@ def veteran(session: Session, count: int) -> int:
     return learner.id
 
 
-def fastest(work, times: int = 15) -> float:
-    taken = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begun)
-    return min(taken)
+def whole_tables(session: Session, statements: list[tuple[str, Any]]) -> list[str]:
+    """The steps of SQLite's plans that walk through a whole table of learners."""
+    connection = session.connection()
+    steps = [
+        row[3]
+        for statement, values in statements
+        for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+    ]
+    assert any("USING" in step for step in steps)
+    return [s for s in steps if re.match(r"SCAN (memory|review|suspension)", s)]
 
 
-def test_the_queue_of_a_veteran_is_found_in_milliseconds(session) -> None:
+@pytest.fixture
+def explained(session: Session, app: FastAPI) -> Iterator[Callable[[], list[str]]]:
+    """Which whole tables were walked through so far."""
+    statements: list[tuple[str, Any]] = []
+
+    def note(_connection, _cursor, statement, values, *_rest) -> None:
+        if statement.startswith("SELECT"):
+            statements.append((statement, values))
+
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    yield lambda: whole_tables(session, statements.copy())
+    event.remove(app.state.engine, "before_cursor_execute", note)
+
+
+def test_the_queue_of_a_veteran_is_found_by_its_indexes(
+    session, explained, asked
+) -> None:
     """20,000 reviews and 2,000 cards, 200 of them due."""
     learner = veteran(session, MANY)
     library = HandLibrary(*cards_of("weights", MANY + 50)).current()
     limits = Limits(DAY, 1_781_000_000_000)
+    asked.clear()
 
-    def look() -> None:
-        queue = store.look(session, learner, limits)
-        assert queue.review == MANY // 10
-        left = store.unseen_by_topic(session, learner, library, limits)
-        assert left == {"weights": 50}
+    queue = store.look(session, learner, limits)
+    left = store.unseen_by_topic(session, learner, library, limits)
+    last = store.newest(session, learner)
 
-    assert fastest(look) < 0.02
-    assert fastest(lambda: store.newest(session, learner)) < 0.005
+    assert (queue.review, left) == (MANY // 10, {"weights": 50})
+    assert last is not None
+    assert len(asked) == 3
+    assert explained() == []
 
 
 def test_the_whole_memory_can_be_made_again_from_a_long_log(session) -> None:
