@@ -56,14 +56,29 @@
   form.addEventListener("input", () =>
     localStorage.setItem(mine, JSON.stringify({ at: Date.now(), pairs: state() })));
 
-  const mark = (words) => { document.getElementById("saved").textContent = words; };
-  document.addEventListener("htmx:sendError", () => mark("Kept in this browser"));
+  const palette = () => {
+    for (const link of document.querySelectorAll("#palette nav a")) {
+      if (link.pathname === location.pathname) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+      if (!outbox.waits(link.pathname.replace("questions", "answers"))) continue;
+      link.classList.add("did");
+      link.ariaLabel = link.ariaLabel.replace("open", "kept in this browser");
+    }
+  };
+  palette();
+  document.addEventListener("htmx:sendError", () => {
+    document.getElementById("saved").textContent = "Kept in this browser";
+    palette();
+  });
   document.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful && outbox.forget(path));
   document.addEventListener("sent", ({ detail: { to, html } }) => {
     const page = new DOMParser().parseFromString(html, "text/html");
-    for (const id of ["saved", "palette", "since"])
-      if (to === path && page.getElementById(id)) document.getElementById(id).replaceWith(page.getElementById(id));
+    for (const id of to === path ? ["saved", "palette", "since"] : ["saved", "palette"]) {
+      const fresh = page.getElementById(id);
+      if (fresh) document.getElementById(id).replaceWith(fresh);
+    }
     local();
+    palette();
   });
   // Going on saves first and then asks for the page, so that neither needs the other.
   form.addEventListener("submit", async (event) => {

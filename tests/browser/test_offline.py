@@ -356,12 +356,15 @@ def test_a_mock_exam_goes_on_without_a_network(
         page.keyboard.press("j")
     told(page, "3 answers wait in this browser to be sent. The clock goes on.")
     expect(page.locator("#kept")).to_contain_text("Kept copy")
+    expect(page.get_by_label("1, kept in this browser")).to_be_visible()
     page.goto(f"{sitting}/questions/2")
     expect(page.locator("#kept")).to_contain_text("Kept copy")
     assert entered(page) == given[2]
 
     device.set_offline(False)
     told(page, "3 answers saved.")
+    expect(page.locator("#palette a.did")).to_have_count(3)
+    expect(page.locator("#palette a[aria-current]")).to_have_text("2")
     for number, value in given.items():
         page.goto(f"{sitting}/questions/{number}")
         expect(page.locator("#kept")).to_be_empty()
