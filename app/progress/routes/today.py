@@ -1,6 +1,7 @@
 """GET what to do today."""
 
 import dataclasses
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from app.web.clock import milliseconds, moment
 from app.web.keeping import keep
 from app.web.render import page
 
+_MINUTE = dt.timedelta(minutes=1)
+
 router = APIRouter()
 
 
@@ -37,6 +40,8 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     done = days.recent.get(day.isoformat())
     spent = done.milliseconds / 60_000 if done else 0.0
     running = _running(picture, db)
+    if running is not None:  # the minutes on its clock are named
+        keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
     cards = exam_deck(picture, db, done.reviews if done else 0)
     shown = _today(picture, spent, running, cards)
     if picture.is_new and running is None:
