@@ -27,7 +27,7 @@ from app.content.library import Library
 from app.db.migrate import upgrade
 from app.main import create_app
 from benchmarks.content import SHIPPED, grow
-from tests.progress.past import NEWCOMER, VETERAN, answer, live, unanswered
+from tests.progress.past import NEWCOMER, VETERAN, answer, grade, live, unanswered
 
 TIMES = 60  # at most as often as there are questions nobody answered
 COPIES = 6
@@ -76,9 +76,14 @@ def pages(app: FastAPI, library: Library) -> dict[str, Ask]:
     }
     tokens = itertools.count()
 
-    def grade(who: str) -> tuple[str, str, bytes]:
+    def graded(who: str) -> tuple[str, str, bytes]:
         body = f"rating=3&token={next(tokens)}".encode()
         return "POST", f"/flashcards/{next(begun[who])}/reviews", body
+
+    def reviewed(who: str) -> tuple[str, str, bytes]:
+        card = library.cards[next(begun[who])]
+        grade(app, KEYS[who], card, str(next(tokens)), NOON)
+        return "GET", "/", b""
 
     def answered(who: str) -> tuple[str, str, bytes]:
         answer(app, KEYS[who], next(new[who]), NOON)
@@ -87,9 +92,10 @@ def pages(app: FastAPI, library: Library) -> dict[str, Ask]:
     return {
         "Today": lambda _: ("GET", "/", b""),
         "Today, after an answer": answered,
+        "Today, after a review": reviewed,
         "Progress": lambda _: ("GET", "/progress", b""),
         "Next card": lambda _: ("GET", "/flashcards", b""),
-        "A grade, and the next": grade,
+        "A grade, and the next": graded,
     }
 
 
