@@ -251,3 +251,36 @@ def test_the_same_paper_is_found_after_a_restart(app, rosa) -> None:
     with visit(app) as later:
         later.cookies = rosa.cookies
         assert "1, answered" in later.get(f"{sitting}/questions/2").text
+
+
+def test_the_counts_beside_the_paper_lead_to_what_they_count(rosa) -> None:
+    sitting = begin(rosa)
+    page = rosa.get(f"{sitting}/questions/1").text
+
+    for show, words in (("incomplete", "open 5"), ("flagged", "flagged 0")):
+        assert f'<a href="{sitting}/review?show={show}">{words}</a>' in page
+
+
+def test_a_running_exam_has_a_map_of_its_keys(rosa) -> None:
+    sitting = begin(rosa)
+
+    for address in (f"{sitting}/questions/1", f"{sitting}/review"):
+        page = rosa.get(address).text
+        assert 'id="keys"' in page
+        assert "flag the question" in page
+
+
+def test_a_hidden_clock_comes_back_for_the_last_five_minutes(
+    rosa, clock: Clock
+) -> None:
+    sitting = begin(rosa)
+    rosa.cookies.set("clock", "hidden")
+    address = f"{sitting}/questions/1"
+    hidden = '<details class="clockbox"><summary'
+    assert hidden in rosa.get(address).text
+
+    clock.tick(minutes=1)
+
+    shown = rosa.get(address).text
+    assert hidden not in shown
+    assert '<details class="clockbox" open>' in shown
