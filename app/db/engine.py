@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
-from app.db.writer import Turn
+from app.db.writer import BUSY, Turn
 
 Result = TypeVar("Result")
 _PRAGMAS = (
@@ -21,7 +21,7 @@ _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # an acknowledged answer survives a power cut
     "PRAGMA secure_delete=ON",  # what was erased is overwritten, not only freed
-    "PRAGMA busy_timeout=5000",
+    f"PRAGMA busy_timeout={BUSY}",
     "PRAGMA cache_size=-20000",
     "PRAGMA mmap_size=268435456",
     "PRAGMA temp_store=MEMORY",

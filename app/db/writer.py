@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
 Turn = Callable[[], AbstractAsyncContextManager[Session]]
@@ -24,6 +25,8 @@ Turn = Callable[[], AbstractAsyncContextManager[Session]]
 # Another process, and whoever wrote first, waits no longer than this for a commit.
 _MOST = 64
 _LONGEST = 0.02  # seconds
+BUSY = 5000
+"""Milliseconds that a connection waits for the writer of another process."""
 
 
 def turns(engine: Engine) -> Turn:
@@ -81,16 +84,22 @@ class _Queue:
             self._waiting -= 1
         if self._group is None:
             try:
-                # In a thread, for a writer of another process may be waited for.
-                connection = await run_in_threadpool(_begin, self._engine)
+                self._group = _Group(await self._begin())
             except BaseException:
                 self._lock.release()
                 raise
-            self._group = _Group(connection)
         return self._group
+
+    async def _begin(self) -> Connection:
+        try:
+            return _begin(self._engine, patience=0)
+        except OperationalError:
+            # The writer of another process is waited for in a thread.
+            return await run_in_threadpool(_begin, self._engine, patience=BUSY)
 
     async def _leave(self, group: "_Group") -> None:
         try:
+            await asyncio.sleep(0)  # who has arrived meanwhile shall come along
             if not self._waiting or group.is_over:
                 self._group = None
                 await group.settle()
@@ -157,10 +166,16 @@ class _Group:
                 raise
 
 
-def _begin(engine: Engine) -> Connection:
+def _begin(engine: Engine, *, patience: int) -> Connection:
+    """A transaction that writes; another writer is waited for so many milliseconds."""
     connection = engine.connect().execution_options(writes=True)
+    driver: Any = connection.connection.dbapi_connection
     try:
-        connection.begin()
+        driver.execute(f"PRAGMA busy_timeout={patience}")
+        try:
+            connection.begin()
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={BUSY}")
     except BaseException:
         connection.close()
         raise
