@@ -73,7 +73,9 @@ def learned(db: Session, learner_id: int, now: int) -> Learned:
     sums = _sums(db, learner_id)
     return Learned(
         {
-            topic: TopicCards(begun, known, float(begun * now - at) / _DAY, losses or 0)
+            topic: TopicCards(
+                begun, known, float(begun * now - at) / _DAY, float(losses or 0)
+            )
             for topic, _, begun, known, at, losses in sums
             if begun
         },
