@@ -39,7 +39,12 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
     )
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
-        "--dir", type=Path, default=folder, help="the course (HEADROOM_CONTENT)"
+        *("--content", "--dir"),
+        dest="dir",
+        metavar="DIR",
+        type=Path,
+        default=folder,
+        help="the course (HEADROOM_CONTENT)",
     )
     kinds = parser.add_subparsers(required=True, metavar="topic|question|exam")
     topic = kinds.add_parser("topic", parents=[shared], help="a page with all it needs")

@@ -13,7 +13,7 @@ from app.content.library import load
 
 
 def new(folder: Path, *words: str) -> int:
-    return main(["new", words[0], "--dir", str(folder), *words[1:]])
+    return main(["new", words[0], "--content", str(folder), *words[1:]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
