@@ -251,7 +251,7 @@ def _steady(library: Library, record: Record, weak: Sequence[Standing]) -> Step 
         topic = _asked_in(standing)
         ground = weak_ground(library, record, topic) if topic else None
         if topic is None or ground is None:
-            return _practice(standing)
+            return _practice(standing, lowest=standing is weak[0])
         needed = needed or _first(ground, topic, record)
     return needed
 
@@ -270,7 +270,7 @@ def _share(domain: DomainStanding, _: Standing) -> float:
     return domain.domain.weight / len(domain.standings)
 
 
-def _practice(standing: Standing) -> Step | None:
+def _practice(standing: Standing, *, lowest: bool = True) -> Step | None:
     topic = _asked_in(standing)
     if topic is None:
         return None
@@ -280,16 +280,19 @@ def _practice(standing: Standing) -> Step | None:
         "practise",
         f"{words}: {topic.title}",
         f"/quiz/{topic.slug}",
-        _why(standing),
+        _why(standing, lowest=lowest),
         count * _QUESTION_MINUTES,
     )
 
 
-def _why(standing: Standing) -> str:
+def _why(standing: Standing, *, lowest: bool) -> str:
     number, evidence = standing.objective.number, standing.evidence
     if evidence.enough:
         share = f"{round(standing.belief.mean * 100)}%"
-        return f"objective {number}, your lowest tested: {share} expected"
+        which = (
+            "your lowest tested" if lowest else "the lowest that rests on firm ground"
+        )
+        return f"objective {number}, {which}: {share} expected"
     if evidence.answers:
         noun = "answer" if evidence.answers == 1 else "answers"
         return f"objective {number}, only {evidence.answers} {noun} so far"

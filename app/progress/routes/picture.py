@@ -138,8 +138,18 @@ def picture_of(
         touched=cards.touched,
         record=record,
         domains=domains,
-        readiness=forecast(domains, main_exam(library)),
+        readiness=_counted(forecast(domains, main_exam(library)), library, record),
     )
+
+
+def _counted(
+    made: Forecast | Lacking, library: Library, record: Record
+) -> Forecast | Lacking:
+    """The forecast with each answer counted once, however many objectives it names."""
+    if isinstance(made, Lacking):
+        return made
+    answers = sum(question in library.questions for question in record.firsts)
+    return dataclasses.replace(made, answers=answers)
 
 
 CurrentPicture = Annotated[Picture, Depends(read_picture)]
