@@ -1,6 +1,7 @@
 """Front door 2: the `headroom` command."""
 
 import argparse
+import gc
 import http.client
 import json
 import os
@@ -215,6 +216,7 @@ def _serve(_given: argparse.Namespace) -> int:
 
     app = create_app(settings)
     _announce(settings, app.state.library.current())
+    gc.freeze()  # the course stays: the collector need not walk through it again
     _run_server(settings, app)
     return 0
 

@@ -100,6 +100,7 @@ _NUMBER = re.compile(
     r"^(?P<number>[+\-\u2212]?(?:\d[\d,_'\u00a0\u202f ]*\d|\d)?(?:\.\d+)?"
     r"(?:[eE][+\-]?\d+)?)\s*(?P<unit>.*)$"
 )
+_GROUPING = re.compile(r"[,_'\u00a0\u202f ]")
 
 
 def split_number(text: str) -> tuple[float, str]:
@@ -116,7 +117,7 @@ def split_number(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None or not any(c.isdigit() for c in match["number"]):
         raise ValueError(f"“{text}” does not start with a number")
-    digits = re.sub(r"[,_'\u00a0\u202f ]", "", match["number"])
+    digits = _GROUPING.sub("", match["number"])
     return float(digits.replace(MINUS, "-")), match["unit"].strip()
 
 

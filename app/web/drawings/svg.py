@@ -58,14 +58,17 @@ def text(
     words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
 ) -> str:
     """Words at x percent and y pixels; `bold` stands in front of them."""
-    strong = f'<tspan class="b">{escape(bold)}</tspan>' if bold else ""
+    strong = f'<tspan class="b">{_escaped(bold)}</tspan>' if bold else ""
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
     return (
         f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>'
-        f"{strong}{gap}{escape(words)}</text>"
+        f"{strong}{gap}{_escaped(words)}</text>"
     )
+
+
+_escaped = functools.lru_cache(maxsize=4096)(escape)
 
 
 def dot(classes: str, x: float, y: float, radius: float) -> str:
