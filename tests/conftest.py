@@ -1,7 +1,6 @@
 """The stage of the tests: a tiny course, an empty database, a clock, the cast."""
 
 import datetime as dt
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from sqlmodel import Session
 
 from app.config import Settings
 from app.content.library import Library, LiveLibrary
-from app.db.engine import make_engine
-from app.db.migrate import upgrade
 from app.main import create_app
+from tests.databases import Databases, databases_in
 
 # No test asks how long something takes: a busy machine would fail it.
 hypothesis.settings.register_profile("patient", deadline=None)
@@ -55,18 +53,25 @@ def library(live_library: LiveLibrary) -> Library:
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("database") / "headroom.db"
-    engine = make_engine(f"sqlite:///{path}")
-    upgrade(engine)
-    engine.dispose()
-    return path
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    """Files of SQLite, or those of the server that the environment names."""
+    databases = databases_in(tmp_path_factory.mktemp("database"))
+    yield databases
+    databases.close()
 
 
 @pytest.fixture
-def settings(tmp_path: Path, empty_database: Path) -> Settings:
-    shutil.copy(empty_database, tmp_path / "headroom.db")
-    return Settings(data=tmp_path, content=TINY, secret="of the tests")
+def database(tmp_path: Path, databases: Databases) -> Iterator[str]:
+    """The address of a database with every table and no row."""
+    with databases.empty(tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database: str) -> Settings:
+    return Settings(
+        data=tmp_path, content=TINY, database_url=database, secret="of the tests"
+    )
 
 
 @pytest.fixture

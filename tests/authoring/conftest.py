@@ -34,9 +34,10 @@ def library(live_library: LiveLibrary) -> Library:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, empty_database: Path, folder: Path) -> Settings:
-    shutil.copy(empty_database, tmp_path / "headroom.db")
-    return Settings(data=tmp_path, content=folder, secret="of the tests")
+def settings(tmp_path: Path, database: str, folder: Path) -> Settings:
+    return Settings(
+        data=tmp_path, content=folder, database_url=database, secret="of the tests"
+    )
 
 
 @dataclasses.dataclass

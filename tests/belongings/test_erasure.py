@@ -9,6 +9,7 @@ from sqlmodel import Session
 from app.belongings.store import count, owned_tables
 from app.db.tables import Learner
 from tests.conftest import visit
+from tests.databases import ABOUT_SQLITE
 
 NOTHING = {"item_revision"}  # wordings of the course; they belong to nobody
 
@@ -107,6 +108,7 @@ def test_no_kept_page_of_theirs_is_left(app: FastAPI, rosa, own_everything):
     assert not any(b"Rosa" in page.packed.body for page in kept.values())
 
 
+@ABOUT_SQLITE
 def test_the_words_are_gone_from_the_file_too(
     app: FastAPI, rosa, session, own_everything
 ):

@@ -10,13 +10,15 @@ from app.db.engine import make_engine
 from app.db.migrate import downgrade, drift, upgrade
 from app.db.shape import is_current
 from app.db.tables import Attempt, Learner, Review, StudyDay
+from tests.databases import Databases
 
 
 @pytest.fixture
-def engine(tmp_path: Path):
-    engine = make_engine(f"sqlite:///{tmp_path / 'test.db'}")
-    yield engine
-    engine.dispose()
+def engine(tmp_path: Path, databases: Databases):
+    with databases.blank(tmp_path) as address:
+        engine = make_engine(address)
+        yield engine
+        engine.dispose()
 
 
 def test_a_fresh_database_has_every_table(engine: Engine) -> None:

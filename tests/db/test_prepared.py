@@ -25,7 +25,9 @@ from sqlmodel import Session
 
 from app.db.engine import make_engine
 from app.db.prepared import Prepared
+from tests.databases import ABOUT_SQLITE
 
+pytestmark = ABOUT_SQLITE
 METADATA = MetaData()
 CARDS = Table(
     "cards",

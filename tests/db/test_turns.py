@@ -15,8 +15,10 @@ from app.db.engine import make_engine
 from app.db.migrate import upgrade
 from app.db.tables import Learner
 from app.db.writer import Turn, turns
+from tests.databases import ABOUT_SQLITE
 
 PEOPLE = 12
+pytestmark = ABOUT_SQLITE
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from sqlmodel import Session, select
 
 from app.content.model import Place, Term, Text
 from app.db.engine import make_engine
-from app.db.migrate import upgrade
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, Suspension
 from app.flashcards import store
 from app.flashcards.faces import card_of_question, card_of_term
 from app.learners.store import Addition, add_cards, add_missed, decline
 from app.scheduling import Grade
 from tests.conftest import Clock
+from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, two_topics
 from tests.quiz.bank import DESIGN, SINGLE
@@ -294,12 +294,11 @@ def test_a_design_exercise_has_no_faces() -> None:
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory):
-    path = tmp_path_factory.mktemp("added") / "added.db"
-    engine = make_engine(f"sqlite:///{path}")
-    upgrade(engine)
-    yield engine
-    engine.dispose()
+def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
+    with databases.empty(tmp_path_factory.mktemp("added")) as address:
+        engine = make_engine(address)
+        yield engine
+        engine.dispose()
 
 
 ACTIONS = st.lists(

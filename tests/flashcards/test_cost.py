@@ -13,6 +13,7 @@ from sqlmodel import Session, select
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store
 from app.flashcards.store import Limits
+from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, cards_of
 
@@ -142,6 +143,7 @@ def explained(session: Session, app: FastAPI) -> Iterator[Callable[[], list[str]
     event.remove(app.state.engine, "before_cursor_execute", note)
 
 
+@ABOUT_SQLITE
 def test_the_queue_of_a_veteran_is_found_by_its_indexes(
     session, explained, asked
 ) -> None:

@@ -9,10 +9,10 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.db.engine import make_engine
-from app.db.migrate import upgrade
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store
 from app.scheduling import Grade
+from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, two_topics
 
@@ -105,12 +105,11 @@ ACTIONS = st.lists(
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory):
-    path = tmp_path_factory.mktemp("law") / "law.db"
-    engine = make_engine(f"sqlite:///{path}")
-    upgrade(engine)
-    yield engine
-    engine.dispose()
+def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
+    with databases.empty(tmp_path_factory.mktemp("law")) as address:
+        engine = make_engine(address)
+        yield engine
+        engine.dispose()
 
 
 @pytest.fixture(scope="module")

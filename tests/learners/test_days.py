@@ -11,7 +11,6 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.engine import make_engine
-from app.db.migrate import upgrade
 from app.db.tables import Learner, Review, StudyDay
 from app.exams import store as exams
 from app.exams.paper import Slot
@@ -20,18 +19,18 @@ from app.learners.store import rebuild_days
 from app.quiz import store as quiz
 from app.quiz.grading import Verdict
 from app.scheduling import Grade
+from tests.databases import Databases
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 SUMS = ("answers", "reviews", "asked", "recalled", "milliseconds")
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory):
-    path = tmp_path_factory.mktemp("days") / "days.db"
-    engine = make_engine(f"sqlite:///{path}")
-    upgrade(engine)
-    yield engine
-    engine.dispose()
+def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
+    with databases.empty(tmp_path_factory.mktemp("days")) as address:
+        engine = make_engine(address)
+        yield engine
+        engine.dispose()
 
 
 class Life:

@@ -1,7 +1,6 @@
 """Every page that a link leads to, walked without JavaScript from Today on."""
 
 import collections
-import shutil
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urlsplit
 
@@ -104,15 +103,14 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
 
 
 @pytest.fixture(scope="module")
-def module_app(tmp_path_factory, empty_database, live_library):
+def module_app(tmp_path_factory, databases, live_library):
     data = tmp_path_factory.mktemp("walk")
-    shutil.copy(empty_database, data / "headroom.db")
-    app = create_app(
-        Settings(data=data, content=TINY, secret="of the tests"), library=live_library
-    )
-    yield app
-    app.state.engine.dispose()
-    app.state.pages.close()
+    with databases.empty(data) as address:
+        settings = Settings(data=data, content=TINY, database_url=address, secret="s")
+        app = create_app(settings, library=live_library)
+        yield app
+        app.state.engine.dispose()
+        app.state.pages.close()
 
 
 def test_every_part_of_the_app_is_within_reach(pages: dict[str, Page]):
