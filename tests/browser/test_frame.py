@@ -30,6 +30,21 @@ def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:
     expect(page.get_by_role("dialog", name="Keyboard map")).to_be_visible()
 
 
+def test_the_first_tab_shows_a_small_link_to_the_content(
+    page: Page, server: Server
+) -> None:
+    page.goto(server.url)
+
+    page.keyboard.press("Tab")
+
+    link = page.get_by_role("link", name="Skip to content")
+    expect(link).to_be_focused()
+    box = link.bounding_box()
+    assert box
+    assert box["height"] < 60
+    assert box["width"] < 200
+
+
 def test_keys_are_only_letters_while_one_types(page: Page, server: Server) -> None:
     page.goto(server.url + "/settings")
 
