@@ -113,6 +113,7 @@ class Attempt(SQLModel, table=True):
 
     __table_args__ = (
         Index("ix_attempt_learner_item", "learner_id", "item", "at"),
+        Index("ix_attempt_learner_id", "learner_id", "id"),
         Index("ix_attempt_item", "item", "revision"),
     )
 
@@ -177,6 +178,9 @@ class Suspension(SQLModel, table=True):
     at: int = Field(sa_column=_time())
 
 
+_OF_A_DAY = ("suspended", "state", "note")
+
+
 class Memory(SQLModel, table=True):
     """What the reviews of one card amount to: a cache that replay can rebuild.
 
@@ -189,8 +193,9 @@ class Memory(SQLModel, table=True):
 
     __table_args__ = (
         UniqueConstraint("learner_id", "card"),
-        Index("ix_memory_learner_due", "learner_id", "due_day"),
-        Index("ix_memory_learner_last", "learner_id", "last_day"),
+        # With what else is asked of a day's cards, so that no row is looked up.
+        Index("ix_memory_learner_due", "learner_id", "due_day", *_OF_A_DAY, "due_at"),
+        Index("ix_memory_learner_last", "learner_id", "last_day", *_OF_A_DAY),
         Index("ix_memory_learner_topic", "learner_id", "topic"),
     )
 
