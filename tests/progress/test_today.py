@@ -85,14 +85,14 @@ def test_the_first_visit_says_where_to_start(client: TestClient):
     assert 'href="/concepts/weights"' in page
 
 
-def test_an_exam_day_set_before_all_else_leads_to_its_plan(client: TestClient):
+def test_an_exam_day_set_before_all_else_leads_to_its_plan(rosa: TestClient):
     form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "retention": "90"}
-    client.post("/settings", data=form)
+    rosa.post("/settings", data=form)
 
-    page = client.get("/").text
+    page = rosa.get("/").text
 
     assert "Start here" in page
-    assert "Your exam is on Friday 3 July" in page
+    assert "Your exam is on Friday 3\u00a0July" in page
     assert 'href="/plan"' in page
 
 
