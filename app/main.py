@@ -18,7 +18,7 @@ from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
-from app.db.engine import make_engine
+from app.db.engine import make_engine, reading_room
 from app.db.pulse import pulse_of
 from app.db.writer import turns
 from app.exams import routes as exams
@@ -61,6 +61,7 @@ def create_app(
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
     app.state.turn = turns(app.state.engine)
+    app.state.reading_room = reading_room()
     app.state.library = library or LiveLibrary(
         settings.content, settings.data / "cache", _GLANCE
     )

@@ -1,7 +1,9 @@
 """The engine of a database address, and one session and transaction per request."""
 
+import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -13,9 +15,14 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
-from app.db.writer import BUSY, Turn
+from app.db.writer import BUSY, WRITERS, Turn
 
 Result = TypeVar("Result")
+READERS = 16
+"""Requests of one process that read at the same time; further ones wait."""
+# Nobody may ever wait for a connection: who did would hold a thread, or the event loop
+# itself, that another needs to give one back. Two more are for what runs beside.
+_CONNECTIONS = READERS + WRITERS + 2
 _PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
@@ -46,13 +53,24 @@ class PlainSavepoints(SQLiteDialect_pysqlite):
 def make_engine(address: str) -> Engine:
     """An engine for `address` (sqlite:///… or postgresql+psycopg://…)."""
     if not address.startswith("sqlite"):
-        return create_engine(address, pool_pre_ping=True)
+        return _make_server_engine(address)
     registry.register("sqlite.plain", __name__, "PlainSavepoints")
     url = make_url(address).set(drivername="sqlite+plain")
-    engine = create_engine(url, connect_args={"check_same_thread": False})
+    engine = create_engine(
+        url, connect_args={"check_same_thread": False}, pool_size=_CONNECTIONS
+    )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
     return engine
+
+
+def reading_room() -> AbstractAsyncContextManager[Any]:
+    """Where a request waits that wants to read, before it takes a connection.
+
+    It waits on the event loop, which costs nothing. Writers have a room of their own
+    (see `turns`), for who reads may have to write something down beside.
+    """
+    return asyncio.Semaphore(READERS)
 
 
 async def get_session(request: Request) -> AsyncIterator[Session]:
@@ -66,12 +84,13 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
         async with turn() as session:
             yield session
         return
-    session = Session(request.app.state.engine, expire_on_commit=False)
-    try:
-        yield session
-    finally:
-        with anyio.CancelScope(shield=True):
-            await aside(session, session.close)
+    async with request.app.state.reading_room:
+        session = Session(request.app.state.engine, expire_on_commit=False)
+        try:
+            yield session
+        finally:
+            with anyio.CancelScope(shield=True):
+                await aside(session, session.close)
 
 
 async def aside(db: Session, work: Callable[[], Result]) -> Result:
@@ -93,6 +112,25 @@ async def write_beside(request: Request, work: Callable[[Session], object]) -> N
 
 
 DbSession = Annotated[Session, Depends(get_session, scope="function")]
+
+
+def _make_server_engine(address: str) -> Engine:
+    # Who reads sees one moment, as with SQLite, however many questions a page asks.
+    engine = create_engine(
+        address,
+        pool_pre_ping=True,
+        pool_size=_CONNECTIONS,
+        isolation_level="REPEATABLE READ",
+    )
+    event.listen(engine, "set_connection_execution_options", _see_commits)
+    return engine
+
+
+def _see_commits(_connection: Connection, options: MutableMapping[str, Any]) -> None:
+    # Who writes waits for others at the row of the learner, and then has to see what
+    # they have written.
+    if options.get("writes"):
+        options["isolation_level"] = "READ COMMITTED"
 
 
 def _say(connection: Connection, words: str) -> None:

@@ -25,6 +25,10 @@ Turn = Callable[[], AbstractAsyncContextManager[Session]]
 # Another process, and whoever wrote first, waits no longer than this for a commit.
 _MOST = 64
 _LONGEST = 0.02  # seconds
+WRITERS = 12
+"""Requests of one process that write at the same time, where many can."""
+WRITING = {"writes": True}
+"""How a connection is told, before its transaction begins, that it will write."""
 BUSY = 5000
 """Milliseconds that a connection waits for the writer of another process."""
 
@@ -36,20 +40,22 @@ def turns(engine: Engine) -> Turn:
     """
     if engine.dialect.name == "sqlite":
         return _Queue(engine).turn
-    return functools.partial(_alone, engine)
+    return functools.partial(_alone, engine, asyncio.Semaphore(WRITERS))
 
 
 @contextlib.asynccontextmanager
-async def _alone(engine: Engine) -> AsyncIterator[Session]:
+async def _alone(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Session]:
     """A transaction of its own, for a database with many writers at a time."""
-    session = Session(engine, expire_on_commit=False)
-    try:
-        await run_in_threadpool(session.connection)
-        yield session
-        await run_in_threadpool(session.commit)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await run_in_threadpool(session.close)
+    async with room:
+        session = Session(engine, expire_on_commit=False)
+        connect = functools.partial(session.connection, execution_options=WRITING)
+        try:
+            await run_in_threadpool(connect)
+            yield session
+            await run_in_threadpool(session.commit)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await run_in_threadpool(session.close)
 
 
 class _Queue:
@@ -168,7 +174,7 @@ class _Group:
 
 def _begin(engine: Engine, *, patience: int) -> Connection:
     """A transaction that writes; another writer is waited for so many milliseconds."""
-    connection = engine.connect().execution_options(writes=True)
+    connection = engine.connect().execution_options(**WRITING)
     driver: Any = connection.connection.dbapi_connection
     try:
         driver.execute(f"PRAGMA busy_timeout={patience}")

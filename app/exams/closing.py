@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.content.library import LiveLibrary
+from app.db.writer import WRITING
 from app.exams.sitting import close_overdue
 
 _EVERY = 30.0
@@ -37,7 +38,7 @@ async def closing(
 def close_now(engine: Engine, library: LiveLibrary, now: dt.datetime) -> int:
     """Close every overdue paper; returns how many."""
     with Session(engine) as db:
-        db.connection(execution_options={"writes": True})
+        db.connection(execution_options=WRITING)
         count = close_overdue(db, library.current(), now)
         db.commit()
         return count
