@@ -26,7 +26,7 @@ from app.exams.forms import BeginForm
 from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
-from app.learners.store import Addition
+from app.learners.store import Addition, hold
 from app.quiz import store as quiz_store
 from app.quiz.grading import Raw, Unreadable, Verdict, grade
 
@@ -49,7 +49,8 @@ def begin(
         seed,
     )
     # The wording is kept, so that an edit meanwhile changes nothing for this paper.
-    for slot in paper.slots:
+    # In the order of all others who begin, for two may wait for each other's.
+    for slot in sorted(paper.slots, key=lambda s: s.item):
         quiz_store.keep_revision(db, library.questions[slot.item], now)
     wanted = Begin(
         token=f"{learner_id}-{wish.token or secrets.token_urlsafe(9)}",
@@ -91,6 +92,7 @@ def close_if_over(db: Session, library: Library, sat: Sat, now: dt.datetime) -> 
 
 def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> Sat:
     """Close a sitting and judge what was answered; a second call changes nothing."""
+    hold(db, sat.learner_id)  # first, as every other write for this learner
     if store.close(db, sat, by, at):
         kept = store.answers(db, sat.id)
         graded = [

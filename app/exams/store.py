@@ -184,9 +184,11 @@ def running(db: Session, learner_id: int) -> Sat | None:
 def overdue(db: Session, now: dt.datetime) -> list[Sat]:
     """Every open sitting of anybody whose time is up."""
     rows = db.exec(
-        select(Sitting).where(
+        select(Sitting)
+        .where(
             col(Sitting.closed_at).is_(None), Sitting.deadline_at < milliseconds(now)
         )
+        .order_by(col(Sitting.learner_id))
     )
     return [_value(row) for row in rows]
 

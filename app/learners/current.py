@@ -111,11 +111,12 @@ async def writing(
 def _enrolled(
     db: Session, learner: CurrentLearnerValue, now: dt.datetime
 ) -> CurrentLearnerValue:
-    if not learner.id:
-        number = enrol(db, Enrolment(learner.key, learner.zone, now))
-        learner = dataclasses.replace(learner, id=number)
-    count_change(db, learner.id)
-    return learner
+    if learner.id and count_change(db, learner.id):
+        return learner
+    # The first write; or another request has erased everything since they were read.
+    number = enrol(db, Enrolment(learner.key, learner.zone, now))
+    count_change(db, number)
+    return CurrentLearnerValue(key=learner.key, id=number, zone=learner.zone)
 
 
 CurrentLearner = Annotated[CurrentLearnerValue, Depends(read_learner)]

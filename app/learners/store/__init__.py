@@ -28,6 +28,7 @@ from app.learners.store.people import (
     count_change,
     enrol,
     find_learner,
+    hold,
     use_code,
 )
 
@@ -52,6 +53,7 @@ __all__ = [
     "enrol",
     "find_learner",
     "gone_cards",
+    "hold",
     "rebuild_days",
     "studied",
     "use_code",

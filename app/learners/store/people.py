@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, delete, update
 
+from app.db.once import insert_once
 from app.db.prepared import Prepared
 from app.db.tables import DeviceCode, Learner
 from app.web.clock import milliseconds
@@ -30,6 +31,7 @@ _COUNT = Prepared(
     update(Learner)
     .where(col(Learner.id) == bindparam("wanted"))
     .values(changes=Learner.changes + 1)
+    .returning(col(Learner.id))
 )
 
 
@@ -69,15 +71,29 @@ def enrol(db: Session, enrolment: Enrolment) -> int:
         key=enrolment.key,
         zone=enrolment.zone,
         created_at=milliseconds(enrolment.at),
+    ).model_dump(exclude={"id"})
+    number = insert_once(db, Learner, row)
+    if number is None:  # another first write of theirs came at the same moment
+        number = db.scalar(
+            select(col(Learner.id)).where(col(Learner.key) == enrolment.key)
+        )
+    return number or 0
+
+
+def count_change(db: Session, learner_id: int) -> bool:
+    """Note that something of this learner changes, so that kept pages fall away.
+
+    Says whether there is such a learner still. With many writers at a time, others
+    who write for the same learner wait here until this transaction has ended.
+    """
+    return _COUNT.first(db, {"wanted": learner_id}) is not None
+
+
+def hold(db: Session, learner_id: int) -> None:
+    """Wait for others who write for this learner; without counting a change."""
+    db.execute(
+        select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update()
     )
-    db.add(row)
-    db.flush()
-    return row.id or 0
-
-
-def count_change(db: Session, learner_id: int) -> None:
-    """Note that something of this learner changes, so that kept pages fall away."""
-    _COUNT.run(db, {"wanted": learner_id})
 
 
 def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
