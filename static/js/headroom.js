@@ -189,8 +189,20 @@
   document.addEventListener("htmx:responseError", (event) => {
     if ([502, 503, 504].includes(event.detail.xhr.status)) lose(event);
   });
+  // Who pressed a button that is replaced goes on in what takes its place.
+  let held = null;
   document.addEventListener("htmx:beforeRequest", (event) => {
     clearInterval(lost.get(event.detail.elt)?.timer);
+    held = document.activeElement;
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const { elt } = event.detail;
+    if (!held || held.isConnected || document.activeElement !== document.body) return;
+    held = null;
+    const goal = elt.querySelector("#go") ||
+      elt.querySelector("input:not([type=hidden]), textarea, .btn, button, a") || elt;
+    if (goal === elt) elt.setAttribute("tabindex", "-1");
+    goal.focus({ preventScroll: true });
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target, requestConfig, xhr } = event.detail;

@@ -141,3 +141,18 @@ def moved(page: Page, address: str) -> float:
     page.goto(address, wait_until="networkidle")
     network.detach()
     return sum(sizes)
+
+
+def test_who_pressed_a_button_that_is_replaced_goes_on_in_its_place(
+    page: Page, server: Server
+) -> None:
+    page.goto(f"{server.url}/concepts/training-memory")
+    asked = page.locator("#q-tm-page-seven")
+    asked.get_by_label("Your answer").fill("28")
+    page.keyboard.press("Enter")
+    expect(asked.locator(".verdict")).to_be_focused()
+
+    asked.get_by_role("link", name="Try again").focus()
+    page.keyboard.press("Enter")
+
+    expect(asked.get_by_label("Your answer")).to_be_focused()
