@@ -228,7 +228,7 @@ def _row(
     cells: Sequence[_Cell], numeric: Sequence[bool], keys: Mapping[str, str]
 ) -> Row:
     first, is_number = cells[0]
-    shown = zip((words for words, _ in cells), numeric, strict=True)
+    shown = zip([words for words, _ in cells], numeric, strict=True)
     if is_number:
         return Row(None, "", tuple(shown), is_sum=False)
     return Row(first, keys.get(first, ""), tuple(shown)[1:], first in _SUMS)

@@ -1,6 +1,7 @@
 """Parts against a limit: the stacked bar with its cap, free and over patterns."""
 
 import dataclasses
+import functools
 
 from app.estimator.estimate import Component, Segment, StackedBar, Table
 from app.web.drawings.axes import Axis, linear
@@ -149,7 +150,8 @@ def looks_of(bar: StackedBar) -> tuple[Look, ...]:
     )
 
 
-def _ticks(axis: Axis, bottom: float) -> list[str]:
+@functools.lru_cache(maxsize=512)  # axes end at round numbers: there are few
+def _ticks(axis: Axis, bottom: float) -> tuple[str, ...]:
     marks = []
     for tick in axis.ticks:
         at = axis.place(tick)
@@ -160,7 +162,7 @@ def _ticks(axis: Axis, bottom: float) -> list[str]:
             words = f"{words} {axis.unit}".strip()
         anchor = "e" if last else "m" if at else ""
         marks.append(text(words, at, bottom + 21, anchor))
-    return marks
+    return tuple(marks)
 
 
 def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
