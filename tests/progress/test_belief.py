@@ -3,6 +3,7 @@
 import datetime as dt
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -54,6 +55,13 @@ def right(count: int, ago: int = 0) -> Answers:
 
 def wrong(count: int, ago: int = 0) -> Answers:
     return [(First(0.0, day(ago)), GUESS)] * count
+
+
+def mean_over(height: Callable[[float], float], strips: int = 2000) -> float:
+    """The mean of a function over 0..1, by Simpson's rule."""
+    ends = height(0) + height(1)
+    inner = sum((4 if n % 2 else 2) * height(n / strips) for n in range(1, strips))
+    return (ends + inner) / (3 * strips)
 
 
 SEEDS = range(60)
@@ -255,3 +263,37 @@ def test_older_evidence_is_never_fresher(days: int):
 )
 def test_the_range_leaves_a_twentieth_on_each_side(made, low: float, high: float):
     assert made.range == pytest.approx((low, high), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_kept_is_the_recall_of_now_by_that_of_then(seed: int):
+    """The same to a billionth, whatever of it is computed once for many ages."""
+    draw = chance(seed)
+    cards = Cards(
+        begun=draw.randrange(12),
+        all=10,
+        days=draw.random() * 60,
+        stability=1 + draw.random() * 80,
+    )
+    covered = min(1.0, cards.begun / 10)
+    on_schedule = mean_over(lambda share: recall(share, 1.0))
+
+    for age in range(1, 120, 7):
+        alone = recall(age, TAUGHT)
+        then = min(on_schedule, recall(cards.days - age, cards.stability))
+        now = min(1.0, recall(cards.days, cards.stability) / then)
+        expected = covered * now + (1 - covered) * alone
+        assert kept(age, cards) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_answers_are_counted_and_only_the_newest_weighed(seed: int):
+    answers = some(seed, 60)
+    until = day(20)
+
+    made = gather(lots(answers, GUESS), GUESS, NO_CARDS, until)
+
+    before = [first for first, _ in answers if first.day <= until]
+    assert made.answers == len(before)
+    assert made.score == pytest.approx(sum(first.score for first in before))
+    assert made.weight <= WINDOW + 1e-9

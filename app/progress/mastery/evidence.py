@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from app.progress.mastery.fading import Cards, kept
+from app.progress.mastery.fading import Cards, keeping
 
 ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
 # The newest answers that count: one more moves a share by less than seven points, and
@@ -78,7 +78,8 @@ class Lot:
     """The first answers to an objective of one study day.
 
     `weight` is in answers as hard to guess as the mean question of the objective,
-    `fresh` what of it was right.
+    `fresh` what of it was right. `answers` and `score` count those of the days before
+    as well: only the newest are weighed, but all are named.
     """
 
     day: dt.date
@@ -108,10 +109,12 @@ def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]
         sums[2] += weight
         luck = (guess - rate) / (1 - rate) if rate < 1 else 0.0
         sums[3] += weight * (first.value + (1 - first.value) * luck)
-    return tuple(
-        Lot(day, int(count), score, weight, fresh)
-        for day, (count, score, weight, fresh) in sorted(days.items(), reverse=True)
-    )
+    made = []
+    answers, score = 0.0, 0.0
+    for day, (count, scored, weight, fresh) in sorted(days.items()):
+        answers, score = answers + count, score + scored
+        made.append(Lot(day, int(answers), score, weight, fresh))
+    return tuple(reversed(made))
 
 
 def gather(by_day: Sequence[Lot], guess: float, cards: Cards, day: dt.date) -> Evidence:
@@ -124,16 +127,19 @@ def gather(by_day: Sequence[Lot], guess: float, cards: Cards, day: dt.date) -> E
     """
     answers = 0
     score = weight = right = fresh = force = 0.0
+    share_of = keeping(cards)
     for lot in by_day:
         if lot.day > day:
             continue
-        answers += lot.answers
-        score += lot.score
-        room = WINDOW - weight
-        if room <= 0 or not lot.weight:
+        if not answers:
+            answers, score = lot.answers, lot.score
+        if not lot.weight:
             continue
-        share = min(1.0, room / lot.weight)
-        left = kept((day - lot.day).days, cards)
+        room = WINDOW - weight
+        if room <= 0:
+            break
+        share = 1.0 if room >= lot.weight else room / lot.weight
+        left = share_of((day - lot.day).days)
         weight += share * lot.weight
         fresh += share * lot.fresh
         right += share * lot.fresh * (left + (1 - left) * guess)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 
 from app.scheduling import Policy
 
@@ -58,12 +59,30 @@ def kept(age: int, cards: Cards) -> float:
     that of a deck on schedule; so reviews on time keep old evidence whole. The other
     part fades by itself. 1 today, and never rising with age.
     """
-    if age <= 0:
-        return 1.0
-    alone = recall(age, TAUGHT)
+    return keeping(cards)(age)
+
+
+def keeping(cards: Cards) -> Callable[[int], float]:
+    """`kept` of many ages: what the cards say is computed once."""
     if not cards.begun:
-        return alone
+        return _alone
+    days, stability = cards.days, cards.stability
+    today = recall(days, stability)
     covered = min(1.0, cards.begun / max(cards.all, 1))
-    then = min(_ON_SCHEDULE, recall(cards.days - age, cards.stability))
-    now = min(1.0, recall(cards.days, cards.stability) / then)
-    return covered * now + (1 - covered) * alone
+    on_schedule = covered * min(1.0, today / _ON_SCHEDULE)
+    left = 1 - covered
+
+    def share(age: int) -> float:
+        if age <= 0:
+            return 1.0
+        if age >= days:  # answered since
+            return on_schedule + left * _alone(age)
+        then = min(_ON_SCHEDULE, recall(days - age, stability))
+        return covered * min(1.0, today / then) + left * _alone(age)
+
+    return share
+
+
+@functools.lru_cache(maxsize=4096)
+def _alone(age: int) -> float:
+    return recall(max(0, age), TAUGHT)

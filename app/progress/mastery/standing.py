@@ -154,6 +154,7 @@ class Answers(dict[str, First]):
     def __init__(self, answers: Mapping[str, First] | None = None) -> None:
         super().__init__(answers or {})
         self.lots: tuple[Shelf, Sorted] | None = None
+        self._held: tuple[Shelf, int] | None = None
         self.since: frozenset[str] = frozenset()
         self._sure: Sure | None = None
 
@@ -162,15 +163,34 @@ class Answers(dict[str, First]):
         both = Answers(self)
         both.update(more)
         both.lots, both.since = self.lots, self.since.union(more)
-        if self._sure is not None and not more.keys() & self.keys():
+        if more.keys() & self.keys():
+            return both
+        if self._sure is not None:
             both._sure = self._sure + _count(more.values())
+        if self._held is not None:
+            shelf, count = self._held
+            both._held = shelf, count + len(more.keys() & shelf.rates.keys())
         return both
+
+    def held(self, shelf: Shelf) -> int:
+        """See `counted`."""
+        if self._held is None or self._held[0] is not shelf:
+            self._held = shelf, len(self.keys() & shelf.rates.keys())
+        return self._held[1]
 
     def sure(self) -> Sure:
         """See `certainties`."""
         if self._sure is None:
             self._sure = _count(self.values())
         return self._sure
+
+
+def counted(library: Library, firsts: Mapping[str, First]) -> int:
+    """How many answers are to questions that the course still holds, each once."""
+    shelf = shelf_of(library)
+    if isinstance(firsts, Answers):
+        return firsts.held(shelf)
+    return len(firsts.keys() & shelf.rates.keys())
 
 
 def certainties(firsts: Mapping[str, First]) -> Sure:
@@ -260,7 +280,9 @@ def _domain(
     for objective in domain.objectives:
         asked = shelf.asked.get(objective.number, Asked())
         topics = shelf.topics.get(objective.number, ())
-        cards = _cards(topics, record).earlier(when[1])
+        cards = _cards(topics, record)
+        if when[1]:
+            cards = cards.earlier(when[1])
         mine = by_day.get(objective.number, ())
         evidence = gather(mine, asked.guess, cards, when[0])
         found.append((objective, topics, asked, cards, evidence))

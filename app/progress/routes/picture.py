@@ -20,6 +20,7 @@ from app.progress.mastery.standing import (
     NOTHING,
     DomainStanding,
     Record,
+    counted,
     standings,
 )
 from app.web.clock import Now, milliseconds, moment
@@ -148,8 +149,7 @@ def _counted(
     """The forecast with each answer counted once, however many objectives it names."""
     if isinstance(made, Lacking):
         return made
-    answers = sum(question in library.questions for question in record.firsts)
-    return dataclasses.replace(made, answers=answers)
+    return dataclasses.replace(made, answers=counted(library, record.firsts))
 
 
 CurrentPicture = Annotated[Picture, Depends(read_picture)]
