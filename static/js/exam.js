@@ -27,7 +27,7 @@
   setInterval(tick, 1000);
   const local = () => {
     for (const time of document.querySelectorAll("time[data-clock]"))
-      time.textContent = new Date(time.dateTime).toLocaleTimeString();
+      time.textContent = new Date(time.dateTime).toTimeString().slice(0, 8);
   };
   local();
   document.addEventListener("htmx:afterSwap", local);

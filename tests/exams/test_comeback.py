@@ -84,7 +84,7 @@ def test_the_report_says_how_many_come_back(rosa, right) -> None:
 
     html = rosa.get(f"{sitting}/report").text
 
-    assert "4 of the 4 come back" in html
+    assert "All 4 come back" in html
     assert 'href="/flashcards/deck#own"' in html
 
 

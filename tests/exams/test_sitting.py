@@ -1,5 +1,6 @@
 """/exams/sittings: a paper that is saved at every change and ends when it ends."""
 
+import json
 import re
 
 import pytest
@@ -40,8 +41,6 @@ def right(library: Library, session: Session):
     """The right response to each question of the newest paper, by number."""
 
     def responses() -> dict[int, dict[str, str]]:
-        import json  # noqa: PLC0415 - of this fixture alone
-
         paper = json.loads(session.exec(select(Sitting.paper)).all()[-1])
         found = {}
         for number, item, _revision, seed, _domain in paper:
@@ -218,6 +217,36 @@ def test_an_open_question_shows_its_answer_afterwards(rosa) -> None:
         page = rosa.get(f"{sitting}/questions/{number}")
         assert page.status_code == 200
         assert "left open" in page.text
+
+
+def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> None:
+    sitting = begin(rosa)
+    finish(rosa, sitting)
+
+    paper = json.loads(session.exec(select(Sitting.paper)).one())
+    numbers = [
+        number
+        for number, item, *_ in paper
+        if isinstance(draw(library.questions[item], 1).answer, Numeric)
+    ]
+
+    assert numbers
+    for number in numbers:
+        html = rosa.get(f"{sitting}/questions/{number}").text
+        assert "Your answer:" not in html
+        assert "Left open. Right: " in html
+
+
+def test_the_day_of_an_exam_is_the_learners(rosa, clock: Clock) -> None:
+    rosa.post("/settings", data={"zone": "Asia/Tokyo"})
+    clock.now = clock.now.replace(hour=22)
+    sitting = begin(rosa)
+    finish(rosa, sitting)
+
+    following = f"{clock.now.day + 1}\u00a0June\u00a02026"
+
+    assert following in rosa.get(f"{sitting}/report").text
+    assert following in rosa.get("/exams").text
 
 
 def test_the_review_lists_what_is_open_and_flagged(rosa) -> None:
