@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from anyio import from_thread
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
@@ -11,10 +12,11 @@ from app.content.added import question_card, still_there
 from app.content.library import Library
 from app.content.model import ExamBlueprint, Order
 from app.content.variants import draw
+from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, Begun
-from app.exams.paper import Slot
+from app.exams.paper import Slot, is_over
 from app.exams.report import Marked, summarise
 from app.exams.review import Filter, Row, pace, rows
 from app.exams.sitting import (
@@ -207,16 +209,31 @@ def _topics_by_objective(library: Library) -> dict[str, str]:
 
 
 def _find(desk: Desk, sitting: int) -> Sat:
-    sat = store.find(desk.db, desk.learner.id, sitting)
-    return close_if_over(desk.db, desk.library, sat, desk.now)
+    return _in_time(desk, store.find(desk.db, desk.learner.id, sitting))
 
 
 def _running(desk: Desk) -> Sat | None:
     sat = store.running(desk.db, desk.learner.id)
     if sat is None:
         return None
-    sat = close_if_over(desk.db, desk.library, sat, desk.now)
+    sat = _in_time(desk, sat)
     return sat if sat.closed_at is None else None
+
+
+def _in_time(desk: Desk, sat: Sat) -> Sat:
+    """The sitting, closed where its time is up; whoever only looks closes it too."""
+    if desk.request.method == "POST":
+        return close_if_over(desk.db, desk.library, sat, desk.now)
+    if sat.closed_at is not None or not is_over(sat.deadline, desk.now):
+        return sat
+    # Not in the transaction that reads, which others may have overtaken.
+    from_thread.run(
+        write_beside,
+        desk.request,
+        lambda db: close_if_over(db, desk.library, sat, desk.now),
+    )
+    desk.db.rollback()
+    return store.find(desk.db, desk.learner.id, sat.id)
 
 
 def _blueprint(desk: Desk, exam: str) -> ExamBlueprint:

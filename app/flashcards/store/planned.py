@@ -131,23 +131,28 @@ def _unfinished(row: Any, day: dt.date) -> bool:
     return steps and row.last_day < day.isoformat()
 
 
-_ROWS = select(
-    *(
-        MEMORY.c[name]
-        for name in (
-            "card",
-            "note",
-            "topic",
-            "state",
-            "stability",
-            "difficulty",
-            "due_day",
-            "first_day",
-            "last_day",
-            "suspended",
+# In a fixed order, for ties fall as rows lie, and PostgreSQL moves one that is changed.
+_ROWS = (
+    select(
+        *(
+            MEMORY.c[name]
+            for name in (
+                "card",
+                "note",
+                "topic",
+                "state",
+                "stability",
+                "difficulty",
+                "due_day",
+                "first_day",
+                "last_day",
+                "suspended",
+            )
         )
     )
-).where(MEMORY.c.learner_id == bindparam("learner"))
+    .where(MEMORY.c.learner_id == bindparam("learner"))
+    .order_by(MEMORY.c.card)
+)
 
 
 def _rows(db: Session, learner_id: int, library: Library) -> Sequence[Any]:
@@ -295,7 +300,7 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
     steps = [row for row in mine if row.state not in ("review", "new")]
     return _Since(
         answered=answered,
-        steps=sorted(steps, key=lambda row: row.due_at),
+        steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
         added=sorted(row.card for row in mine if row.state == "new"),
         looks=_left(plan, limits, answered),
         finished=sum(row.state != "new" and row.due_day > today for row in mine),

@@ -143,7 +143,7 @@ def _looking(due: Select[Any]) -> Select[Any]:
             _sum(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
             func.count().over().label("all_due"),
         )
-        .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency)
+        .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
         .limit(1)
         .subquery()
     )
@@ -187,7 +187,7 @@ _all_due = _due.where(_still_there).subquery()
 _UPCOMING = (
     select(_all_due)
     .where(_all_due.c.mine)
-    .order_by(_all_due.c.rank, _all_due.c.urgency)
+    .order_by(_all_due.c.rank, _all_due.c.urgency, _all_due.c.card)
     .limit(bindparam("most"))
 )
 

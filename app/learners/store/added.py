@@ -10,7 +10,7 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Insert, bindparam, delete, func, select, update
+from sqlalchemy import Insert, String, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -166,7 +166,7 @@ def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
     """The cards of a kind that were added and not declined."""
     if not learner_id:
         return frozenset()
-    values = {"of_learner": learner_id, "first": f"{kind}:", "end": f"{kind};"}
+    values = {"of_learner": learner_id, "begin": f"{kind}:"}
     return frozenset(db.connection().execute(_STUDIED, values).scalars())
 
 
@@ -238,8 +238,11 @@ _ALL = (
 )
 _COUNT = select(func.count()).where(ADDED.c.learner_id == bindparam("of_learner"))
 _AMONG = _ALL.where(ADDED.c.card.in_(bindparam("cards", expanding=True)))
+_begin: Any = bindparam("begin", type_=String)
 _STUDIED = select(ADDED.c.card).where(
-    *_KEPT, ADDED.c.card >= bindparam("first"), ADDED.c.card < bindparam("end")
+    # Not by < and >, for PostgreSQL compares words as its locale says.
+    *_KEPT,
+    func.substr(ADDED.c.card, 1, func.length(_begin)) == _begin,
 )
 
 
