@@ -16,7 +16,7 @@ from app.db.migrate import upgrade
 
 SERVER = os.environ.get("HEADROOM_TEST_DATABASE_URL", "")
 """Address of a server on which the tests may make and drop databases, or nothing."""
-ABOUT_SQLITE = pytest.mark.skipif(bool(SERVER), reason="is about SQLite itself")
+ABOUT_SQLITE = pytest.mark.skipif(bool(SERVER), reason="is about SQLite, or kept pages")
 NAME = "headroom.db"
 
 
@@ -54,7 +54,11 @@ class Server:
             self._url, isolation_level="AUTOCOMMIT", poolclass=NullPool
         )
         self._template = _name()
-        self._say(f"CREATE DATABASE {self._template}")
+        # Words in another order than that of SQLite, as most servers have it.
+        self._say(
+            f"CREATE DATABASE {self._template} TEMPLATE template0"
+            " LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
+        )
         _migrate(self._address(self._template))
 
     @contextlib.contextmanager

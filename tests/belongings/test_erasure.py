@@ -97,6 +97,7 @@ def test_another_device_with_the_key_sees_nothing_either(
     assert session.scalars(select(Learner.name)).all() == ["New"]
 
 
+@ABOUT_SQLITE
 def test_no_kept_page_of_theirs_is_left(app: FastAPI, rosa, own_everything):
     own_everything(rosa, "Rosa")
     rosa.get("/glossary")

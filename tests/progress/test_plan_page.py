@@ -15,6 +15,7 @@ from app.progress.figures.plan import course_of, plan_figure
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Asked, outline
 from app.web.clock import milliseconds
+from tests.databases import ABOUT_SQLITE
 
 TODAY = dt.date(2026, 6, 9)
 DAY = TODAY.toordinal()
@@ -155,6 +156,7 @@ def test_a_card_put_aside_or_gone_is_not_counted(
     assert f"1 of {len(library.cards) - 1} cards are begun" in student.page()
 
 
+@ABOUT_SQLITE
 def test_the_page_asks_the_database_few_things(
     student: Student, library: Library, app
 ) -> None:

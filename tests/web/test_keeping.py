@@ -11,6 +11,7 @@ from sqlalchemy import event
 from app.config import Settings
 from app.main import create_app
 from tests.conftest import visit
+from tests.databases import ABOUT_SQLITE
 
 PAGE = "/glossary"
 
@@ -34,6 +35,7 @@ def rename(client: TestClient, name: str) -> None:
     assert answer.status_code == 303
 
 
+@ABOUT_SQLITE
 def test_a_kept_page_asks_no_table_again(rosa: TestClient, count):
     first = rosa.get(PAGE)
     before = count()
