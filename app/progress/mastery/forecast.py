@@ -200,7 +200,8 @@ def _counts(
     return {d.domain.number: round(d.domain.weight * _EVEN) for d in domains}
 
 
-def _sum(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+@functools.lru_cache(maxsize=512)
+def _sum(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(_times(one, other))
 
 

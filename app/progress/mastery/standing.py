@@ -141,6 +141,8 @@ class Shelf:
 
 Sorted = Mapping[str, tuple[Lot, ...]]
 Sure = collections.Counter[tuple[int, bool]]
+# By objective and days ago: lots, cards and day, and what they add up to.
+Gathered = dict[tuple[str, int], tuple[tuple[Lot, ...], Cards, dt.date, Evidence]]
 
 
 class Answers(dict[str, First]):
@@ -148,12 +150,14 @@ class Answers(dict[str, First]):
 
     Sorting thousands of answers takes longer than all that follows. So the lots of a
     course stay with the answers they were made of, and are handed on to those and
-    `more`: only the objectives of the questions `since` are sorted again.
+    `more`: only the objectives of the questions `since` are sorted again. Lots are
+    weighed again when they, their cards or the day are others.
     """
 
     def __init__(self, answers: Mapping[str, First] | None = None) -> None:
         super().__init__(answers or {})
         self.lots: tuple[Shelf, Sorted] | None = None
+        self.gathered: Gathered = {}
         self._held: tuple[Shelf, int] | None = None
         self.since: frozenset[str] = frozenset()
         self._sure: Sure | None = None
@@ -163,6 +167,7 @@ class Answers(dict[str, First]):
         both = Answers(self)
         both.update(more)
         both.lots, both.since = self.lots, self.since.union(more)
+        both.gathered = dict(self.gathered)
         if more.keys() & self.keys():
             return both
         if self._sure is not None:
@@ -284,7 +289,8 @@ def _domain(
         if when[1]:
             cards = cards.earlier(when[1])
         mine = by_day.get(objective.number, ())
-        evidence = gather(mine, asked.guess, cards, when[0])
+        key = (objective.number, when[1])
+        evidence = _gather(record.firsts, key, mine, asked.guess, cards, when[0])
         found.append((objective, topics, asked, cards, evidence))
     whole = sum((each[4] for each in found), Evidence())
     floor = sum(each[2].guess for each in found) / max(1, len(found))
@@ -304,6 +310,26 @@ def _domain(
             for objective, topics, asked, cards, mine in found
         ),
     )
+
+
+def _gather(
+    firsts: Mapping[str, First],
+    key: tuple[str, int],
+    mine: tuple[Lot, ...],
+    guess: float,
+    cards: Cards,
+    day: dt.date,
+) -> Evidence:
+    """`gather`, or what it gave for the same lots, cards and day."""
+    if not isinstance(firsts, Answers):
+        return gather(mine, guess, cards, day)
+    known = firsts.gathered.get(key)
+    # The lots of a state of the course are the same objects until one is added.
+    if known and known[0] is mine and known[1] == cards and known[2] == day:
+        return known[3]
+    made = gather(mine, guess, cards, day)
+    firsts.gathered[key] = (mine, cards, day, made)
+    return made
 
 
 def _cards(topics: Iterable[Topic], record: Record) -> Cards:

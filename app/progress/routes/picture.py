@@ -26,7 +26,7 @@ from app.progress.mastery.standing import (
 from app.web.clock import Now, milliseconds, moment
 from app.web.shelf import CurrentLibrary
 
-_WEEK = dt.timedelta(days=6)
+WEEK = dt.timedelta(days=6)
 _HALF_A_DAY = dt.timedelta(hours=12)
 
 
@@ -127,7 +127,7 @@ def picture_of(
         cards = store.learned(db, learner.id, noon)
         read = store.pages(db, learner.id)
         record = store.record_of(store.first_answers(db, learner.id), cards, read)
-        span = (day, day + _WEEK, milliseconds(now))
+        span = (day, day + WEEK, milliseconds(now))
         coming = store.coming(db, learner.id, span, gone_cards(db, learner.id, library))
     domains = standings(library, record, day)
     return Picture(

@@ -11,10 +11,9 @@ from app.learners.store import gone_cards
 from app.progress import figures, store
 from app.progress.mastery.standing import certainties
 from app.progress.routes.mastery import mastery_of, turnouts_of
-from app.progress.routes.picture import CurrentPicture, Picture
+from app.progress.routes.picture import WEEK, CurrentPicture, Picture
 from app.progress.routes.shown import keep_shown
 from app.progress.study_log import first_day, study_log
-from app.web.clock import milliseconds
 from app.web.keeping import keep
 from app.web.render import page
 
@@ -58,8 +57,9 @@ def _due(picture: Picture, db: Session) -> dict[str, int]:
     learner = picture.learner
     if not learner.id:
         return {}
-    last = figures.last_day(picture.day, learner.exam_day)
-    span = (picture.day, last, milliseconds(picture.now))
-    gone = gone_cards(db, learner.id, picture.library)
-    coming = store.coming(db, learner.id, span, gone)
-    return {day: row.cards for day, row in coming.items()}
+    week, last = picture.day + WEEK, figures.last_day(picture.day, learner.exam_day)
+    due = {day: row.cards for day, row in picture.coming.items()}
+    if last > week:
+        gone = gone_cards(db, learner.id, picture.library)
+        return due | store.coming_later(db, learner.id, (week, last), gone)
+    return {day: cards for day, cards in due.items() if day <= last.isoformat()}

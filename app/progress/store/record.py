@@ -98,6 +98,44 @@ def coming(
     return {row[0]: Coming(row[1], row[2], row[3]) for row in rows}
 
 
+_LATER = (
+    select(_MEMORY.c.due_day, func.count())
+    .where(
+        _MEMORY.c.learner_id == bindparam("learner"),
+        _MEMORY.c.due_day > bindparam("day"),
+        _MEMORY.c.due_day <= bindparam("last"),
+        _MEMORY.c.suspended.is_(False),
+    )
+    .group_by(_MEMORY.c.due_day)
+)
+_LATER_OF_COURSE = _LATER.where(
+    _MEMORY.c.card.not_in(bindparam("gone", expanding=True))
+)
+
+
+def coming_later(
+    db: Session,
+    learner_id: int,
+    days: tuple[dt.date, dt.date],
+    gone: Collection[str],
+) -> dict[str, int]:
+    """The cards of each day after the first of `days`, which lies ahead, to the last.
+
+    What waits today is not looked at again: a backlog may be most of a deck.
+    """
+    after, last = days
+    values: dict[str, Any] = {
+        "learner": learner_id,
+        "day": after.isoformat(),
+        "last": last.isoformat(),
+    }
+    statement = _LATER
+    if gone:
+        statement, values["gone"] = _LATER_OF_COURSE, list(gone)
+    rows = db.connection().execute(statement, values)
+    return {row[0]: row[1] for row in rows}
+
+
 # Names of sections hold no space; that of a page without any is empty.
 _PAGES = (
     select(
