@@ -4,9 +4,10 @@ import asyncio
 
 import httpx
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Reading
+from app.db.tables import Learner, Reading
 
 PEOPLE = 80  # twice as many as there are worker threads
 
@@ -28,11 +29,26 @@ def test_a_write_that_fails_gives_its_turn_back(client):
     assert client.post("/concepts/weights/readings").status_code == 303
 
 
-async def write_together(app: FastAPI) -> list[int]:
+def test_first_writes_of_one_learner_at_once_make_one_learner(
+    app: FastAPI, rosa: TestClient, session: Session
+):
+    cookies = dict(rosa.cookies)
+
+    statuses = asyncio.run(asyncio.wait_for(write_together(app, cookies), timeout=60))
+
+    assert statuses == [303] * PEOPLE
+    assert len(session.exec(select(Learner.id)).all()) == 1
+    assert len(session.exec(select(Reading.id)).all()) == 1
+    assert session.exec(select(Learner.changes)).one() == PEOPLE
+
+
+async def write_together(
+    app: FastAPI, cookies: dict[str, str] | None = None
+) -> list[int]:
     async def one() -> int:
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(
-            transport=transport, base_url="http://test"
+            transport=transport, base_url="http://test", cookies=cookies
         ) as person:
             answer = await person.post(
                 "/concepts/weights/readings", data={"section": "try-it"}
