@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import Depends
@@ -41,7 +41,7 @@ class Picture:
     library: Library
     learner: CurrentLearnerValue
     now: dt.datetime
-    pages: list[store.PageRow]
+    pages: Sequence[store.PageRow]
     coming: Mapping[str, store.Coming]
     touched: Mapping[str, int]
     record: Record
@@ -118,7 +118,7 @@ def picture_of(
 ) -> Picture:
     """The picture of any learner, for whoever holds a session."""
     day = learner.study_day(now)
-    read: list[store.PageRow] = []
+    read: Sequence[store.PageRow] = ()
     coming: Mapping[str, store.Coming] = {}
     cards, record = store.Learned(), NOTHING
     if learner.id:

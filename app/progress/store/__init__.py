@@ -4,12 +4,11 @@ from app.progress.store.decks import held_cards, last_looks
 from app.progress.store.figures import study_days
 from app.progress.store.firsts import first_answers
 from app.progress.store.learned import Learned, learned
+from app.progress.store.reading import PageRow, pages
 from app.progress.store.record import (
     Coming,
-    PageRow,
     coming,
     coming_later,
-    pages,
     record_of,
     running,
 )

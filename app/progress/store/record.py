@@ -12,21 +12,12 @@ from app.progress.mastery.evidence import First
 from app.progress.mastery.plan import Running
 from app.progress.mastery.standing import Record
 from app.progress.store.learned import Learned
+from app.progress.store.reading import PageRow
 
 # Statements are built once: making one costs more than running it.
 _ATTEMPT = SQLModel.metadata.tables["attempt"]
 _MEMORY = SQLModel.metadata.tables["memory"]
-_READING = SQLModel.metadata.tables["reading"]
 _SITTING = SQLModel.metadata.tables["sitting"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PageRow:
-    """A page that was opened: its sections read, and when last."""
-
-    topic: str
-    sections: frozenset[str]
-    at: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -134,25 +125,6 @@ def coming_later(
         statement, values["gone"] = _LATER_OF_COURSE, list(gone)
     rows = db.connection().execute(statement, values)
     return {row[0]: row[1] for row in rows}
-
-
-# Names of sections hold no space; that of a page without any is empty.
-_PAGES = (
-    select(
-        _READING.c.topic,
-        func.aggregate_strings(_READING.c.section, " "),
-        func.max(_READING.c.at).label("at"),
-    )
-    .where(_READING.c.learner_id == bindparam("learner"))
-    .group_by(_READING.c.topic)
-    .order_by(func.max(_READING.c.at).desc())
-)
-
-
-def pages(db: Session, learner_id: int) -> list[PageRow]:
-    """The pages that this learner has read in, the last one first."""
-    rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
-    return [PageRow(topic, frozenset(text.split(" ")), at) for topic, text, at in rows]
 
 
 _RUNNING = (
