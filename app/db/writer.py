@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -78,16 +78,18 @@ class _Queue:
             with group.part() as session:
                 yield session
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._leave(group)
+            await _to_the_end(self._leave(group))
         await asyncio.shield(group.done)
 
     async def _enter(self) -> "_Group":
         self._waiting += 1
         try:
             await self._lock.acquire()
-        finally:
+        except BaseException:
             self._waiting -= 1
+            await _to_the_end(self._settle_if_left())
+            raise
+        self._waiting -= 1
         if self._group is None:
             try:
                 self._group = _Group(await self._begin())
@@ -102,6 +104,14 @@ class _Queue:
         except OperationalError:
             # The writer of another process is waited for in a thread.
             return await run_in_threadpool(_begin, self._engine, patience=BUSY)
+
+    async def _settle_if_left(self) -> None:
+        """Commit what was left to somebody who never came to their turn."""
+        group = self._group
+        if group is None or self._waiting or self._lock.locked():
+            return
+        await self._lock.acquire()  # at once, for nobody holds or awaits it
+        await self._leave(group)
 
     async def _leave(self, group: "_Group") -> None:
         try:
@@ -170,6 +180,11 @@ class _Group:
             except BaseException:
                 connection.invalidate()  # it would come back with its transaction
                 raise
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    # A task that is cancelled must not take the commit of others along.
+    await asyncio.shield(asyncio.ensure_future(work))
 
 
 def _begin(engine: Engine, *, patience: int) -> Connection:

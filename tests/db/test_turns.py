@@ -173,6 +173,26 @@ def test_who_leaves_while_waiting_takes_no_turn(engine):
     assert on_disk(engine) == names([0, 2])
 
 
+@pytest.mark.parametrize("steps", range(8))
+def test_who_leaves_just_before_their_turn_keeps_nobody_waiting(engine, steps: int):
+    """Whoever wrote before may have left the commit to them."""
+
+    async def run() -> None:
+        turn = turns(engine)
+        first = asyncio.create_task(enrol(turn, 0))
+        second = asyncio.create_task(enrol(turn, 1))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        second.cancel()
+        await first
+        with contextlib.suppress(asyncio.CancelledError):
+            await second
+
+    asyncio.run(asyncio.wait_for(run(), timeout=5))
+
+    assert "person 0" in on_disk(engine)
+
+
 def test_a_turn_sees_what_was_written_before_it(engine):
     async def write(turn: Turn, _number: int) -> None:
         async with turn() as session:
