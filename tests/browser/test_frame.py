@@ -156,3 +156,19 @@ def test_who_pressed_a_button_that_is_replaced_goes_on_in_its_place(
     page.keyboard.press("Enter")
 
     expect(asked.get_by_label("Your answer")).to_be_focused()
+
+
+def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(server.url + PAGE)
+    text = page.locator(".prose > p").nth(1)
+    shown = text.bounding_box()
+
+    page.emulate_media(media="print")
+
+    printed = text.bounding_box()
+    assert shown
+    assert printed
+    assert printed["width"] >= shown["width"]
