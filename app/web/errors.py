@@ -13,6 +13,8 @@ from app.estimator.inputs import BadInputs
 from app.web.render import is_htmx, page
 
 _log = logging.getLogger("headroom")
+_NOWHERE = "There is no page at this address."
+_LONGEST = 80  # characters of an input that an answer repeats
 
 
 def install(app: FastAPI) -> None:
@@ -77,19 +79,27 @@ def _bad_inputs(request: Request, error: Exception) -> Response:
 
 def _unreadable(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+    if any(e["loc"][0] == "path" for e in error.errors()):
+        return answer(request, 404, [{"field": "", "message": _NOWHERE}])
     problems = [
         {
             "field": str(e["loc"][-1]),
-            "message": f"{e['loc'][-1]}: {e['msg']} (given: {e.get('input')!r})",
+            "message": f"{e['loc'][-1]}: {e['msg']} (given: {_shown(e.get('input'))})",
         }
         for e in error.errors()
     ]
     return answer(request, 422, problems)
 
 
+def _shown(given: object) -> str:
+    """What was given, cut where it is longer than a sentence bears."""
+    words = repr(given)
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+
+
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
-    words = {404: "There is no page at this address.", 405: "This cannot be done here."}
+    words = {404: _NOWHERE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
     return answer(request, error.status_code, [{"field": "", "message": message}])
 
