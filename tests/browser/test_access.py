@@ -113,6 +113,20 @@ def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
     assert serious(reader) == []
 
 
+def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_plan(
+    running: Server, reader: Page
+) -> None:
+    reader.goto(f"{running.url}/glossary")
+    reader.get_by_role("button", name="Make it a card").first.click()
+    reader.get_by_role("button", name="Remove").first.wait_for()
+    reader.goto(f"{running.url}/settings")
+    reader.get_by_label("Day of the exam").fill("2099-01-01")
+    reader.get_by_role("button", name="Keep", exact=True).click()
+    for path in ("/flashcards/deck", "/settings/cards", "/plan", "/"):
+        reader.goto(running.url + path)
+        assert serious(reader) == [], path
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_scrolls_sideways(
     running: Server, browser: Browser, width: int
