@@ -249,6 +249,14 @@ def test_the_day_of_an_exam_is_the_learners(rosa, clock: Clock) -> None:
     assert following in rosa.get("/exams").text
 
 
+def test_the_target_of_the_settings_stands_in_the_form(rosa) -> None:
+    assert 'name="target" type="text" value=""' in rosa.get(START).text
+
+    rosa.post("/settings", data={"target": "70"})
+
+    assert 'name="target" type="text" value="4"' in rosa.get(START).text
+
+
 def test_the_review_lists_what_is_open_and_flagged(rosa) -> None:
     sitting = begin(rosa)
     save(rosa, sitting, 3, answer="x", flag="yes")
