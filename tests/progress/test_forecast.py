@@ -88,6 +88,16 @@ def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library)
     assert refused.untested == ("1.1", "1.1")
 
 
+def test_a_question_of_two_objectives_is_one_answer(library: Library):
+    domains = known(library, 20, 0.5, 0.5)
+
+    made = forecast(domains, MOCK, 27)
+
+    assert isinstance(forecast(domains, MOCK), Forecast)
+    assert isinstance(made, Lacking)
+    assert made.answers == 3
+
+
 def test_a_small_course_wants_all_that_it_has(library: Library):
     everything = dict.fromkeys(library.topics, 99)
     domains = standings(library, answered(library, everything), TODAY)

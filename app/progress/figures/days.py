@@ -113,7 +113,7 @@ def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
         f"{word}{NBSP}{'week' if number == 1 else 'weeks'}",
         f"{count_of(days.count, 'day')} of study",
         count_of(total.answers, "answer"),
-        f"of them {count_of(firsts, 'first answer')}",
+        *([f"of them {count_of(firsts, 'first answer')}"] if total.answers else []),
         count_of(total.reviews, "review"),
     )
     return f"{', '.join(parts)}."

@@ -87,7 +87,9 @@ class Lacking:
 
 
 def forecast(
-    domains: Sequence[DomainStanding], exam: ExamBlueprint | None = None
+    domains: Sequence[DomainStanding],
+    exam: ExamBlueprint | None = None,
+    answers: int | None = None,
 ) -> Forecast | Lacking:
     """The score in `exam`, or what is lacking to say anything.
 
@@ -96,9 +98,14 @@ def forecast(
     draw in one), these are convolved to the domain and the domains to the exam. The
     questions of a domain are spread over its objectives evenly; those left over go
     to any of them alike. Without `exam`, a hundred questions by the syllabus' weights.
+
+    `answers` counts the different questions answered, for one that belongs to two
+    objectives is in the evidence of both; without it, the evidence is added up.
     """
     counts = _counts(domains, exam)
-    missing = lacking(domains, counts)
+    if answers is None:
+        answers = sum(d.evidence.answers for d in domains)
+    missing = lacking(domains, counts, answers)
     if missing is not None:
         return missing
     scores: tuple[float, ...] = (1.0,)
@@ -113,7 +120,7 @@ def forecast(
     return Forecast(
         exam=exam.slug if exam else "",
         questions=len(scores) - 1,
-        answers=sum(d.evidence.answers for d in domains),
+        answers=answers,
         mean=math.fsum(part.expected for part in parts.values()),
         low=low,
         high=high,
@@ -123,9 +130,9 @@ def forecast(
 
 
 def lacking(
-    domains: Sequence[DomainStanding], counts: Mapping[str, int]
+    domains: Sequence[DomainStanding], counts: Mapping[str, int], answers: int
 ) -> Lacking | None:
-    """What is missing: ANSWERS in all, and enough in each domain that is asked.
+    """What is missing beside `answers`: ANSWERS in all, and enough in each domain.
 
     That is IN_DOMAIN answers, and so many objectives tested that at most the share
     UNTESTED is not. A course with fewer questions than that wants all that it has.
@@ -144,7 +151,8 @@ def lacking(
         if unseen > 0:
             untested += blank
     bank = sum(s.questions for d in asked for s in d.standings)
-    more = min(ANSWERS, bank) - sum(d.evidence.answers for d in asked)
+    whole = sum(d.evidence.answers for d in asked) >= bank
+    more = 0 if whole else min(ANSWERS, bank) - answers
     if more <= 0 and not short:
         return None
     return Lacking(max(0, more), tuple(short), tuple(untested))

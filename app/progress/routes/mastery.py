@@ -5,7 +5,7 @@ from typing import Any
 from sqlmodel import Session
 
 from app.progress.mastery.forecast import Forecast, forecast
-from app.progress.mastery.standing import standings
+from app.progress.mastery.standing import counted, standings
 from app.progress.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups
 from app.progress.routes.picture import Picture, main_exam
@@ -40,8 +40,9 @@ def turnouts_of(picture: Picture, db: Session) -> Drawing:
 def _others(picture: Picture) -> list[tuple[str, Forecast]]:
     """What the other mock exams of the course would bring, by title."""
     main = main_exam(picture.library)
+    answers = counted(picture.library, picture.record.firsts)
     made = [
-        (exam.title, forecast(picture.domains, exam))
+        (exam.title, forecast(picture.domains, exam, answers))
         for exam in picture.library.exams.values()
         if exam is not main
     ]

@@ -130,6 +130,7 @@ def picture_of(
         span = (day, day + WEEK, milliseconds(now))
         coming = store.coming(db, learner.id, span, gone_cards(db, learner.id, library))
     domains = standings(library, record, day)
+    answers = counted(library, record.firsts)
     return Picture(
         library=library,
         learner=learner,
@@ -139,17 +140,8 @@ def picture_of(
         touched=cards.touched,
         record=record,
         domains=domains,
-        readiness=_counted(forecast(domains, main_exam(library)), library, record),
+        readiness=forecast(domains, main_exam(library), answers),
     )
-
-
-def _counted(
-    made: Forecast | Lacking, library: Library, record: Record
-) -> Forecast | Lacking:
-    """The forecast with each answer counted once, however many objectives it names."""
-    if isinstance(made, Lacking):
-        return made
-    return dataclasses.replace(made, answers=counted(library, record.firsts))
 
 
 CurrentPicture = Annotated[Picture, Depends(read_picture)]
