@@ -78,12 +78,18 @@ def test_what_does_not_go_together_is_refused(folder, capsys):
     assert "--watch prints text" in capsys.readouterr().err
 
 
+def heed_interrupts() -> None:
+    """Tests that run in the background may have inherited to ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_ends_it_quietly(folder):
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "check", str(folder), "--watch"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs in this test
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "No problems.\n"

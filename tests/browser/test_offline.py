@@ -354,6 +354,7 @@ def test_a_mock_exam_goes_on_without_a_network(
         told(page, f"{number} answer")
         given[number] = entered(page)
         page.keyboard.press("j")
+    page.wait_for_url(re.compile("/questions/4$"))
     told(page, "3 answers wait in this browser to be sent. The clock goes on.")
     expect(page.locator("#kept")).to_contain_text("Kept copy")
     expect(page.get_by_label("1, kept in this browser")).to_be_visible()
