@@ -294,6 +294,7 @@ def test_somebody_else_at_this_browser_sees_nothing_of_it(
     device.clear_cookies()  # a browser that lost its key is another learner as well
     page.goto(server.url + "/course")
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    wait_for_copies(page, "/course")
     device.clear_cookies()
     page.goto(server.url + "/glossary")
     wait_for_copies(page, "/glossary")
