@@ -50,6 +50,17 @@
   const kept = JSON.parse(localStorage.getItem(mine));
   const known = outbox.waits(path) || (age && kept?.at > Date.now() - age * 1000 && kept.pairs);
   if (known) fill(known);
+  // Steps that were moved are an answer, until their tick is taken away.
+  const { settled, shown } = form;
+  const untick = () => {
+    if (settled && !settled.checked)
+      shown.value = new URLSearchParams(state().filter(([name]) => name.startsWith("place.")));
+  };
+  untick();
+  form.addEventListener("input", ({ target }) => {
+    if (target === settled) untick();
+    else if (target.name.startsWith("place.")) settled.checked = true;
+  }, true);
   form.since.value = Number(form.since.value) + Math.round(age * 1000);
   for (const key of Object.keys(localStorage))
     if (key.startsWith("sat.") && !key.startsWith(`sat.${sitting}`)) localStorage.removeItem(key);

@@ -129,6 +129,21 @@
     locate();
   }
 
+  // A message like those of the templates; what it says is text, never HTML.
+  window.notice = (kind, icon, bold, words, label, act) => {
+    const box = document.createElement("div");
+    box.className = `msg ${kind}`;
+    box.innerHTML = `<svg class="i" aria-hidden="true"><use href="#i-${icon}"/></svg>` +
+      '<div><p><b></b> <span></span></p></div><button class="btn" type="button"></button>';
+    box.querySelector("b").textContent = bold;
+    box.querySelector("span").textContent = words;
+    const button = box.querySelector("button");
+    button.textContent = label;
+    if (act) button.addEventListener("click", act);
+    else button.remove();
+    return box;
+  };
+
   // No answer: say so, keep the inputs, grey what is shown, try again.
   const waits = [5, 10, 20, 40, 60];
   const lost = new WeakMap();
@@ -142,17 +157,6 @@
     state.target.classList.remove("busy");
     lost.delete(element);
   };
-  const paint = (element, target) => {
-    const message = document.createElement("div");
-    message.className = "msg warn";
-    message.innerHTML =
-      '<svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +
-      '<div><p role="alert"><b>No answer from the server.</b> Your inputs are kept.</p>' +
-      '<p class="small quiet"></p></div><button class="btn" type="button">Try now</button>';
-    if (target === element) target.before(message);
-    else target.prepend(message);
-    return message;
-  };
   const lose = (event) => {
     const { elt, target, requestConfig } = event.detail;
     if ("later" in elt.dataset) return outbox.take(event.detail);
@@ -165,13 +169,17 @@
     }
     const tries = (lost.get(elt)?.tries ?? -1) + 1;
     forget(elt);
-    const message = paint(elt, target);
-    target.classList.toggle("busy", target !== elt);
     const again = () => {
       clearInterval(state.timer);
       const { verb, path, triggeringEvent } = requestConfig;
       htmx.ajax(verb, path, { source: elt, event: triggeringEvent });
     };
+    const message = notice("warn", "off", "No answer from the server.", "Your inputs are kept.", "Try now", again);
+    message.querySelector("p").setAttribute("role", "alert");
+    message.querySelector("div").insertAdjacentHTML("beforeend", '<p class="small quiet"></p>');
+    if (target === elt) target.before(message);
+    else target.prepend(message);
+    target.classList.toggle("busy", target !== elt);
     let left = waits[Math.min(tries, waits.length - 1)];
     const age = fresh.get(target) ? ` What is shown is of ${clock(fresh.get(target))}.` : "";
     const tick = () => {
@@ -181,7 +189,6 @@
     };
     const state = { tries, message, target, timer: setInterval(tick, 1000) };
     lost.set(elt, state);
-    message.querySelector("button").addEventListener("click", again);
     tick();
   };
   document.addEventListener("htmx:sendError", lose);

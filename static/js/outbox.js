@@ -22,31 +22,16 @@
       .filter(([count]) => count)
       .map(([count, what]) => `${count} ${what}${count === 1 ? "" : "s"}`)
       .join(" and ");
-  const say = (kind, icon, bold, words, act) => {
-    const box = Object.assign(document.createElement("div"), { className: `msg ${kind}` });
-    box.innerHTML = `<svg class="i" aria-hidden="true"><use href="#i-${icon}"/></svg><p><b></b> <span></span></p>`;
-    box.querySelector("b").textContent = bold;
-    box.querySelector("span").textContent = words;
-    if (act) box.append(act);
-    return box;
-  };
-  const button = (words, act) => {
-    const made = document.createElement("button");
-    Object.assign(made, { className: "btn", type: "button", textContent: words });
-    made.addEventListener("click", act);
-    return made;
-  };
   const paint = () => {
     const wait = waiting().map(read).filter(Boolean);
     const said = keys().filter((key) => read(key)?.refusal).map((key) =>
-      say("bad", "alert", "Not counted:", read(key).refusal,
-        button("Put away", () => { localStorage.removeItem(key); paint(); })));
+      notice("bad", "alert", "Not counted:", read(key).refusal,
+        "Put away", () => { localStorage.removeItem(key); paint(); }));
     if (wait.length)
-      said.push(say("warn", "off", "No answer from the server.",
+      said.push(notice("warn", "off", "No answer from the server.",
         `${some(wait)} ${wait.length === 1 ? "waits" : "wait"} in this browser to be sent.` +
-          (document.querySelector("[data-left]") ? " The clock goes on." : ""),
-        button("Try now", () => send())));
-    else if (sent.length) said.push(say("good", "check", "Back.", `${some(sent)} saved.`));
+          (document.querySelector("[data-left]") ? " The clock goes on." : ""), "Try now", () => send()));
+    else if (sent.length) said.push(notice("good", "check", "Back.", `${some(sent)} saved.`));
     document.getElementById("outbox").replaceChildren(...said);
   };
 
@@ -64,10 +49,23 @@
   const refusal = ({ status }, html) =>
     new DOMParser().parseFromString(html, "text/html").querySelector("[role=alert] p, [role=alert]")
       ?.textContent.replace("Not counted:", "").trim() || `${status}`;
+  const settle = (key, text, refused) => {
+    if (localStorage.getItem(key) !== text) return false; // changed meanwhile: send that too
+    if (refused) localStorage.setItem(key, JSON.stringify({ ...JSON.parse(text), refusal: refused }));
+    else localStorage.removeItem(key);
+    return true;
+  };
+  // Tabs see each other's storage late and would send anew what one has just sent. A cache
+  // is the same for all at once: in it stands what became of the last fifty entries.
   const drain = async () => {
+    const ledger = await self.caches?.open("sent").catch(() => null);
     for (let key; (key = waiting()[0]); ) {
       const text = localStorage.getItem(key);
-      const answer = await post(JSON.parse(text)).catch(() => null);
+      const item = JSON.parse(text);
+      const name = `/${key}/${item.at}`;
+      const known = await (await ledger?.match(name))?.text();
+      if (known !== undefined) { settle(key, text, known); continue; }
+      const answer = await post(item).catch(() => null);
       if (!answer || !isFinal(answer)) {
         lost = true;
         timer = setTimeout(send, 1000 * waits[Math.min(tries++, waits.length - 1)]);
@@ -75,11 +73,11 @@
       }
       tries = 0;
       const html = await answer.text().catch(() => "");
-      if (localStorage.getItem(key) !== text) continue; // changed meanwhile: send that too
-      const item = JSON.parse(text);
+      const refused = answer.ok ? "" : refusal(answer, html);
+      await ledger?.put(name, new Response(refused)).catch(() => {});
+      for (const old of (await ledger?.keys())?.slice(0, -50) ?? []) await ledger.delete(old);
+      if (!settle(key, text, refused)) continue;
       if (answer.ok && lost) sent.push(item);
-      if (answer.ok) localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify({ ...item, refusal: refusal(answer, html) }));
       document.dispatchEvent(new CustomEvent("sent", { detail: { to: item.to, html } }));
     }
   };
