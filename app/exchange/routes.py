@@ -15,12 +15,8 @@ from app.exchange.apkg import read_package
 from app.exchange.arrivals import Sorted, home_of, sort_out
 from app.exchange.decks import Course, has_words, pack, write_luggage
 from app.exchange.items import Unusable
-from app.learners.current import (
-    CurrentLearner,
-    CurrentLearnerValue,
-    EnrolledLearner,
-    zone_of,
-)
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.study_day import zone_of
 from app.web.clock import Now
 from app.web.render import page
 from app.web.shelf import CurrentLibrary

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import datetime as dt
-import zoneinfo
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -13,10 +12,9 @@ from sqlmodel import Session
 from app.db.engine import DbSession, aside
 from app.db.writer import Turn
 from app.learners.store import Enrolment, count_change, enrol, find_learner
+from app.learners.study_day import begin_of, study_day_of
 from app.web.clock import Now, read_clock
 from app.web.visitor import Visitor
-
-_ROLLOVER = dt.timedelta(hours=4)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,21 +37,11 @@ class CurrentLearnerValue:
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
-        return (now.astimezone(zone_of(self.zone)) - _ROLLOVER).date()
+        return study_day_of(now, self.zone)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """The moment at which the study day after `now` begins."""
-        tomorrow = self.study_day(now) + dt.timedelta(days=1)
-        turn = dt.datetime.combine(tomorrow, dt.time(), zone_of(self.zone))
-        return turn + _ROLLOVER
-
-
-def zone_of(name: str) -> dt.tzinfo:
-    """The time zone of that name, UTC where this machine does not know it."""
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return dt.UTC
+        return begin_of(self.study_day(now) + dt.timedelta(days=1), self.zone)
 
 
 async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:

@@ -14,10 +14,10 @@ from sqlmodel import Session
 from app.content.added import QUESTION, is_added, origin
 from app.db.once import BROUGHT
 from app.exchange.items import Unusable
-from app.exchange.store.held import ADDED, ASIDE, LOG, MEMORY, OWN, OwnText
+from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OwnText
 from app.exchange.store.memories import remember
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import rebuild_days
+from app.learners.store import MEMORY, rebuild_days
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
 
@@ -109,7 +109,7 @@ def take_in(
     _add(db, learner, fresh, (milliseconds(now), graded))
     worded = _put_words(db, learner.id, arrivals, books, milliseconds(now))
     _put_aside(db, learner.id, fresh, milliseconds(now))
-    remember(db, learner.id, learner.zone, {a.card: a for a in arrivals}, graded)
+    remember(db, learner.id, {a.card: a for a in arrivals}, graded)
     rebuild_days(db, learner.id)
     new = {a.card for a in fresh}
     changed = ({*graded} | worded) - new

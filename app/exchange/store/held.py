@@ -10,14 +10,12 @@ from sqlalchemy import Row, select
 from sqlmodel import Session, SQLModel
 
 from app.exchange.apkg.history import Aside, Timed
-from app.scheduling import Grade
-from app.web.clock import moment
+from app.learners.store import MEMORY, grade_in, graded
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
 ADDED = SQLModel.metadata.tables["added_card"]
 OWN = SQLModel.metadata.tables["own_card"]
-MEMORY = SQLModel.metadata.tables["memory"]
 LOGGED = tuple(
     LOG.c[name]
     for name in (
@@ -107,21 +105,7 @@ def own_texts(db: Session, learner_id: int) -> dict[str, OwnText]:
 
 def standing_grades(rows: Iterable[Row[Any]]) -> list[Timed]:
     """The grades among rows of the log about one card that were not undone."""
-    log = list(rows)
-    undone = {row.voids for row in log if row.voids}
-    return [
-        Timed(
-            Grade(
-                rating=row.rating,
-                at=moment(row.at),
-                day=dt.date.fromisoformat(row.study_day),
-                retention=row.retention,
-            ),
-            row.milliseconds,
-        )
-        for row in log
-        if row.rating and row.id not in undone
-    ]
+    return [Timed(grade_in(row), row.milliseconds) for row in graded(rows)]
 
 
 def _mine(table: Any, learner_id: int) -> Any:

@@ -1,27 +1,14 @@
 """The memory of cards whose log has changed by a file, made again by replay."""
 
-import dataclasses
-import datetime as dt
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Table, delete, insert, select
+from sqlalchemy import delete, insert, select
 from sqlmodel import Session
 
-from app.content.added import QUESTION, is_added, origin
-from app.exchange.store.held import (
-    ADDED,
-    ASIDE,
-    LOG,
-    LOGGED,
-    MEMORY,
-    standing_grades,
-)
-from app.learners.current import CurrentLearnerValue
-from app.learners.store import blank, due_day
-from app.scheduling import Standing, replay
-from app.web.clock import milliseconds, moment
+from app.exchange.store.held import ASIDE, LOG, LOGGED
+from app.learners.store import MEMORY, beginnings, remembered, replayed
 
 _AT_ONCE = 500  # names in one question
 
@@ -35,19 +22,9 @@ class Place(Protocol):
     def topic(self) -> str: ...
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Known:
-    """What beside the log decides how cards stand."""
-
-    zone: str
-    aside: frozenset[str]
-    added: Mapping[str, tuple[int, bool]]
-
-
 def remember(
     db: Session,
     learner_id: int,
-    zone: str,
     places: Mapping[str, Place],
     graded: Collection[str],
 ) -> None:
@@ -59,10 +36,14 @@ def remember(
     mine = MEMORY.c.learner_id == learner_id
     there = set(connection.execute(select(MEMORY.c.card).where(mine)).scalars())
     touched = {card for card in places if card in graded or card not in there}
-    known = _known(db, learner_id, zone)
+    put_aside = select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id)
+    aside = set(connection.execute(put_aside).scalars())
+    added = beginnings(db, learner_id)
     rows = []
     for card, log in _logs(db, learner_id, touched):
-        values = _values(card, log, known)
+        begin = added.get(card)
+        standing = replayed(card, log, begin)
+        values = remembered(standing, len(log), begin, aside=card in aside)
         if values is not None:
             place = places[card]
             own = {"learner_id": learner_id, "card": card}
@@ -96,61 +77,3 @@ def _logs(
             yield card, list(log)
     for card in sorted(set(cards) - found):
         yield card, []
-
-
-def _known(db: Session, learner_id: int, zone: str) -> _Known:
-    connection = db.connection()
-
-    def of(table: Table) -> ColumnElement[bool]:
-        return table.c.learner_id == learner_id
-
-    aside = connection.execute(select(ASIDE.c.card).where(of(ASIDE))).scalars()
-    added = connection.execute(
-        select(ADDED.c.card, ADDED.c.at, ADDED.c.declined).where(of(ADDED))
-    )
-    return _Known(
-        zone,
-        frozenset(aside),
-        {row.card: (row.at, row.declined) for row in added},
-    )
-
-
-def _values(card: str, log: Sequence[Any], known: _Known) -> dict[str, Any] | None:
-    """The columns of a memory; None where there is nothing to remember."""
-    begin = known.added.get(card) if is_added(card) else None
-    aside = card in known.aside or (begin is not None and begin[1])
-    standing = replay((timed.grade for timed in standing_grades(log)), card)
-    held = {"turns": len(log), "suspended": aside}
-    first = _first_day(card, begin[0], known.zone) if begin else None
-    if standing is None:
-        return {**blank(first), **held} if aside or begin else None
-    if begin and first and _is_missed_since(card, begin[0], standing):
-        due = min(standing.due_day, first)
-        standing = dataclasses.replace(standing, due_day=due)
-    return {**_columns(standing), **held}
-
-
-def _is_missed_since(card: str, since: int, standing: Standing) -> bool:
-    """Whether a question was missed again after its card was graded last."""
-    return origin(card)[0] == QUESTION and moment(since) > standing.last_at
-
-
-def _first_day(card: str, since: int, zone: str) -> dt.date:
-    day = CurrentLearnerValue("", zone=zone).study_day(moment(since))
-    return due_day(card, day)
-
-
-def _columns(standing: Standing) -> dict[str, Any]:
-    return {
-        "state": standing.state,
-        "step": standing.step,
-        "stability": standing.stability,
-        "difficulty": standing.difficulty,
-        "due_day": standing.due_day.isoformat(),
-        "due_at": milliseconds(standing.due_at),
-        "first_day": standing.first_day.isoformat(),
-        "last_day": standing.last_day.isoformat(),
-        "last_at": milliseconds(standing.last_at),
-        "reviews": standing.reviews,
-        "lapses": standing.lapses,
-    }

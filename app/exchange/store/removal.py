@@ -16,10 +16,10 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.db.once import BROUGHT
-from app.exchange.store.held import ADDED, ASIDE, LOG, MEMORY, OWN
+from app.exchange.store.held import ADDED, ASIDE, LOG, OWN
 from app.exchange.store.memories import Place, in_parts, remember
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import rebuild_days
+from app.learners.store import MEMORY, rebuild_days
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def remove_grades(
     for names in in_parts(cards - kept):
         of_cards = LOG.c.card.in_(names)
         connection.execute(delete(LOG).where(*_carried(learner.id), of_cards))
-    remember(db, learner.id, learner.zone, {c: home(c) for c in cards}, cards)
+    remember(db, learner.id, {c: home(c) for c in cards}, cards)
     rebuild_days(db, learner.id)
     return len(rows)
 

@@ -4,11 +4,9 @@ import dataclasses
 import datetime as dt
 import hashlib
 import itertools
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from sqlalchemy import (
-    Row,
     and_,
     bindparam,
     delete,
@@ -23,28 +21,28 @@ from app.content.model import Card
 from app.db.once import BROUGHT, insert_once
 from app.db.prepared import Prepared
 from app.db.tables import Review, Suspension
-from app.flashcards.store.added import (
-    Beginning,
-    beginning_of,
-    beginnings,
-    blank_row,
-    brought_forward,
-)
 from app.flashcards.store.memory import (
-    MEMORY,
     MINE,
-    STANDING,
     add,
     change,
-    columns,
     forget,
     of,
-    standing_of,
 )
 from app.flashcards.store.tally import chance_of, count, uncount
-from app.learners.store import decline
-from app.scheduling import Grade, Standing, after, replay
-from app.web.clock import milliseconds, moment
+from app.learners.store import (
+    MEMORY,
+    STANDING,
+    beginning_of,
+    beginnings,
+    blank,
+    columns,
+    decline,
+    remembered,
+    replayed,
+    standing_of,
+)
+from app.scheduling import Grade, Standing, after
+from app.web.clock import milliseconds
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
@@ -227,7 +225,12 @@ def suspend(
     elif held.known:
         forget(db, learner_id, card.id)
     elif aside:
-        add(db, learner_id, card, blank_row(None, held.turns, aside=True))
+        add(
+            db,
+            learner_id,
+            card,
+            {**blank(None), "turns": held.turns, "suspended": True},
+        )
 
 
 def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
@@ -248,20 +251,23 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     connection = db.connection()
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
     aside = set(suspended(db, learner_id))
-    rows = connection.execute(
+    graded = connection.execute(
         select(*LOGGED)
         .where(LOG.c.learner_id == learner_id)
         .order_by(LOG.c.card, *IN_TIME)
     )
     log = {
-        card: list(group) for card, group in itertools.groupby(rows, lambda r: r.card)
+        card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)
     }
     added = beginnings(db, learner_id)
     for card in {**log, **dict.fromkeys(aside), **added}:
+        rows = log.get(card, [])
         begin = added.get(card)
-        held = card in aside or (begin is not None and begin.declined)
-        course = (cards, begin, held)
-        _refill(db, learner_id, card, log.get(card, []), course)
+        standing = replayed(card, rows, begin)
+        values = remembered(standing, len(rows), begin, aside=card in aside)
+        if values is not None:
+            # A card that left the course keeps what was learned of it.
+            add(db, learner_id, cards.get(card, card), values)
 
 
 def token_of(learner_id: int, *parts: str) -> str:
@@ -287,52 +293,12 @@ def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
         )
         .all()
     )
-    standing = replay(grades(rows), card)
     begin = beginning_of(db, learner_id, card) if is_added(card) else None
-    if standing is not None:
-        values = columns(brought_forward(standing, begin))
-        change(db, learner_id, card, {**values, "turns": len(rows)})
-        return standing
-    held = find(db, learner_id, card)
-    if held.suspended or begin is not None:
-        values = blank_row(begin, len(rows), aside=held.suspended)
-        change(db, learner_id, card, values)
-    else:
+    standing = replayed(card, rows, begin)
+    aside = find(db, learner_id, card).suspended
+    values = remembered(standing, len(rows), begin, aside=aside)
+    if values is None:
         forget(db, learner_id, card)
-    return standing
-
-
-def _refill(
-    db: Session,
-    learner_id: int,
-    card: str,
-    rows: list[Row[Any]],
-    course: tuple[Mapping[str, Card], Beginning | None, bool],
-) -> None:
-    cards, begin, aside = course
-    standing = replay(grades(rows), card)
-    if standing is not None:
-        values = columns(brought_forward(standing, begin))
-        values |= {"turns": len(rows), "suspended": aside}
-    elif aside or begin is not None:
-        values = blank_row(begin, len(rows), aside=aside)
     else:
-        return
-    # A card that left the course keeps what was learned of it.
-    add(db, learner_id, cards.get(card, card), values)
-
-
-def grades(rows: Iterable[Row[Any]]) -> list[Grade]:
-    """The grades that stand, in order."""
-    log = list(rows)
-    undone = {row.voids for row in log if row.voids}
-    return [
-        Grade(
-            rating=row.rating,
-            at=moment(row.at),
-            day=dt.date.fromisoformat(row.study_day),
-            retention=row.retention,
-        )
-        for row in log
-        if row.rating and row.id not in undone
-    ]
+        change(db, learner_id, card, values)
+    return standing

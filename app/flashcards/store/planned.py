@@ -18,10 +18,10 @@ from sqlmodel import Session
 
 from app.content.added import is_added
 from app.content.library import Library
-from app.flashcards.store.log import IN_TIME, LOG, LOGGED, Held, find, grades
-from app.flashcards.store.memory import MEMORY, STANDING, standing_of
+from app.flashcards.store.log import IN_TIME, LOG, LOGGED, Held, find
 from app.flashcards.store.queue import Limits, Queue
-from app.scheduling import Day, Standing, replay
+from app.learners.store import MEMORY, STANDING, replayed, standing_of
+from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Asked, day_plan
@@ -212,7 +212,7 @@ def _before(
     values = {"learner": learner_id, "cards": cards, "day": day}
     rows = db.connection().execute(_BEFORE, values)
     found = (
-        (card, replay(grades(group), card))
+        (card, replayed(card, group))
         for card, group in itertools.groupby(rows, lambda row: row.card)
     )
     return {card: standing for card, standing in found if standing is not None}

@@ -25,7 +25,7 @@ from app.content.added import is_added, still_there
 from app.content.library import Library
 from app.db.prepared import Prepared
 from app.flashcards.store.log import Held
-from app.flashcards.store.memory import MEMORY, STANDING, standing_of
+from app.learners.store import MEMORY, STANDING, standing_of
 from app.scheduling import Day, Standing
 
 _LEARNERS = 2000

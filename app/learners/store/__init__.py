@@ -8,7 +8,6 @@ from app.learners.store.added import (
     added_cards,
     added_count,
     added_page,
-    blank,
     decline,
     due_day,
     studied,
@@ -20,6 +19,7 @@ from app.learners.store.days import (
     work_of_grade,
 )
 from app.learners.store.gone import gone_cards
+from app.learners.store.memory import MEMORY, STANDING, blank, columns, standing_of
 from app.learners.store.people import (
     Enrolment,
     Known,
@@ -31,10 +31,22 @@ from app.learners.store.people import (
     hold,
     use_code,
 )
+from app.learners.store.replaying import (
+    Beginning,
+    beginning_of,
+    beginnings,
+    grade_in,
+    graded,
+    remembered,
+    replayed,
+)
 
 __all__ = [
+    "MEMORY",
+    "STANDING",
     "Added",
     "Addition",
+    "Beginning",
     "Enrolment",
     "Known",
     "Work",
@@ -45,16 +57,24 @@ __all__ = [
     "added_cards",
     "added_count",
     "added_page",
+    "beginning_of",
+    "beginnings",
     "blank",
     "change_settings",
+    "columns",
     "count_change",
     "decline",
     "due_day",
     "enrol",
     "find_learner",
     "gone_cards",
+    "grade_in",
+    "graded",
     "hold",
     "rebuild_days",
+    "remembered",
+    "replayed",
+    "standing_of",
     "studied",
     "use_code",
     "work_of_grade",

@@ -15,10 +15,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
 from app.content.added import QUESTION, origin
+from app.learners.store.memory import MEMORY, blank
 from app.web.clock import milliseconds, moment
 
 ADDED = SQLModel.metadata.tables["added_card"]
-MEMORY = SQLModel.metadata.tables["memory"]
 ASIDE = SQLModel.metadata.tables["suspension"]
 
 
@@ -168,25 +168,6 @@ def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{kind}:"}
     return frozenset(db.connection().execute(_STUDIED, values).scalars())
-
-
-def blank(due: dt.date | None) -> dict[str, Any]:
-    """The columns of a memory without a review; put aside where `due` is None."""
-    return {
-        "state": "new",
-        "step": None,
-        "stability": None,
-        "difficulty": None,
-        "due_day": due.isoformat() if due else "9999-12-31",
-        "due_at": 0,
-        "first_day": "",
-        "last_day": "",
-        "last_at": None,
-        "reviews": 0,
-        "lapses": 0,
-        "turns": 0,
-        "suspended": False,
-    }
 
 
 _MINE = (
