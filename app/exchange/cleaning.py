@@ -32,7 +32,13 @@ _DEAD_LINK = re.compile(
 _PORTABLE = nh3.Cleaner(
     tags=set(f"{_TAGS} {_MATH}".split()),
     clean_content_tags=set(_NOT_EVEN_WORDS.split()),
-    attributes={"a": {"href"}, "td": _CELLS, "th": _CELLS, "math": {"display"}},
+    attributes={
+        "a": {"href"},
+        "td": _CELLS,
+        "th": _CELLS,
+        "math": {"display"},
+        "ol": {"type"},
+    },
     url_schemes={"http", "https", "mailto"},
     link_rel=None,
 )

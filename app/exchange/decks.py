@@ -17,9 +17,9 @@ from app.exchange.apkg.schema import Birth
 from app.exchange.apkg.writing import guid
 from app.exchange.authored import read_authored
 from app.exchange.cleaning import portable
-from app.exchange.faces import question_faces
 from app.exchange.rendering import to_html
 from app.exchange.store import Studied
+from app.web.faces import question_faces
 
 _TURN = dt.time(4)
 
@@ -115,10 +115,12 @@ class _Sheets:
     def _question(self, note: str, name: str) -> Sheet | None:
         seed = self._studied.added.get(note, Aside()).seed or 0
         try:
-            faces = question_faces(draw(self._library.questions[name], seed))
+            variant = draw(self._library.questions[name], seed)
         except (BadExpression, ArithmeticError):
             return None
-        return self._sheet(note, "missed questions", faces)
+        faces = question_faces(variant, _gap)
+        front, back = portable(faces.front), portable(faces.back)
+        return self._sheet(note, "missed questions", (front, back))
 
     def _sheet(
         self, note: str, deck: str, faces: tuple[str, str], sibling: str = ""
@@ -162,3 +164,8 @@ def _authored(file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
     for item in read_authored(text, path).items:
         if item.kind == "card":
             yield item.name, (to_html(item.stem), to_html(item.text))
+
+
+def _gap(hint: str) -> str:
+    """A gap to fill, where nothing draws a line."""
+    return f"[{hint or '…'}]"

@@ -11,14 +11,10 @@ from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card
 from app.flashcards import store
-from app.flashcards.faces import (
-    Faces,
-    card_of_own,
-    card_of_question,
-    card_of_term,
-)
+from app.flashcards.faces import card_of_own, card_of_question, card_of_term
 from app.flashcards.store import Kept
 from app.learners.current import CurrentLearnerValue
+from app.web.faces import Faces
 from app.web.words import NBSP
 
 

@@ -1,7 +1,9 @@
 """GET /settings/cards.apkg: what a learner studies, for Anki."""
 
+import html
 import io
 import json
+import re
 import sqlite3
 import zipfile
 from pathlib import Path
@@ -145,6 +147,47 @@ def test_added_cards_come_along_and_declined_ones_do_not(
 
     assert taken("SELECT flds FROM notes WHERE guid = 'own:a1'") == [("own:a1\x1fB",)]
     assert taken("SELECT count(*) FROM notes") == [(2,)]
+
+
+def faces_of(client, session, package, question: str) -> list[str]:
+    """Front and back of a missed question, as they are taken along."""
+    client.post("/concepts/weights/readings")
+    number = the_learner(session)
+    session.add(AddedCard(learner_id=number, card=f"q:{question}", seed=3, at=1))
+    session.commit()
+    ((words,),) = package(client)("SELECT flds FROM notes")
+    return html.unescape(words).split("\x1f")
+
+
+def test_the_number_of_a_missed_question_is_taken_along_in_its_unit(
+    rosa, session, package
+) -> None:
+    front, back = faces_of(rosa, session, package, "w-computed")
+
+    assert "A number in GB." in front
+    told = re.search(r"<b>([\d.]+)\xa0GB</b>", back)
+    explained = re.search(r"Parameters times bytes: ([\d.]+) GB", back)
+    assert told
+    assert explained
+    assert float(told[1]) == float(explained[1])
+
+
+def test_the_options_of_a_missed_question_keep_their_letters(
+    rosa, session, package
+) -> None:
+    front, back = faces_of(rosa, session, package, "w-grow")
+
+    options = re.findall("<li>(.*?)</li>", front)
+    right = "AB"[options.index("False")]
+    assert '<ol type="A">' in front
+    assert f"<b>{right}.</b> False" in back
+    assert "All conversations read the same weights." in back
+
+
+def test_a_gap_of_a_missed_question_can_be_seen(rosa, session, package) -> None:
+    front, _ = faces_of(rosa, session, package, "k-cloze")
+
+    assert "keeps the […] and the [what is read] of every token" in front
 
 
 def test_a_card_that_left_the_course_stays_behind(rosa, session, package) -> None:
