@@ -32,6 +32,7 @@ from app.exchange.items import (
 )
 from app.exchange.items import Kind as ItemKind
 from app.exchange.rendering import markdown_of
+from app.exchange.texts import span_around
 
 _KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
@@ -210,7 +211,9 @@ def _span(found: Range) -> Span:
         float(f"{bound / factor:.12g}")
         for bound in (found.centre, found.low, found.high)
     )
-    return Span(centre, low, high, found.unit)
+    span = Span(centre, low, high, found.unit)
+    # Bounds so close were made from the number: their last digits are dust.
+    return span if span.tolerance else span_around(centre, 0.0, found.unit)
 
 
 def _steps(tokens: Sequence[Token]) -> tuple[Option, ...]:

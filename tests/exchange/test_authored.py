@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from app.exchange.authored import read_authored
 from app.exchange.items import Item, Option
 from app.exchange.quizfile import block
+from app.exchange.texts import span_around
 from tests.exchange.bank import bare, items
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"
@@ -49,6 +50,14 @@ def plain(item: Item) -> bool:
 @given(items(*QUESTIONS).filter(plain))
 def test_a_question_of_any_type_is_read_as_it_was_written(item: Item) -> None:
     assert bare(again(item)) == asked(item)
+
+
+def test_a_number_with_its_unit_is_read_to_the_last_digit() -> None:
+    options = (Option("", True, span=span_around(2.855, 0.0, "GB")),)
+
+    assert (
+        again(Item("a-b", "numeric", "How much?", options=options)).options == options
+    )
 
 
 def test_a_list_in_the_stem_does_not_swallow_the_options() -> None:
