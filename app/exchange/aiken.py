@@ -4,6 +4,7 @@ import dataclasses
 import html
 import re
 
+from app.exchange.carrying import write_blocks
 from app.exchange.hypertext import from_plain
 from app.exchange.items import (
     Item,
@@ -13,7 +14,6 @@ from app.exchange.items import (
     Reading,
     Remark,
     Writing,
-    label,
 )
 from app.exchange.rendering import to_html
 from app.exchange.texts import plain_of
@@ -79,18 +79,7 @@ def _close(
 
 def write_aiken(items: tuple[Item, ...]) -> Writing:
     """An Aiken file of the single choices; all but plain words is lost."""
-    blocks: list[str] = []
-    refused: list[Remark] = []
-    lost: list[Remark] = []
-    for item in items:
-        try:
-            blocks.append(_block(item))
-        except NotCarried as error:
-            refused.append(Remark(label(item), item.line, str(error)))
-            continue
-        lost += [Remark(label(item), item.line, what) for what in _losses(item)]
-    content = "\n\n".join(blocks) + "\n" if blocks else ""
-    return Writing(content.encode(), len(blocks), tuple(refused), tuple(lost))
+    return write_blocks(items, _block, _losses)
 
 
 def _block(item: Item) -> str:

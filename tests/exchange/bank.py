@@ -9,6 +9,17 @@ from app.exchange.hypertext import from_plain, to_markdown
 from app.exchange.items import BLANK, Blank, Item, Option, Pair
 from app.exchange.texts import span_around
 
+QUESTIONS = (
+    "single",
+    "multiple",
+    "true-false",
+    "numeric",
+    "short",
+    "order",
+    "match",
+    "cloze",
+)
+"""The types of questions that every format but the simplest can carry."""
 SIGNS = "abcXYZ 019 .,;:!?'\"()[]{}<>#=~*_`$%&+-/\\|^@äßλ→"
 WORDS = st.text(SIGNS, min_size=1, max_size=24).map(lambda s: " ".join(s.split()))
 NAMES = st.from_regex(r"[a-z]{2,8}(-[a-z0-9]{1,6}){0,3}", fullmatch=True)

@@ -10,20 +10,10 @@ from app.exchange.authored import read_authored
 from app.exchange.items import Item, Option
 from app.exchange.quizfile import block
 from app.exchange.texts import span_around
-from tests.exchange.bank import bare, items
+from tests.exchange.bank import QUESTIONS, bare, items
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"
 FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
-QUESTIONS = (
-    "single",
-    "multiple",
-    "true-false",
-    "numeric",
-    "short",
-    "order",
-    "match",
-    "cloze",
-)
 
 
 def again(item: Item, file: str = "quiz.md") -> Item:

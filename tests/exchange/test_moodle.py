@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from app.exchange.items import Item, Unusable
 from app.exchange.moodle import read_moodle, write_moodle
-from tests.exchange.bank import bare, items
+from tests.exchange.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
 <quiz>
@@ -25,18 +25,7 @@ def refusal(body: str) -> str:
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    items(
-        "single",
-        "multiple",
-        "true-false",
-        "numeric",
-        "short",
-        "order",
-        "match",
-        "cloze",
-    )
-)
+@given(items(*QUESTIONS))
 def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_moodle((item,), "a & b")
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from app.exchange.items import Item, Unusable
 from app.exchange.qti import read_qti, write_qti
-from tests.exchange.bank import bare, items
+from tests.exchange.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"
 CHOICE = f"""<qti-assessment-item xmlns="{V3}" identifier="a" title="Sky">
@@ -34,18 +34,7 @@ def packed(**files: str | bytes) -> bytes:
 
 @pytest.mark.parametrize("version", ["2.1", "3.0"])
 @settings(max_examples=150, deadline=None)
-@given(
-    item=items(
-        "single",
-        "multiple",
-        "true-false",
-        "numeric",
-        "short",
-        "order",
-        "match",
-        "cloze",
-    )
-)
+@given(item=items(*QUESTIONS))
 def test_what_is_written_is_read_again(version: str, item: Item) -> None:
     written = write_qti((item,), version)
 

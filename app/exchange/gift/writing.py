@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable
 
 from app.exchange.afterwords import explained
+from app.exchange.carrying import write_blocks
 from app.exchange.items import (
     Item,
     NotCarried,
     Option,
-    Remark,
     Writing,
-    label,
     shown,
 )
 from app.exchange.rendering import to_html
@@ -24,18 +23,7 @@ _GRADING = {"off": "ALL_OR_NOTHING", "lcs": "LONGEST_ORDERED_SUBSET"}
 
 def write_gift(items: tuple[Item, ...]) -> Writing:
     """A GIFT file of all items that it can express."""
-    blocks: list[str] = []
-    refused: list[Remark] = []
-    lost: list[Remark] = []
-    for item in items:
-        try:
-            blocks.append(_block(item))
-        except NotCarried as error:
-            refused.append(Remark(label(item), item.line, str(error)))
-            continue
-        lost += [Remark(label(item), item.line, what) for what in _losses(item)]
-    content = "\n\n".join(blocks) + "\n" if blocks else ""
-    return Writing(content.encode(), len(blocks), tuple(refused), tuple(lost))
+    return write_blocks(items, _block, _losses)
 
 
 def _block(item: Item) -> str:

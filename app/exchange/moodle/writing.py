@@ -6,12 +6,12 @@ from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
 from app.exchange.afterwords import explained
+from app.exchange.carrying import carry
 from app.exchange.items import (
     BLANK,
     Item,
     NotCarried,
     Option,
-    Remark,
     Writing,
     label,
     shown,
@@ -35,18 +35,9 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> Writing:
     if category:
         node = add(root, "question", type="category")
         add(add(node, "category"), "text", f"$course$/top/{category}")
-    refused: list[Remark] = []
-    lost: list[Remark] = []
-    carried = 0
-    for item in items:
-        try:
-            root.append(_question(item))
-        except NotCarried as error:
-            refused.append(Remark(label(item), item.line, str(error)))
-            continue
-        carried += 1
-        lost += [Remark(label(item), item.line, what) for what in _losses(item)]
-    return Writing(document(root), carried, tuple(refused), tuple(lost))
+    questions, refused, lost = carry(items, _question, _losses)
+    root.extend(questions)
+    return Writing(document(root), len(questions), refused, lost)
 
 
 def _question(item: Item) -> ET.Element:

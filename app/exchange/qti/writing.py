@@ -6,7 +6,8 @@ import zipfile
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
-from app.exchange.items import Item, NotCarried, Remark, Writing, label
+from app.exchange.carrying import carry
+from app.exchange.items import Item, NotCarried, Writing, label
 from app.exchange.qti.arranging import cloze, match, order
 from app.exchange.qti.making import NAMESPACES, Maker
 from app.exchange.qti.scoring import choices, hinted, typed
@@ -33,18 +34,13 @@ _WRITERS: dict[str, Callable[[Maker, ET.Element, Item], None]] = {
 def write_qti(items: tuple[Item, ...], version: str) -> Writing:
     """A package of QTI 2.1 or 3.0 with one file for each item that fits."""
     files: dict[str, bytes] = {}
-    refused: list[Remark] = []
-    lost: list[Remark] = []
-    for item in items:
-        try:
-            root = _item(Maker(version), item)
-        except NotCarried as error:
-            refused.append(Remark(label(item), item.line, str(error)))
-            continue
+
+    def put(item: Item) -> None:
+        root = _item(Maker(version), item)
         files[f"items/{_identifier(item, files)}.xml"] = document(root, indent=False)
-        lost += [Remark(label(item), item.line, what) for what in _losses(item)]
-    content = _packed(files, version)
-    return Writing(content, len(files), tuple(refused), tuple(lost))
+
+    put_in, refused, lost = carry(items, put, _losses)
+    return Writing(_packed(files, version), len(put_in), refused, lost)
 
 
 def _item(make: Maker, item: Item) -> ET.Element:
