@@ -28,6 +28,8 @@ class AnswerForm:
     `go` is next, previous, review, a number, or empty to stay; `since` is the moment
     of the showing in milliseconds, 0 where it is not known. `age` is how long the
     change waited in the browser, in milliseconds, 0 where it was sent at once.
+    `settled` says whether the steps of an order question stand as the learner wants
+    them: yes, no, or empty where only their places can tell.
     """
 
     raw: Mapping[str, Sequence[str]]
@@ -37,6 +39,7 @@ class AnswerForm:
     move: str
     since: int
     age: int = 0
+    settled: str = ""
 
 
 async def _begin(request: Request) -> BeginForm:
@@ -54,7 +57,7 @@ async def _answer(request: Request) -> AnswerForm:
 
 def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
     """Part the fields of one question from the answer to it."""
-    own = {"flag", "strike", "go", "since", "move", "age"}
+    own = {"flag", "strike", "go", "since", "move", "age", "settled"}
     raw = read_sent((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     return AnswerForm(
@@ -65,7 +68,13 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
         move=fields.get("move", "")[:200],
         since=_count(fields.get("since", "")),
         age=_count(fields.get("age", "")),
+        settled=_settled([str(v) for k, v in pairs if k == "settled"]),
     )
+
+
+def _settled(sent: Sequence[str]) -> str:
+    # Without its tick, the hidden field before it is sent alone.
+    return "yes" if "yes" in sent else "no" if sent else ""
 
 
 def _count(typed: str) -> int:

@@ -20,6 +20,7 @@ from app.exams.paper import Slot, is_over
 from app.exams.report import Marked, summarise
 from app.exams.review import Filter, Row, pace, rows
 from app.exams.sitting import (
+    arranged,
     begin,
     close,
     close_if_over,
@@ -117,7 +118,7 @@ def keep_answer(desk: Writer, sitting: int, number: int, form: Answered) -> Resp
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
-    store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
+    store.keep(desk.db, sat, _change(desk, sat, slot, form), desk.now)
     if not is_htmx(desk.request):
         return RedirectResponse(_onward(sat, number, form.go), 303)
     return page(
@@ -254,11 +255,13 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
     return f"{words}, {exam.minutes * factor:g} minutes"
 
 
-def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
+def _change(desk: Desk, sat: Sat, slot: Slot, form: AnswerForm) -> Change:
     raw = form.raw
     variant = draw(question_of(desk.db, desk.library, slot), slot.seed)
-    if form.move and isinstance(variant.answer, Order):
-        raw = moved(raw, form.move)
+    if isinstance(variant.answer, Order):
+        raw = moved(form.raw, form.move) if form.move else form.raw
+        settled = form.settled if raw == form.raw else "yes"
+        raw = arranged(raw, _drawn_places(desk, sat, slot), settled)
     return Change(
         number=slot.number,
         raw=raw,
@@ -267,6 +270,12 @@ def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
         since=form.since,
         age=form.age,
     )
+
+
+def _drawn_places(desk: Desk, sat: Sat, slot: Slot) -> dict[str, str]:
+    """The places at which an order question shows its steps before any answer."""
+    asked = _asked(desk, sat, slot, Kept(slot.number, {}))
+    return {f"place.{item.key}": place for item, place in asked.arranged}
 
 
 def _onward(sat: Sat, number: int, go: str) -> str:

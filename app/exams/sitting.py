@@ -147,6 +147,19 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     return rows
 
 
+def arranged(raw: Raw, drawn: Mapping[str, str], settled: str) -> Raw:
+    """An order as it counts: one that stands as it was drawn is no answer.
+
+    A form sends the place of every step, touched or not. They are the answer where
+    the learner says so (`settled` is yes), and where they differ from the places
+    `drawn`, unless the learner takes them back (no).
+    """
+    places = {name: v[0] for name, v in raw.items() if name.startswith("place.") and v}
+    if settled == "yes" or (not settled and places != drawn):
+        return raw
+    return {name: values for name, values in raw.items() if name not in places}
+
+
 def unanswered(variant: Variant) -> Verdict:
     """The solution of a question that was left open, as a verdict without points."""
     verdict = grade(variant, _anything(variant))

@@ -50,16 +50,12 @@
   const kept = JSON.parse(localStorage.getItem(mine));
   const known = outbox.waits(path) || (age && kept?.at > Date.now() - age * 1000 && kept.pairs);
   if (known) fill(known);
-  // Steps that were moved are an answer, until their tick is taken away.
-  const { settled, shown } = form;
-  const untick = () => {
-    if (settled && !settled.checked)
-      shown.value = new URLSearchParams(state().filter(([name]) => name.startsWith("place.")));
-  };
-  untick();
+  // Steps that were moved tick themselves, and then only the tick says what counts.
+  const mark = form.querySelector("[type=checkbox][name=settled]");
+  if (mark && !form.querySelector("[type=hidden][name=settled]"))
+    mark.before(Object.assign(document.createElement("input"), { type: "hidden", name: "settled", value: "no" }));
   form.addEventListener("input", ({ target }) => {
-    if (target === settled) untick();
-    else if (target.name.startsWith("place.")) settled.checked = true;
+    if (target.name.startsWith("place.")) mark.checked = true;
   }, true);
   form.since.value = Number(form.since.value) + Math.round(age * 1000);
   for (const key of Object.keys(localStorage))
