@@ -165,3 +165,33 @@ def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any
         topic="batching-and-latency",
         **declared,
     )
+
+
+def ask_sequence() -> Any:
+    """Ask for the length of a training sequence."""
+    return ask(
+        4096,
+        "Sequence",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=10_000_000,
+        help="Tokens of one training sequence.",
+        group="Batch",
+        topic="training-memory",
+    )
+
+
+def ask_price() -> Any:
+    """Ask for the price of a GPU."""
+    return ask(
+        2.5,
+        "Price",
+        unit="USD/h",
+        typed_unit="USD/h",
+        minimum=0.0,
+        maximum=1e4,
+        help="Of one GPU for an hour; look it up for the day you need it.",
+        group="Cost",
+        topic="cluster-components",
+    )

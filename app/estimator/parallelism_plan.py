@@ -13,6 +13,7 @@ from app.estimator.job_questions import (
     ask_network,
     ask_network_rate,
     ask_number_format,
+    ask_price,
     ask_training_software,
 )
 from app.estimator.network import Fabric, fabric_of
@@ -93,17 +94,7 @@ class ParallelismPlan:
     network_rate: float = ask_network_rate()
     network: str = ask_network()
     domain: int | None = ask_domain()
-    usd_per_gpu_hour: float = ask(
-        2.5,
-        "Price",
-        unit="USD/h",
-        typed_unit="USD/h",
-        minimum=0.0,
-        maximum=1e4,
-        help="Of one GPU for an hour; look it up for the day you need it.",
-        group="Cost",
-        topic="cluster-components",
-    )
+    usd_per_gpu_hour: float = ask_price()
 
 
 def compute(asked: ParallelismPlan) -> Estimate:

@@ -22,6 +22,7 @@ from app.estimator.flops import flops_per_token, utilisation
 from app.estimator.hardware import find_reference_design
 from app.estimator.plan_ranking import PARTS, described, ranking
 from app.estimator.registry import Output
+from app.estimator.training_time_answer import one_step
 from app.estimator.units import format_number, format_value
 
 if TYPE_CHECKING:  # the estimate imports this module
@@ -240,17 +241,7 @@ def _steps(
             "training-memory",
             "memory",
         ),
-        Step(
-            "One step",
-            "(m + (p − 1) ÷ v) × stage + gradients + optimizer",
-            f"m = {format_number(plan.micro_batches)}, p = {plan.pipeline}, "
-            f"v = {plan.pieces}",
-            step.total,
-            "s",
-            "megatron-2021",
-            "parallelism",
-            "step_time",
-        ),
+        one_step(plan, step),
         Step(
             "Whole run",
             "tokens ÷ tokens per step × step",

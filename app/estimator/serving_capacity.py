@@ -13,6 +13,7 @@ from app.estimator.job_questions import (
     ask_domain,
     ask_engine,
     ask_network_rate,
+    ask_price,
     ask_tokens,
 )
 from app.estimator.latency import check
@@ -179,17 +180,7 @@ class ServingCapacity:
         advanced=True,
     )
     engine: str = ask_engine()
-    cost_per_gpu_hour: float = ask(
-        2.5,
-        "Price",
-        unit="USD/h",
-        typed_unit="USD/h",
-        minimum=0.0,
-        maximum=1e4,
-        help="Of one GPU for an hour; look it up for the day you need it.",
-        group="Cost",
-        topic="cluster-components",
-    )
+    cost_per_gpu_hour: float = ask_price()
     network_rate: float = ask_network_rate()
     domain: int | None = ask_domain()
     simulate: bool = ask(

@@ -4,6 +4,7 @@ import dataclasses
 
 from app.estimator.frameworks import FRAMEWORK_CHOICES
 from app.estimator.inputs import ask
+from app.estimator.job_questions import ask_sequence
 from app.estimator.questions import ask_gpu, ask_model, ask_tensor_parallel
 from app.estimator.states import OPTIMIZERS, PRECISIONS
 
@@ -108,17 +109,7 @@ class TrainingMemory:
         topic="parallelism",
         advanced=True,
     )
-    sequence: int = ask(
-        4096,
-        "Sequence",
-        kind="count",
-        unit="token",
-        minimum=1,
-        maximum=10_000_000,
-        help="Tokens of one training sequence.",
-        group="Batch",
-        topic="training-memory",
-    )
+    sequence: int = ask_sequence()
     micro_batch: int = ask(
         1,
         "Micro-batch",

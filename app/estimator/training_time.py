@@ -17,7 +17,9 @@ from app.estimator.job_questions import (
     ask_network,
     ask_network_rate,
     ask_number_format,
+    ask_price,
     ask_recompute,
+    ask_sequence,
     ask_training_software,
 )
 from app.estimator.network import fabric_of
@@ -91,17 +93,7 @@ class TrainingTime:
         "pipeline-parallelism",
         advanced=True,
     )
-    sequence: int = ask(
-        4096,
-        "Sequence",
-        kind="count",
-        unit="token",
-        minimum=1,
-        maximum=10_000_000,
-        help="Tokens of one training sequence.",
-        group="Batch",
-        topic="training-memory",
-    )
+    sequence: int = ask_sequence()
     micro_batch: int = _batch(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
     global_batch: int | None = _batch(
         None,
@@ -189,17 +181,7 @@ class TrainingTime:
         group="Model",
         topic="training-versus-inference",
     )
-    usd_per_gpu_hour: float = ask(
-        2.5,
-        "Price",
-        unit="USD/h",
-        typed_unit="USD/h",
-        minimum=0.0,
-        maximum=1e4,
-        help="Of one GPU for an hour; look it up for the day you need it.",
-        group="Cost",
-        topic="cluster-components",
-    )
+    usd_per_gpu_hour: float = ask_price()
     watts_per_gpu: float | None = ask(
         None,
         "Power per GPU",

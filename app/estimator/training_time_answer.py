@@ -192,6 +192,21 @@ def _scaled(name: str, label: str, value: float, unit: str, kind: str) -> Figure
     return Figure(name, label, value, unit, low, high)
 
 
+def one_step(plan: Plan, step: StepTime) -> Step:
+    """How the time of one training step comes about."""
+    return Step(
+        "One step",
+        "(m + (p − 1) ÷ v) × stage + gradients + optimizer",
+        f"m = {format_number(plan.micro_batches)}, p = {plan.pipeline}, "
+        f"v = {plan.pieces}",
+        step.total,
+        "s",
+        "megatron-2021",
+        "parallelism",
+        "step_time",
+    )
+
+
 def _rate(name: str, label: str, value: float, unit: str, kind: str) -> Figure:
     low, high = around_rate(kind, value)
     return Figure(name, label, value, unit, low, high)
@@ -213,17 +228,7 @@ def _steps(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
             "flops_per_token",
         ),
         _stage_step(run),
-        Step(
-            "One step",
-            "(m + (p − 1) ÷ v) × stage + gradients + optimizer",
-            f"m = {format_number(plan.micro_batches)}, p = {plan.pipeline}, "
-            f"v = {plan.pieces}",
-            step.total,
-            "s",
-            "megatron-2021",
-            "parallelism",
-            "step_time",
-        ),
+        one_step(plan, step),
         Step(
             "MFU",
             "operations per token × tokens per second and GPU ÷ peak",
