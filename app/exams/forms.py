@@ -74,7 +74,7 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
 
 def _settled(sent: Sequence[str]) -> str:
     # Without its tick, the hidden field before it is sent alone.
-    return "yes" if "yes" in sent else "no" if sent else ""
+    return "yes" if "yes" in sent else "no" if "no" in sent else ""
 
 
 def _count(typed: str) -> int:

@@ -8,18 +8,15 @@
   const age = Number(document.getElementById("kept").dataset.age || 0); // of a kept copy
   const end = performance.now() + (Number(clock.dataset.left) - age) * 1000;
   let last = Infinity;
-  box.addEventListener("toggle", () => {
-    const age = box.open ? 0 : 86400;
-    document.cookie = `clock=hidden; path=/exams; max-age=${age}; samesite=lax`;
-  });
+  box.addEventListener("toggle", () =>
+    (document.cookie = `clock=hidden; path=/exams; max-age=${box.open ? 0 : 86400}; samesite=lax`));
   const tick = () => {
     const left = Math.max(0, Math.round((end - performance.now()) / 1000));
     clock.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
     if (left <= 300 && last > 300) box.open = true;
-    for (const minutes of [10, 1]) {
-      if (left <= minutes * 60 && last > minutes * 60 && last !== Infinity)
-        said.textContent = minutes === 1 ? "One minute left" : `${minutes} minutes left`;
-    }
+    const passed = (minutes) => left <= minutes * 60 && last > minutes * 60 && last !== Infinity;
+    if (passed(10)) said.textContent = "10 minutes left";
+    if (passed(1)) said.textContent = "One minute left";
     if (left === 0 && last > 0) setTimeout(() => location.assign(clock.dataset.over), 1500);
     last = left;
   };
@@ -30,15 +27,11 @@
       time.textContent = new Date(time.dateTime).toTimeString().slice(0, 8);
   };
   local();
-  document.addEventListener("htmx:afterSwap", local);
 
-  // Without a network. Every change is also kept here, for a kept copy of the page shows
-  // what the server knew when the copy was made.
+  // Without a network. Every change is also noted here: a kept copy of the page is older.
   const form = document.querySelector("form[data-later]");
   if (!form) return;
   const path = new URL(form.action).pathname;
-  const mine = `sat.${path}`;
-  const sitting = path.replace(/\d+$/, "");
   const state = () => [...new FormData(form)];
   const fill = (pairs) => {
     for (const field of form.elements) {
@@ -47,44 +40,55 @@
       else if (!["hidden", "submit"].includes(field.type) && values.length) field.value = values[0];
     }
   };
-  const kept = JSON.parse(localStorage.getItem(mine));
-  const known = outbox.waits(path) || (age && kept?.at > Date.now() - age * 1000 && kept.pairs);
-  if (known) fill(known);
+  // Better known here than to the page: what waits, and what was noted since its copy.
+  const copied = age && Date.now() - age * 1000;
+  const newer = (path) => {
+    const noted = JSON.parse(localStorage.getItem(`sat.${path}`));
+    return outbox.waits(path) || (copied && noted?.at > copied && noted.pairs);
+  };
+  if (newer(path)) fill(newer(path));
   // Steps that were moved tick themselves, and then only the tick says what counts.
-  const mark = form.querySelector("[type=checkbox][name=settled]");
-  if (mark && !form.querySelector("[type=hidden][name=settled]"))
-    mark.before(Object.assign(document.createElement("input"), { type: "hidden", name: "settled", value: "no" }));
-  form.addEventListener("input", ({ target }) => {
-    if (target.name.startsWith("place.")) mark.checked = true;
-  }, true);
+  const [says, mark] = form.querySelectorAll("[name=settled]");
+  if (mark) says.value = "no";
+  form.addEventListener("input", ({ target }) => target.name.startsWith("place.") && (mark.checked = true), true);
   form.since.value = Number(form.since.value) + Math.round(age * 1000);
   for (const key of Object.keys(localStorage))
-    if (key.startsWith("sat.") && !key.startsWith(`sat.${sitting}`)) localStorage.removeItem(key);
+    if (key.startsWith("sat.") && !key.startsWith(`sat.${path.replace(/\d+$/, "")}`)) localStorage.removeItem(key);
   form.addEventListener("input", () =>
-    localStorage.setItem(mine, JSON.stringify({ at: Date.now(), pairs: state() })));
+    localStorage.setItem(`sat.${path}`, JSON.stringify({ at: Date.now(), pairs: state() })));
 
+  const isAnswer = (pairs) => pairs.some(([name, value]) =>
+    name === "settled" ? value === "yes" : /^(answer$|pair|blank)/.test(name) && value.trim());
+  const links = (which = "") => [...document.querySelectorAll(`#palette nav a${which}`)];
   const palette = () => {
-    for (const link of document.querySelectorAll("#palette nav a")) {
-      if (link.pathname === location.pathname) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-      if (!outbox.waits(link.pathname.replace("questions", "answers"))) continue;
-      link.classList.add("did");
-      link.ariaLabel = link.ariaLabel.replace("open", "kept in this browser");
+    local();
+    document.getElementById("pace").hidden = copied > 0; // by the clock of the server
+    for (const link of links()) {
+      link.ariaCurrent = link.pathname === location.pathname ? "true" : null;
+      const to = link.pathname.replace("questions", "answers");
+      const pairs = newer(to);
+      if (!pairs) continue;
+      const did = link.classList.toggle("did", isAnswer(pairs));
+      const flag = link.classList.toggle("flag", pairs.some(([name]) => name === "flag"));
+      const said = !did ? "open" : outbox.waits(to) ? "kept in this browser" : "answered";
+      link.ariaLabel = `${link.textContent}, ${said}${flag ? ", flagged" : ""}`;
+      document.getElementById("pace").hidden = true;
+      if (outbox.waits(to)) document.getElementById("saved").textContent = "Kept in this browser";
     }
+    const counted = { answered: ".did", open: ":not(.did)", flagged: ".flag" };
+    for (const part of document.querySelectorAll("#palette .leg > :not(.pal)"))
+      part.textContent = part.textContent.replace(/\d+/, links(counted[part.textContent.split(" ")[0]]).length);
   };
   palette();
-  document.addEventListener("htmx:sendError", () => {
-    document.getElementById("saved").textContent = "Kept in this browser";
-    palette();
-  });
+  document.addEventListener("htmx:sendError", palette);
   document.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful && outbox.forget(path));
+  document.addEventListener("htmx:afterSettle", palette);
   document.addEventListener("sent", ({ detail: { to, html } }) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     for (const id of to === path ? ["saved", "palette", "since"] : ["saved", "palette"]) {
       const fresh = page.getElementById(id);
       if (fresh) document.getElementById(id).replaceWith(fresh);
     }
-    local();
     palette();
   });
   // Going on saves first and then asks for the page, so that neither needs the other.
@@ -96,6 +100,5 @@
     await Promise.race([outbox.keep({ what: "answer", to: path, body: state() }, path), patience]);
     location.assign(to);
   });
-  const others = [...document.querySelectorAll("#palette nav a")].map((link) => link.pathname);
-  navigator.serviceWorker?.ready.then(({ active }) => active.postMessage(others));
+  navigator.serviceWorker?.ready.then(({ active }) => active.postMessage(links().map((link) => link.pathname)));
 })();

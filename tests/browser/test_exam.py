@@ -81,3 +81,69 @@ def test_without_javascript_the_shown_order_is_kept_by_its_tick(
 
     expect(page.get_by_label(f"{number}, answered")).to_be_visible()
     expect(page.get_by_label(OWN)).to_be_checked()
+
+
+def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    number = int(begin(page, server))
+    sitting = page.url.rpartition("/")[0]
+    others = [n for n in range(1, 9) if n != number]
+    wait_for_copies(page, [f"{sitting}/{n}" for n in range(1, 9)])
+    page.locator(".steps select").first.select_option("3")
+    expect(page.get_by_text("answered 1", exact=True)).to_be_visible()
+
+    page.context.set_offline(True)
+    page.goto(f"{sitting}/{others[0]}")
+    expect(page.locator("#kept")).to_contain_text("Kept copy")
+    expect(page.get_by_text("answered 1", exact=True)).to_be_visible()
+    expect(page.get_by_label(f"{number}, answered")).to_be_visible()
+    page.get_by_text("Flag", exact=False).first.click()
+    expect(page.get_by_label(f"{others[0]}, open, flagged")).to_be_visible()
+    answer_here(page)
+    expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
+    page.goto(f"{sitting}/{others[1]}")
+
+    expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
+    expect(page.get_by_text("open 6", exact=True)).to_be_visible()
+    expect(page.get_by_text("flagged 1", exact=True)).to_be_visible()
+    expect(
+        page.get_by_label(f"{others[0]}, kept in this browser, flagged")
+    ).to_be_visible()
+    expect(page.locator("#pace")).to_be_hidden()
+    expect(page.locator("#saved")).to_have_text("Kept in this browser")
+
+    page.context.set_offline(False)
+    expect(page.locator("#outbox")).to_contain_text("saved.")
+    expect(page.locator("#saved")).to_contain_text("Saved")
+    expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
+    page.reload()
+    expect(page.locator("#kept")).to_be_empty()
+    expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
+    expect(page.locator("#pace")).to_be_visible()
+
+
+def wait_for_copies(page: Page, addresses: list[str]) -> None:
+    """Wait until the browser keeps a copy of each of these pages."""
+    for _ in range(200):
+        kept = page.evaluate(
+            """async () => (await (await caches.open("pages")).keys())
+                 .map((request) => request.url)"""
+        )
+        if set(addresses) <= set(kept):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not kept: {addresses}")
+
+
+def answer_here(page: Page) -> None:
+    """Give some answer, whatever kind of question stands here."""
+    options = page.locator("main .opt input")
+    boxes = page.locator("main form input.in")
+    if options.count():
+        options.first.check()
+    elif boxes.count():
+        boxes.first.fill("42")
+        boxes.first.blur()
+    else:
+        page.locator("main form select").first.select_option(index=1)
