@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from app.errors import Problem
 from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
+_ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,6 +19,35 @@ class BeginForm:
     token: str
     factor: float
     target: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BeginTyped:
+    """The form before the clock as it was filled in."""
+
+    token: str = ""
+    factor: str = "1"
+    target: str = ""
+
+    def problems(self, most: int) -> list[dict[str, str]]:
+        """What cannot be used of it, by field; `most` is the questions of the exam."""
+        found = []
+        if self.factor not in _ALLOWED:
+            words = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
+            found.append({"field": "factor", "message": words})
+        if self.target and not (_count(self.target) and _count(self.target) <= most):
+            words = (
+                f"Your target: “{self.target}” is not a whole number of questions. "
+                f"Write one from 1 to {most}, or leave it empty."
+            )
+            found.append({"field": "target", "message": words})
+        return found
+
+    @property
+    def wish(self) -> BeginForm:
+        """What was typed, where nothing is wrong with it."""
+        target = _count(self.target) if self.target else None
+        return BeginForm(self.token, _ALLOWED[self.factor], target)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,12 +71,12 @@ class AnswerForm:
     settled: str = ""
 
 
-async def _begin(request: Request) -> BeginForm:
+async def _begin(request: Request) -> BeginTyped:
     fields = await request.form()
-    return BeginForm(
+    return BeginTyped(
         token=str(fields.get("token", ""))[:64],
-        factor=_factor(str(fields.get("factor", "1"))),
-        target=_target(str(fields.get("target", "")).strip()),
+        factor=str(fields.get("factor", "1"))[:40],
+        target=str(fields.get("target", "")).strip()[:40],
     )
 
 
@@ -81,22 +110,5 @@ def _count(typed: str) -> int:
     return int(typed[:16]) if typed.isascii() and typed.isdigit() else 0
 
 
-def _factor(typed: str) -> float:
-    allowed = {f"{f:g}": f for f in FACTORS}
-    if typed not in allowed:
-        words = ", ".join(allowed)
-        raise Problem(f"Time factor: “{typed}” is not one of {words}.", "factor")
-    return allowed[typed]
-
-
-def _target(typed: str) -> int | None:
-    if not typed:
-        return None
-    if not (typed.isascii() and typed.isdigit() and 0 < int(typed[:6]) <= 1000):
-        message = f"Your target: “{typed[:40]}” is not a whole number of questions."
-        raise Problem(message, "target", "Leave it empty if you aim at no number.")
-    return int(typed[:6])
-
-
-Begun = Annotated[BeginForm, Depends(_begin)]
+Begun = Annotated[BeginTyped, Depends(_begin)]
 Answered = Annotated[AnswerForm, Depends(_answer)]

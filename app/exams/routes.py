@@ -1,6 +1,7 @@
 """Mock exams: chosen, sat question by question, finished, reported."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from app.content.variants import draw
 from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
-from app.exams.forms import FACTORS, Answered, AnswerForm, Begun
+from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, is_over
 from app.exams.report import Marked, summarise
 from app.exams.review import Filter, Row, pace, rows
@@ -59,38 +60,54 @@ def index(desk: Reader) -> HTMLResponse:
 def start(desk: Reader, exam: str) -> HTMLResponse:
     """What the exam is, before the clock starts."""
     blueprint = _blueprint(desk, exam)
+    aim = math.ceil((desk.learner.target or 0) * blueprint.questions / 100)
+    typed = BeginTyped(new_token(), target=f"{aim or ''}")
+    return _start_page(desk, blueprint, typed, [], 200)
+
+
+def _start_page(
+    desk: Desk,
+    exam: ExamBlueprint,
+    typed: BeginTyped,
+    problems: list[dict[str, str]],
+    status: int,
+) -> HTMLResponse:
     bank = {
         domain: sum(
             any(domain_of(desk.library).get(o) == domain for o in q.objectives)
             for q in desk.library.questions.values()
             if q.type != "design"
         )
-        for domain in blueprint.domains
+        for domain in exam.domains
     }
     return page(
         desk.request,
         "exams/start.html",
+        status=status,
         learner=desk.learner,
-        exam=blueprint,
+        exam=exam,
         domains=[d for d in desk.library.syllabus.domains if d.number in bank],
         bank=bank,
-        short=any(bank[d] < wanted for d, wanted in blueprint.domains.items()),
-        factors=[(f"{f:g}", _factor_words(f, blueprint)) for f in FACTORS],
+        short=any(bank[d] < wanted for d, wanted in exam.domains.items()),
+        factors=[(f"{f:g}", _factor_words(f, exam)) for f in FACTORS],
         running=_running(desk),
-        token=new_token(),
+        typed=typed,
+        problems=problems,
     )
 
 
 @router.post("/{exam}/sittings")
-def add_sitting(desk: Writer, exam: str, wish: Begun) -> Response:
+def add_sitting(desk: Writer, exam: str, typed: Begun) -> Response:
     """Start the clock, or go on with the sitting that is still running."""
     blueprint = _blueprint(desk, exam)
     running = _running(desk)
     if running is None:
         if not desk.library.questions:
             raise Conflict("This course has no questions yet.")
+        if problems := typed.problems(blueprint.questions):
+            return _start_page(desk, blueprint, typed, problems, 422)
         number = begin(
-            desk.db, desk.library, desk.learner.id, blueprint, wish, desk.now
+            desk.db, desk.library, desk.learner.id, blueprint, typed.wish, desk.now
         )
     else:
         number = running.id

@@ -187,6 +187,33 @@ def test_a_wrong_wish_is_refused_with_its_reason(rosa, field, value, sentence) -
     assert sentence in answer.text
 
 
+@pytest.mark.parametrize("target", ["many", "6", "0", "-1", "3.5", "9" * 50])
+def test_a_refused_wish_keeps_what_was_typed_and_starts_no_clock(
+    rosa, session, target: str
+) -> None:
+    typed = {"token": "t", "factor": "1.5", "target": target}
+
+    answer = rosa.post(f"{START}/sittings", data=typed)
+
+    assert answer.status_code == 422
+    assert f'value="{target[:40]}"' in answer.text
+    assert '<option value="1.5" selected>' in answer.text
+    assert (
+        'aria-invalid="true" aria-describedby="target-help target-err"' in answer.text
+    )
+    assert "Write one from 1 to 5, or leave it empty." in answer.text
+    assert session.exec(select(Sitting)).all() == []
+
+
+def test_both_wrong_fields_are_named_at_once(rosa) -> None:
+    typed = {"token": "t", "factor": "7", "target": "many"}
+
+    answer = rosa.post(f"{START}/sittings", data=typed).text
+
+    assert 'id="factor-err"' in answer
+    assert 'id="target-err"' in answer
+
+
 def test_anothers_sitting_is_not_there(rosa, milo) -> None:
     sitting = begin(rosa)
     milo.get("/")
