@@ -45,7 +45,7 @@ Seconds = tuple[float, float]  # of the processors, by the clock
 
 def loaded(course: Path, *cache: Path) -> Seconds:
     """What a fresh process needs for the course, without its own start."""
-    command = [sys.executable, "-c", TIMED + TELL, course, *cache]
+    command = [sys.executable, "-c", TIMED + TELL, *map(str, (course, *cache))]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     busy, passed = map(float, told.split())
     return busy, passed
@@ -54,7 +54,7 @@ def loaded(course: Path, *cache: Path) -> Seconds:
 def checked(course: Path) -> Seconds:
     """What the whole command needs, from its start to its end."""
     before = os.times()
-    command = [sys.executable, "-m", "app", "check", course]
+    command = [sys.executable, "-m", "app", "check", str(course)]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     after = os.times()
     return sum(after[2:4]) - sum(before[2:4]), after.elapsed - before.elapsed

@@ -46,10 +46,10 @@ def revision(text: str) -> str:
 
 def sketch(text: str) -> tuple[int, ...]:
     """A small sample of the word pairs of a text, for `likeness`."""
-    words = _WORD.findall(text.lower())
-    pairs = {*words, *map(" ".join, itertools.pairwise(words))}
-    hashes = {zlib.crc32(pair.encode()) & 0xFFFFFF for pair in pairs}
-    return tuple(sorted(hashes)[:_SKETCH])
+    words = " ".join(_WORD.findall(text.lower())).encode().split()
+    pairs = map(b" ".join, itertools.pairwise(words))
+    hashes = {*map(zlib.crc32, words), *map(zlib.crc32, pairs)}
+    return tuple(sorted({number & 0xFFFFFF for number in hashes})[:_SKETCH])
 
 
 def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:

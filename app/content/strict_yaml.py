@@ -1,13 +1,17 @@
 """YAML without surprises: every scalar is text, every key stands once."""
 
 import dataclasses
+import re
 from collections.abc import Callable
+from typing import Any
 
 import yaml
 
 Report = Callable[[str, int, int, str, str], None]  # code, line, column, message, hint
 
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+# A line that YAML reads as a word and a text, whatever stands in the other lines.
+_PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
 
@@ -48,12 +52,17 @@ def read(text: str, report: Report, line: int = 1, column: int = 1) -> Mapped:
 
     What cannot be read is reported and left out; the answer is always a mapping.
     """
+    plain = _read_plain(text, line, column)
+    return plain or _read_yaml(text, report, line, column)
+
+
+def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
     empty = Mapped({}, {}, line, column)
     if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
     try:
-        node = yaml.compose(text, Loader=_LOADER)
+        node = yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         _report_unreadable(error, report, line, column)
         return empty
@@ -64,6 +73,37 @@ def read(text: str, report: Report, line: int = 1, column: int = 1) -> Mapped:
         return built
     report("E10", line, column, "This is not a list of “key: value” lines.", "")
     return empty
+
+
+def _read_plain(text: str, line: int, column: int) -> Mapped | None:
+    """A block of plain lines, as most comments are; None where YAML has to read it."""
+    values: dict[str, Node] = {}
+    keys: dict[str, Scalar] = {}
+    if len(text) > _MOST_CHARACTERS:
+        return None
+    for number, row in enumerate(text.rstrip("\n").split("\n")):
+        match = _PLAIN.fullmatch(row)
+        if match is None or match[1] in values:
+            return None
+        first = 1 if number else column
+        keys[match[1]] = Scalar(match[1], line + number, first)
+        value = match[2].rstrip(" ")
+        values[match[1]] = Scalar(value, line + number, first + match.start(2))
+    return Mapped(values, keys, line, column)
+
+
+class _Loader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
+    """Reads YAML without asking what kind of thing each text might be."""
+
+    def descend_resolver(self, *_: object) -> None:
+        """Kinds are not told by place."""
+
+    def ascend_resolver(self) -> None:
+        """Kinds are not told by place."""
+
+    def resolve(self, *_: object) -> str:
+        """No kind: every scalar is text."""
+        return ""
 
 
 def _report_unreadable(

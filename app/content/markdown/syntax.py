@@ -12,6 +12,8 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
+from app.content.markdown.starts import ask_by_character
+
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
 _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
@@ -22,6 +24,15 @@ _GAPS = re.compile(r"[ \t]+")
 
 @functools.cache
 def _reader() -> MarkdownIt:
+    reader = patient_reader()
+    # Where no rule begins, words need not end; labels of links end with a bracket.
+    reader.inline.terminator_re = re.compile(r"[\n\\`~*_\[\]!<&$]")
+    ask_by_character(reader)
+    return reader
+
+
+def patient_reader() -> MarkdownIt:
+    """The rules of our Markdown, each asked everywhere: slow, and the measure."""
     reader = MarkdownIt("commonmark", {"html": True, "maxNesting": 40})
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
@@ -166,6 +177,9 @@ def last_line(token: Token) -> int:
 
 def plain(found: Sequence[Token]) -> str:
     """The words of tokens, without marks, for search and for comparison."""
+    alone = bare(found[0]) if len(found) == 1 else None
+    if alone is not None:
+        return _tidy(alone)
     parts: list[str] = []
     for token in found:
         if token.type == "inline":
@@ -176,7 +190,21 @@ def plain(found: Sequence[Token]) -> str:
             parts.append(_words_of_figure(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
-    return _GAPS.sub(" ", "".join(parts)).strip()
+    return _tidy("".join(parts))
+
+
+def bare(token: Token) -> str | None:
+    """The text of a block without any mark in it; None for all others."""
+    children = token.children
+    if token.type == "inline" and children and len(children) == 1:
+        return children[0].content if children[0].type == "text" else None
+    return None
+
+
+def _tidy(words: str) -> str:
+    if "  " in words or "\t" in words:
+        words = _GAPS.sub(" ", words)
+    return words.strip()
 
 
 def _words_of_figure(source: str) -> str:

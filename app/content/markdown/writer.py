@@ -15,7 +15,13 @@ from app.content.identity import slug
 from app.content.manuscript import Edit, Manuscript
 from app.content.markdown import alerts, code, drawings, figures, tags, working
 from app.content.markdown.math import BadMath, to_mathml
-from app.content.markdown.syntax import close_of, first_line, last_line, plain
+from app.content.markdown.syntax import (
+    bare,
+    close_of,
+    first_line,
+    last_line,
+    plain,
+)
 from app.content.model import Text
 
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
@@ -43,6 +49,13 @@ class Scope:
     first: int = 1
     last: int = 1
 
+    def stand(self, token: Token) -> None:
+        """Note which block is being written."""
+        if token.map:
+            self.first, self.last = first_line(token), last_line(token)
+        if token.type == "inline":
+            self.top = token.level == 1
+
     def report(self, code_: str, needle: str, message: str, hint: str = "") -> None:
         """Report a problem at `needle` within the block being written."""
         line, column = self.sheet.find(needle, self.first, self.last)
@@ -54,6 +67,11 @@ def write(tokens: Sequence[Token], scope: Scope) -> Text:
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
         tokens = lone
+        words = bare(lone[0])
+        if words is not None:  # as the writer would have it, with less ado
+            scope.stand(lone[0])
+            html = escapeHtml(words).strip()
+            return Text(html, plain(tokens)) if html else Text("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
     return Text(html, plain(tokens)) if html else Text("", "")
 
@@ -76,10 +94,8 @@ class _Writer(RendererHTML):
         scope: Scope = env["scope"]
         result = ""
         for index, token in enumerate(tokens):
-            if token.map:
-                scope.first, scope.last = first_line(token), last_line(token)
+            scope.stand(token)
             if token.type == "inline":
-                scope.top = token.level == 1
                 tags.check_balance(token, scope.report)
                 result += self.inline_of(token, env)
             elif token.type in self.rules:

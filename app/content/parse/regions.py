@@ -69,11 +69,13 @@ def _with_comments_closed(text: str, sheet: Manuscript) -> str:
     lines = text.split("\n")
     opened = -1
     for index, line in enumerate(lines):
-        if opened < 0 and line.lstrip().startswith("<!--"):
+        if opened < 0:
+            if "<!--" not in line or not line.lstrip().startswith("<!--"):
+                continue
             opened = index
-        if opened >= 0 and "-->" in line:
+        if "-->" in line:
             opened = -1
-        elif opened >= 0 and re.match(r"#{2,6} ", line):
+        elif line.startswith("##") and re.match(r"#{2,6} ", line):
             _report_unclosed(opened, sheet)
             lines[opened] = _UNCLOSED
             opened = -1
