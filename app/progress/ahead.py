@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 
+from app.scheduling import Left
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
 from app.scheduling.exam_plan import (
@@ -92,13 +93,16 @@ def asked_of(
     return Asked(day.toordinal(), exam.toordinal(), seconds, retention, spent)
 
 
-def ahead_of(held: Held, asked: Asked) -> Ahead | None:
-    """Run the days forward; None beyond the horizon, on the exam day, and after it."""
+def ahead_of(held: Held, asked: Asked, left: Left) -> Ahead | None:
+    """Run the days forward; None beyond the horizon, on the exam day, and after it.
+
+    The first day is shown with the cards that are `left` of it on the desk.
+    """
     days = asked.exam - asked.day
     if not 0 < days <= HORIZON:
         return None
     curve, cards = curve_of(), (held.begun, held.unseen)
-    outlook = workload(*cards, asked, curve, day_plan)
+    outlook = _begun_with(left, workload(*cards, asked, curve, day_plan))
     plain = workload(*cards, asked, curve, plain_day)
     skipped = min(SKIPPED, days - 1)
     less = workload(*cards, asked, curve, day_plan, skipping=skipped)
@@ -132,23 +136,17 @@ def in_short(short: Outline, asked: Asked, left: int | None) -> str:
     return f"Until {until}: {said}."
 
 
-def today_of(
-    short: Outline, asked: Asked, cards: tuple[int, int, int | None], reviews: int
-) -> tuple[int, int]:
-    """How many cards today asks: seen before, and new ones not begun.
-
-    `cards` are those due, those never begun, and in the last days those that had
-    no last look yet; `reviews` were done today. None new where new ones have stopped.
-    """
-    due, unseen, left = cards
-    room = max(0.0, asked.seconds - reviews * LOOK_SECONDS)
-    if left is None:
-        room -= short.fresh * NEW_SECONDS
-        due = min(due, max(0, int(room / FINAL_SECONDS)))
-        return due, unseen if short.fresh else 0
-    spare = room - left * FINAL_SECONDS
-    left = min(left, int(room / FINAL_SECONDS))
-    return left, unseen if spare >= NEW_SECONDS else 0
+def _begun_with(left: Left, outlook: Outlook) -> Outlook:
+    """The days ahead, the first as the desk has it: its plan is of this morning."""
+    looks = left.due + left.waiting
+    today = dataclasses.replace(
+        outlook.days[0],
+        due=0 if left.final else looks,
+        fresh=left.fresh,
+        final=looks if left.final else 0,
+        seconds=left.seconds,
+    )
+    return dataclasses.replace(outlook, days=(today, *outlook.days[1:]))
 
 
 def _way(outlook: Outlook) -> Way:

@@ -11,6 +11,7 @@ from app.scheduling.days import (
 )
 from app.scheduling.exam import before_exam, gain
 from app.scheduling.given import OLDEST, is_too_old, settled
+from app.scheduling.left import Left
 from app.scheduling.memory import (
     Grade,
     Policy,
@@ -26,6 +27,7 @@ __all__ = [
     "OLDEST",
     "Day",
     "Grade",
+    "Left",
     "Policy",
     "Standing",
     "after",

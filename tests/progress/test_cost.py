@@ -74,4 +74,6 @@ def test_a_page_asks_a_handful_of_questions(count, address: str, most: int):
 def test_no_page_reads_more_of_the_log_of_reviews_than_its_end(count):
     for address in ("/", "/progress"):
         rows = [q for q in count("veteran", address) if "FROM review" in q]
-        assert [q for q in rows if "LIMIT" not in q] == []
+        # The first card on the desk: its log is counted where it has no memory.
+        whole = [q for q in rows if "coalesce(memory.turns" not in q]
+        assert [q for q in whole if "LIMIT" not in q] == []

@@ -15,8 +15,9 @@ from app.progress.mastery.plan import (
     practice_step,
 )
 from app.progress.mastery.standing import NOTHING, Record, anchors, standings
+from app.scheduling import Left
 
-NO_CARDS = Deck(0, 0, 0)
+NO_CARDS = Deck(Left())
 TODAY = dt.date(2026, 6, 9)
 
 
@@ -40,7 +41,7 @@ def read(library: Library, *slugs: str) -> Record:
 
 
 def test_cards_due_come_first(library: Library):
-    first, *_ = steps(library, deck=Deck(due=14, later=0, new=4))
+    first, *_ = steps(library, deck=Deck(Left(due=14), unbegun=4))
 
     assert first.title == "Review 14 cards"
     assert first.reason == "due now, 4 not begun"
@@ -48,17 +49,45 @@ def test_cards_due_come_first(library: Library):
 
 
 def test_without_due_cards_some_new_ones_are_offered_last(library: Library):
-    *_, last = steps(library, read(library, "weights"), Deck(0, 0, 40))
+    *_, last = steps(library, read(library, "weights"), Deck(Left(fresh=5), unbegun=40))
 
     assert last.title == "Learn 5 new cards"
 
 
 def test_new_cards_wait_until_something_was_read(library: Library):
-    assert [s.kind for s in steps(library, deck=Deck(0, 0, 40))] == ["read", "practise"]
+    assert [s.kind for s in steps(library, deck=Deck(Left(fresh=5), unbegun=40))] == [
+        "read",
+        "practise",
+    ]
+
+
+def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
+    record, deck = read(library, *library.topics), Deck(Left(fresh=12), unbegun=40)
+    whole = planned(library, record, deck=deck, minutes=240)
+    assert whole.steps[-1].title == "Learn 12 new cards"
+
+    made = planned(library, record, deck=deck, minutes=whole.minutes - 6.5)
+
+    assert made.steps[-1].title == "Learn 5 of 12 new cards"
+    assert made.steps[-1].minutes == 5
+
+
+def test_due_waiting_and_new_cards_are_one_number(library: Library):
+    deck = Deck(Left(due=18, waiting=2, fresh=6), unbegun=300)
+
+    first, *_ = steps(library, deck=deck)
+
+    assert first.title == "Review 26 cards"
+    assert first.reason == "18 due now, 6 of 300 not begun, 2 later today"
+    assert first.minutes == deck.left.seconds / 60
+
+
+def test_cards_that_all_wait_are_no_step(library: Library):
+    assert steps(library, deck=Deck(Left(waiting=3)))[0].kind == "read"
 
 
 def test_one_card_is_one_card(library: Library):
-    first, *_ = steps(library, deck=Deck(1, 0, 0))
+    first, *_ = steps(library, deck=Deck(Left(due=1)))
 
     assert first.title == "Review 1 card"
 
@@ -126,14 +155,14 @@ def test_when_all_is_done_nothing_is_invented(library: Library):
 
 def test_a_running_exam_comes_before_everything(library: Library):
     running = Running(7, "Short mock", 4.0)
-    first, *_ = planned(library, deck=Deck(14, 0, 0), running=running).steps
+    first, *_ = planned(library, deck=Deck(Left(due=14)), running=running).steps
 
     assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
     assert first.reason == "the clock is running"
 
 
 def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
-    made = planned(library, deck=Deck(400, 0, 0), minutes=30)
+    made = planned(library, deck=Deck(Left(due=400)), minutes=30)
 
     (first,) = made.steps
     assert first.title == "Review 400 cards"
@@ -141,17 +170,17 @@ def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
 
 
 def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
-    all_ = planned(library, deck=Deck(40, 0, 0), minutes=240)
-    some = planned(library, deck=Deck(40, 0, 0), minutes=8)
+    all_ = planned(library, deck=Deck(Left(due=40)), minutes=240)
+    some = planned(library, deck=Deck(Left(due=40)), minutes=8)
 
     assert some.steps == all_.steps[:1]
     assert some.beyond == all_.steps[1:]
 
 
 def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
-    whole = planned(library, deck=Deck(40, 0, 0), minutes=240)
+    whole = planned(library, deck=Deck(Left(due=40)), minutes=240)
     practice = whole.steps[-1]
-    made = planned(library, deck=Deck(40, 0, 0), minutes=whole.minutes - 4)
+    made = planned(library, deck=Deck(Left(due=40)), minutes=whole.minutes - 4)
 
     last = made.steps[-1]
     assert (last.kind, last.address) == ("practise", practice.address)

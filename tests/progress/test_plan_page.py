@@ -10,8 +10,9 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.tables import Learner, Memory
-from app.progress.ahead import Held, ahead_of, asked_of, in_short, today_of
+from app.progress.ahead import Held, ahead_of, asked_of, in_short
 from app.progress.figures.plan import course_of, plan_figure
+from app.scheduling import Left
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Asked, outline
 from app.web.clock import milliseconds
@@ -19,6 +20,7 @@ from tests.databases import ABOUT_SQLITE
 
 TODAY = dt.date(2026, 6, 9)
 DAY = TODAY.toordinal()
+LEFT = Left(due=20, fresh=3)
 
 
 class Student:
@@ -172,7 +174,8 @@ def test_the_page_asks_the_database_few_things(
     student.page()
     student.page()
 
-    assert len([a for a in asked if a.startswith("SELECT")]) <= 3
+    # The learner, all cards, and what the desk asks for its number of today's cards.
+    assert len([a for a in asked if a.startswith("SELECT")]) <= 7
 
 
 def test_today_says_the_plan_in_a_line_and_leads_to_it(student: Student) -> None:
@@ -194,7 +197,7 @@ def test_today_counts_the_last_looks_though_no_card_is_due(
 
     student.aims(1)
 
-    assert "Review 2 cards" in student.page("/")
+    assert "2 to see once more before the exam" in student.page("/")
 
 
 def test_what_was_seen_in_the_last_days_is_not_counted_again(
@@ -204,7 +207,7 @@ def test_what_was_seen_in_the_last_days_is_not_counted_again(
         student.knows(card, seen=seen)
     student.aims(1, minutes=5)
 
-    assert "Review 3 cards" in student.page("/")
+    assert "3 to see once more before the exam" in student.page("/")
 
     student.aims(1, minutes=1)  # half a minute for cards: two days for three cards
 
@@ -232,7 +235,7 @@ def test_what_was_done_today_takes_its_time() -> None:
 
 def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
     asked = Asked(DAY, DAY + 20, 600)
-    ahead = ahead_of(Held(deck(60), unseen=60), asked)
+    ahead = ahead_of(Held(deck(60), unseen=60), asked, LEFT)
 
     assert ahead is not None
     assert ahead.without is not None
@@ -245,7 +248,7 @@ def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
 
 def test_the_figure_stacks_new_cards_on_those_due() -> None:
     asked = Asked(DAY, DAY + 20, 600)
-    ahead = ahead_of(Held(deck(60), unseen=60), asked)
+    ahead = ahead_of(Held(deck(60), unseen=60), asked, LEFT)
     assert ahead is not None
 
     figure = plan_figure(ahead.outlook, 600)
@@ -260,14 +263,14 @@ def test_the_figure_stacks_new_cards_on_those_due() -> None:
 
 def test_nothing_left_to_ask_is_said() -> None:
     fresh = (Begun("c", 90.0, 5.0, DAY, DAY + 80),)
-    ahead = ahead_of(Held(fresh, unseen=0), Asked(DAY, DAY + 1, 300))
+    ahead = ahead_of(Held(fresh, unseen=0), Asked(DAY, DAY + 1, 300), Left())
     assert ahead is not None
 
     assert plan_figure(ahead.outlook, 300).sentence == "No card is left to ask."
 
 
 def test_cards_that_will_not_be_begun_are_named() -> None:
-    ahead = ahead_of(Held((), unseen=300), Asked(DAY, DAY + 10, 300))
+    ahead = ahead_of(Held((), unseen=300), Asked(DAY, DAY + 10, 300), LEFT)
     assert ahead is not None
 
     said = course_of(ahead.outlook).replace("\xa0", " ")
@@ -292,25 +295,3 @@ def test_the_plan_in_short(
     said = in_short(outline(100, unseen, asked), asked, left)
 
     assert words in said.replace("\xa0", " ")
-
-
-@pytest.mark.parametrize(
-    ("days", "cards", "reviews", "asked_for"),
-    [
-        (30, (40, 100, None), 0, (40, 100)),
-        (30, (400, 100, None), 0, (58, 100)),
-        (30, (400, 100, None), 60, (5, 100)),
-        (2, (0, 100, 90), 0, (80, 0)),
-        (2, (0, 100, 20), 20, (20, 100)),
-        (2, (0, 100, 60), 20, (60, 0)),
-    ],
-)
-def test_today_asks_for_what_the_minutes_hold(
-    days: int,
-    cards: tuple[int, int, int | None],
-    reviews: int,
-    asked_for: tuple[int, int],
-) -> None:
-    asked = Asked(DAY, DAY + days, 900)
-
-    assert today_of(outline(100, 100, asked), asked, cards, reviews) == asked_for

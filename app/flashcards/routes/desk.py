@@ -21,6 +21,7 @@ from app.flashcards.store import Held, Limits, Planned, Queue
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.scheduling import (
     Grade,
+    Left,
     before_exam,
     interval_words,
     minutes_words,
@@ -152,21 +153,47 @@ class Table:
     leech: Found | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stack:
+    """The cards before the learner: the queue, and what it was asked for in the end.
+
+    `unseen` counts the new cards of each topic while any may be begun; `left` is what
+    there is to do.
+    """
+
+    queue: Queue
+    limits: Limits
+    unseen: Mapping[str, int]
+    left: Left
+
+
 def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
     """Lay out the desk: the most urgent card, or why there is none."""
-    limits = limits_of(desk, wish.topic)
-    queue, limits = look(desk, limits)
-    allowed = new_today(desk, queue, wish.more)
-    unseen = _unseen(desk, limits) if allowed else {}
-    fresh = min(allowed, sum(unseen.values()))
-    held = _chosen(desk, wish, queue, limits, unseen)
-    left = queue.learning + queue.review + queue.waiting + fresh
+    stack = stack_of(desk, wish.topic, wish.more)
+    done, held = stack.queue.finished, _chosen(desk, wish, stack)
     return Table(
-        done=queue.finished,
-        total=queue.finished + (max(left, 1) if held else 0),
+        done=done,
+        total=done + (max(stack.left.cards, 1) if held else 0),
         turn=turn_of(desk, held, show=show, since=since) if held else None,
-        rest=None if held else _rest(desk, queue, limits),
+        rest=None if held else _rest(desk, stack.queue, stack.limits),
     )
+
+
+def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
+    """What the desk holds for the study day, of one topic or all.
+
+    Today and the plan say the same number, so they ask here too.
+    """
+    queue, limits = look(desk, limits_of(desk, topic))
+    allowed, plan = new_today(desk, queue, more), plan_of(desk)
+    unseen = _unseen(desk, limits) if allowed else {}
+    left = Left(
+        due=queue.learning + queue.review,
+        waiting=queue.waiting,
+        fresh=min(allowed, sum(unseen.values())),
+        final=plan is not None and plan.final,
+    )
+    return Stack(queue, limits, unseen, left)
 
 
 def limits_of(desk: Desk, topic: str = "") -> Limits:
@@ -279,16 +306,14 @@ def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
     )
 
 
-def _chosen(
-    desk: Desk, wish: Wish, queue: Queue, limits: Limits, unseen: Mapping[str, int]
-) -> Held | None:
-    db, learner = desk.db, desk.learner.id
+def _chosen(desk: Desk, wish: Wish, stack: Stack) -> Held | None:
+    db, learner, queue = desk.db, desk.learner.id, stack.queue
     if wish.card:
         return store.find(db, learner, wish.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
-    if unseen:
-        card = store.next_new(db, learner, desk.library, limits, unseen)
+    if stack.unseen:
+        card = store.next_new(db, learner, desk.library, stack.limits, stack.unseen)
         if card is not None:
             return store.unseen(db, learner, card)
     soon = queue.first and queue.first.standing

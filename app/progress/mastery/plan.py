@@ -8,13 +8,8 @@ from app.content.library import Library
 from app.content.model import Topic
 from app.progress.mastery.grounds import Ground, weak_ground
 from app.progress.mastery.standing import DomainStanding, Record, Standing, anchors
-from app.scheduling.exam import NEW_SECONDS
-from app.scheduling.exam_plan import FINAL_SECONDS
+from app.scheduling import Left
 
-# As the plan toward an exam reckons them, so that both say the same of a day.
-_CARD_MINUTES = FINAL_SECONDS / 60
-_NEW_MINUTES = NEW_SECONDS / 60
-_NEW_AT_ONCE = 5
 _QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
@@ -25,11 +20,10 @@ Kind = Literal["exam", "review", "learn", "read", "continue", "practise"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Deck:
-    """The cards of today: due now, due later today, and never seen."""
+    """The cards of today as the desk counts them, and all that were never begun."""
 
-    due: int
-    later: int
-    new: int
+    left: Left
+    unbegun: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,16 +77,17 @@ def plan(now: Situation) -> Plan:
 
     A running exam comes before everything: its clock does not wait. Then cards due,
     which are forgotten while one does other things; then reading and practice. New
-    cards come last, and not before something was read or answered. The next thing is
+    cards follow those due on the desk; where none is due they come last, and not
+    before something was read or answered. The next thing is
     offered however long it takes; of the others, those that the minutes still hold.
     """
     started = any(s.started for d in now.domains for s in d.standings)
     found = (
         running_step(now.running),
-        review_step(now.deck),
+        cards_step(now.deck) if now.deck.left.due else None,
         reading_step(now.library, now.record, now.last_topic),
         practice_step(now.library, now.record, now.domains),
-        new_cards_step(now.deck) if started and not now.deck.due else None,
+        cards_step(now.deck) if started and not now.deck.left.due else None,
     )
     left = now.minutes
     steps: list[Step] = []
@@ -110,7 +105,12 @@ def plan(now: Situation) -> Plan:
 
 
 def _shorter(step: Step, minutes: float) -> Step | None:
-    """A round of fewer questions that the minutes hold; None when it is hardly one."""
+    """As much of a step as the minutes hold; None when it is hardly any.
+
+    A round of fewer questions, or some of the new cards.
+    """
+    if step.kind == "learn":
+        return _some_of(step, minutes)
     count = int(minutes / _QUESTION_MINUTES)
     if step.kind != "practise" or count < _LEAST:
         return None
@@ -142,27 +142,46 @@ def running_step(running: Running | None) -> Step | None:
     )
 
 
-def review_step(deck: Deck) -> Step | None:
-    """The cards that are due."""
-    if deck.due:
-        words = "1 card" if deck.due == 1 else f"{deck.due:,} cards"
-        reason = "due now"
-        if deck.new:
-            reason += f", {deck.new:,} not begun"
-        minutes = deck.due * _CARD_MINUTES
-        return Step("review", f"Review {words}", "/flashcards", reason, minutes)
-    return None
+def cards_step(deck: Deck) -> Step | None:
+    """The cards that the desk holds, in its number; none while all wait for a time."""
+    left = deck.left
+    if not left.due and not left.fresh:
+        return None
+    noun = "card" if left.cards == 1 else "cards"
+    minutes = left.seconds / 60
+    if left.due or left.waiting:
+        title = f"Review {left.cards:,} {noun}"
+        return Step("review", title, "/flashcards", _made_of(deck), minutes)
+    title = f"Learn {left.cards:,} new {noun}"
+    reason = f"none is due, {deck.unbegun:,} not begun"
+    return Step("learn", title, "/flashcards", reason, minutes)
 
 
-def new_cards_step(deck: Deck) -> Step | None:
-    """A few cards that were never seen."""
-    if deck.new:
-        count = min(deck.new, _NEW_AT_ONCE)
-        words = "1 new card" if count == 1 else f"{count} new cards"
-        reason = f"none is due, {deck.new:,} not begun"
-        minutes = count * _NEW_MINUTES
-        return Step("learn", f"Learn {words}", "/flashcards", reason, minutes)
-    return None
+def _made_of(deck: Deck) -> str:
+    """What the cards of the day are, in the order of the desk."""
+    left = deck.left
+    due = "to see once more before the exam" if left.final else "due now"
+    said = []
+    if left.due:
+        said.append(due if left.due == left.cards else f"{left.due:,} {due}")
+    if left.fresh:
+        said.append(f"{left.fresh:,} of {deck.unbegun:,} not begun")
+    elif deck.unbegun:
+        said.append(f"{deck.unbegun:,} not begun")
+    if left.waiting:
+        said.append(f"{left.waiting:,} later today")
+    return ", ".join(said)
+
+
+def _some_of(step: Step, minutes: float) -> Step | None:
+    """As many new cards of a day as the minutes hold, beside their number."""
+    count = int(minutes / Left(fresh=1).seconds * 60)
+    if not count:
+        return None
+    title = step.title.replace("Learn ", f"Learn {count} of ", 1)
+    return dataclasses.replace(
+        step, title=title, minutes=Left(fresh=count).seconds / 60
+    )
 
 
 def reading_step(library: Library, record: Record, last_topic: str) -> Step | None:

@@ -11,11 +11,10 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
+from app.flashcards.store import strays_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue
-from app.learners.store import gone_cards
 from app.progress import store
 from app.progress.mastery.forecast import Forecast, Lacking, chance_words, forecast
-from app.progress.mastery.plan import Deck
 from app.progress.mastery.standing import (
     NOTHING,
     DomainStanding,
@@ -54,16 +53,12 @@ class Picture:
         return self.learner.study_day(self.now)
 
     @property
-    def deck(self) -> Deck:
-        """The cards of the study day."""
-        today = self.day.isoformat()
-        mine = [row for day, row in self.coming.items() if day <= today]
-        later = sum(row.waiting for row in mine)
-        new = sum(
+    def unbegun(self) -> int:
+        """The cards of the course that were never begun, nor put aside."""
+        return sum(
             max(0, len(topic.cards) - self.touched.get(slug, 0))
             for slug, topic in self.library.topics.items()
         )
-        return Deck(sum(row.cards for row in mine) - later, later, new)
 
     @property
     def is_new(self) -> bool:
@@ -128,7 +123,8 @@ def picture_of(
         read = store.pages(db, learner.id)
         record = store.record_of(store.first_answers(db, learner.id), cards, read)
         span = (day, day + WEEK, milliseconds(now))
-        coming = store.coming(db, learner.id, span, gone_cards(db, learner.id, library))
+        gone = strays_of(db, learner.id, library).gone
+        coming = store.coming(db, learner.id, span, gone)
     domains = standings(library, record, day)
     answers = counted(library, record.firsts)
     return Picture(

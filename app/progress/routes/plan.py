@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.db.engine import DbSession
+from app.flashcards.routes.desk import Desk, stack_of
 from app.learners.current import CurrentLearner
 from app.progress import store
 from app.progress.ahead import Ahead, ahead_of, asked_of
@@ -35,7 +36,8 @@ def plan(
     held = store.held_cards(db, learner.id, library, day)
     if exam is not None:
         asked = asked_of(held, exam, seconds, day, learner.retention)
-        ahead = ahead_of(held, asked)
+        left = stack_of(Desk(request, library, learner, db, now)).left
+        ahead = ahead_of(held, asked, left)
     return page(
         request,
         "progress/plan.html",

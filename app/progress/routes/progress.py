@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.learners.store import gone_cards
+from app.flashcards.store import strays_of
 from app.progress import figures, store
 from app.progress.mastery.standing import certainties
 from app.progress.routes.mastery import mastery_of, turnouts_of
@@ -60,6 +60,6 @@ def _due(picture: Picture, db: Session) -> dict[str, int]:
     week, last = picture.day + WEEK, figures.last_day(picture.day, learner.exam_day)
     due = {day: row.cards for day, row in picture.coming.items()}
     if last > week:
-        gone = gone_cards(db, learner.id, picture.library)
+        gone = strays_of(db, learner.id, picture.library).gone
         return due | store.coming_later(db, learner.id, (week, last), gone)
     return {day: cards for day, cards in due.items() if day <= last.isoformat()}

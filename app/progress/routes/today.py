@@ -10,14 +10,16 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
+from app.flashcards.routes.desk import Desk, stack_of
 from app.progress import store
 from app.progress.blueprint import HEIGHT, plots
-from app.progress.mastery.plan import Running, Situation, plan
-from app.progress.routes.exam_deck import ExamDeck, exam_deck
+from app.progress.mastery.plan import Deck, Running, Situation, plan
 from app.progress.routes.picture import CurrentPicture, Picture
 from app.progress.routes.shown import keep_shown
+from app.progress.routes.until_exam import until_exam
 from app.progress.study_log import first_day, study_log
 from app.progress.week import week
+from app.scheduling import Left
 from app.web.clock import milliseconds, moment
 from app.web.keeping import keep
 from app.web.render import page
@@ -27,11 +29,19 @@ _MINUTE = dt.timedelta(minutes=1)
 router = APIRouter()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cards:
+    """The cards of today, and a sentence on the plan while an exam lies ahead."""
+
+    deck: Deck
+    sentence: str = ""
+
+
 @router.get("/", name="today", dependencies=[Depends(keep_shown)])
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     if not picture.learner.id:
-        nothing = ExamDeck(picture.deck)
+        nothing = Cards(Deck(Left(), picture.unbegun))
         return page(
             request, "progress/first.html", **_today(picture, 0.0, None, nothing)
         )
@@ -42,7 +52,8 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     running = _running(picture, db)
     if running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
-    cards = exam_deck(picture, db, done.reviews if done else 0)
+    held = stack_of(Desk(request, picture.library, picture.learner, db, picture.now))
+    cards = Cards(Deck(held.left, picture.unbegun), until_exam(picture, db))
     shown = _today(picture, spent, running, cards)
     if picture.is_new and running is None:
         return page(request, "progress/first.html", **shown)
@@ -60,7 +71,7 @@ def _running(picture: Picture, db: Session) -> Running | None:
 
 
 def _today(
-    picture: Picture, spent: float, running: Running | None, cards: ExamDeck
+    picture: Picture, spent: float, running: Running | None, cards: Cards
 ) -> dict[str, Any]:
     library, learner = picture.library, picture.learner
     last = picture.pages[0].topic if picture.pages else ""
@@ -83,7 +94,7 @@ def _today(
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
         "spent": round(spent),
-        "deck": cards.deck,
+        "left": cards.deck.left,
         "ahead": picture.ahead,
         "lacking": picture.lacking,
         "chance": picture.chance,

@@ -1,0 +1,166 @@
+"""The desk, Today and the plan say one number of the cards that a day still holds."""
+
+import dataclasses
+import datetime as dt
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.db.tables import Learner, Memory
+from tests.conftest import Clock
+from tests.flashcards.conftest import Hands
+from tests.flashcards.course import HandLibrary, cards_of
+
+TODAY = dt.date(2026, 6, 9)
+
+
+@pytest.fixture
+def live_library() -> HandLibrary:
+    return HandLibrary(*cards_of("weights", 60), *cards_of("cache", 6))
+
+
+@dataclasses.dataclass
+class Student:
+    """A learner at the desk, and what each page says of the cards left."""
+
+    hands: Hands
+    session: Session
+
+    @property
+    def row(self) -> Learner:
+        return self.session.exec(select(Learner)).one()
+
+    def aims(self, days: int) -> None:
+        self.row.exam_day = (TODAY + dt.timedelta(days=days)).isoformat()
+        self.changed()
+
+    def knows(self, number: int, due: int = -3) -> None:
+        """A card begun long ago, and due in `due` days."""
+        self.session.add(
+            Memory(
+                learner_id=self.row.id or 0,
+                card=f"weights-{number}",
+                note=f"weights-{number}",
+                topic="weights",
+                state="review",
+                stability=9.0,
+                difficulty=5.0,
+                due_day=(TODAY + dt.timedelta(days=due)).isoformat(),
+                due_at=0,
+                first_day="2026-01-01",
+                last_day="2026-05-28",
+                last_at=1_779_000_000_000,
+                reviews=4,
+                turns=4,
+            )
+        )
+        self.changed()
+
+    def changed(self) -> None:
+        self.row.changes += 1
+        self.session.commit()
+
+    def page(self, address: str) -> str:
+        html = self.hands.client.get(address).text.replace("\xa0", " ")
+        return re.sub(r"\s+", " ", html)
+
+    def on_the_desk(self) -> int:
+        found = re.search(r"Card <b>(\d+)</b> of (\d+)", self.page("/flashcards"))
+        return int(found[2]) - int(found[1]) + 1 if found else 0
+
+    def on_today(self) -> tuple[int, int]:
+        """Cards and minutes of the step that leads to the desk."""
+        found = re.search(
+            r"(?:Review|Learn) (\d+) (?:new )?cards?<.*?about (\d+) min",
+            self.page("/").split("If you sat it")[0],
+        )
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def on_the_plan(self) -> tuple[int, int]:
+        """Cards and minutes of the first day."""
+        row = re.search(r'"row">Today</th>(.*?)</tr>', self.page("/plan"))
+        assert row
+        *cards, minutes = (int(n) for n in re.findall(r'"n">(\d+)<', row[1]))
+        return sum(cards), minutes
+
+
+@pytest.fixture
+def student(client: TestClient, session: Session) -> Student:
+    client.post("/concepts/weights/readings", data={"section": "any"})
+    hands = Hands(client)
+    hands.grade(4, "/flashcards?card=cache-6")
+    return Student(hands, session)
+
+
+def test_due_and_new_cards_are_one_number(student: Student) -> None:
+    for number in range(1, 19):
+        student.knows(number)
+
+    page = student.page("/")
+
+    assert student.on_the_desk() == student.on_today()[0] == 18 + 11
+    assert "18 due now, 11 of 47 not begun" in page
+
+
+def test_the_number_goes_down_with_the_desk(student: Student, clock: Clock) -> None:
+    for number in range(1, 6):
+        student.knows(number)
+    before = student.on_today()[0]
+
+    for rating in (3, 1, 4, 2, 3, 3, 1, 4):
+        student.hands.grade(rating)
+        clock.tick(minutes=1)
+        cards, minutes = student.on_today()
+        assert cards == student.on_the_desk()
+        assert minutes > 0
+
+    assert student.on_today()[0] < before
+
+
+@pytest.mark.parametrize("days", [1, 3, 30])
+def test_with_an_exam_ahead_the_plan_says_it_too(
+    student: Student, clock: Clock, days: int
+) -> None:
+    for number in range(1, 31):
+        student.knows(number, due=number % 5 - 2)
+    student.aims(days)
+
+    for rating in (3, 1, 4, 3, 3):
+        assert student.on_the_desk() == student.on_today()[0]
+        assert student.on_the_plan() == student.on_today()
+        student.hands.grade(rating)
+        clock.tick(minutes=1)
+
+
+def test_where_nothing_is_due_the_new_cards_of_the_day_are_counted(
+    student: Student,
+) -> None:
+    cards = student.on_today()[0]
+
+    assert f"Learn {cards} new cards" in student.page("/")
+    assert cards == student.on_the_desk()
+
+
+def test_what_the_minutes_do_not_hold_is_said_beside_the_number(
+    student: Student,
+) -> None:
+    student.row.minutes_a_day = 5
+    student.changed()
+
+    assert student.on_the_desk() == 1
+    assert "Learn 1 new card<" in student.page("/")
+
+
+def test_cards_that_only_wait_are_no_next_step(student: Student, clock: Clock) -> None:
+    student.row.minutes_a_day = 5
+    student.changed()
+    student.hands.grade(1)
+
+    page = student.page("/")
+
+    assert student.on_today() == (0, 0)
+    assert "1 card will come back later today" in page
+    clock.tick(minutes=11)
+    assert student.on_the_desk() == student.on_today()[0] == 1
