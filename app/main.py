@@ -85,6 +85,9 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
     state = app.state
     async with closing(state.engine, state.library, state.clock):
         yield
+    # Whoever closes a SQLite file last leaves it in one piece, with no log beside it.
+    state.pages.close()
+    state.engine.dispose()
 
 
 def _open_rooms(app: FastAPI) -> None:

@@ -50,20 +50,27 @@ class Server:
         self._wait()
         return self
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> float:
-        """Stop the server; returns the seconds that took."""
-        begun = time.monotonic()
-        if self._process is not None:
-            os.killpg(self._process.pid, how)
-            self._process.wait(timeout=15)
-            self._process = None
-        return time.monotonic() - begun
+    @property
+    def log(self) -> str:
+        """What it has printed since the first start."""
+        return (self.data.parent / "server.log").read_text()
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int | None:
+        """Stop the server; returns its exit code, None where it was not running.
+
+        Whoever is told to stop by a signal and obeys ends by that signal.
+        """
+        if self._process is None:
+            return None
+        os.killpg(self._process.pid, how)
+        code = self._process.wait(timeout=60)  # only so that nothing hangs for ever
+        self._process = None
+        return code
 
     def _wait(self) -> None:
         for _ in range(600):
             if self._process and self._process.poll() is not None:
-                log = (self.data.parent / "server.log").read_text()
-                raise RuntimeError(f"the server ended at once:\n{log}")
+                raise RuntimeError(f"the server ended at once:\n{self.log}")
             try:
                 urllib.request.urlopen(self.url + "/healthz", timeout=1).close()  # noqa: S310 - our own address
             except (urllib.error.URLError, OSError):

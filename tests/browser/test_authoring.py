@@ -2,7 +2,7 @@
 
 import re
 import shutil
-import time
+import signal
 from pathlib import Path
 
 import pytest
@@ -29,28 +29,20 @@ def bench(tmp_path: Path, folder: Path):
     running.stop()
 
 
-def retitle(page: Path, title: str) -> float:
+def retitle(page: Path, title: str) -> None:
     text = re.sub(r"(?m)^title: .*$", f"title: {title}", page.read_text(), count=1)
     page.write_text(text)
-    return time.monotonic()
 
 
-def test_a_saved_page_is_on_the_screen_within_half_a_second(
+def test_every_save_is_on_the_screen_without_a_hand_on_the_browser(
     bench: Server, folder: Path, page: Page
 ) -> None:
     source = folder / "topics" / TOPIC / "concept.md"
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}", wait_until="networkidle")
-    page.wait_for_timeout(800)
-    waits = []
 
     for number in range(5):
-        saved = retitle(source, f"Saved {number}")
-        page.wait_for_selector(f"h1:text-is('Saved {number}')")
-        waits.append(time.monotonic() - saved)
-        page.wait_for_timeout(1200)
-
-    assert sorted(waits)[2] < 0.5, waits
-    assert max(waits) < 1, waits  # a busy machine may be late once
+        retitle(source, f"Saved {number}")
+        expect(page.locator("h1")).to_have_text(f"Saved {number}", timeout=30_000)
 
 
 def test_a_problem_appears_and_goes_by_itself(
@@ -64,23 +56,24 @@ def test_a_problem_appears_and_goes_by_itself(
     expect(page.locator(".beside > aside")).to_contain_text(
         "“titel” is not a key here."
     )
-    page.wait_for_timeout(900)
 
     source.write_text(sound)
     expect(page.locator(".beside > aside")).not_to_contain_text("titel")
 
 
 def test_an_open_page_does_not_hold_up_the_end_of_the_server(
-    bench: Server, page: Page
+    bench: Server, folder: Path, page: Page
 ) -> None:
-    page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
-    page.wait_for_timeout(1500)
+    source = folder / "topics" / TOPIC / "concept.md"
+    with page.expect_response("**/authoring/changes"):
+        page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
 
-    assert bench.stop() < 2
+    assert bench.stop() == -signal.SIGTERM
+    assert "graceful" not in bench.log  # as the server says when it waits in vain
 
     bench.start()  # and the page goes on when the server is back
-    page.wait_for_timeout(500)
-    expect(page.locator("h1")).to_be_visible()
+    retitle(source, "Saved after a restart")
+    expect(page.locator("h1")).to_have_text("Saved after a restart", timeout=30_000)
 
 
 def test_an_author_tries_a_question_without_leaving_a_trace(

@@ -1,8 +1,10 @@
 """What was confirmed is there after SIGKILL, whenever it comes."""
 
+import contextlib
 import random
 import re
 import signal
+import sqlite3
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -26,6 +28,24 @@ def test_a_confirmed_answer_survives_a_kill(server: Server, plain_page: Page) ->
 
     page.goto(address)
     assert page.locator(".verdict").first.inner_text() == verdict
+
+
+def test_an_orderly_stop_leaves_one_file_with_everything_in_it(
+    server: Server, plain_page: Page
+) -> None:
+    page = plain_page
+    page.goto(f"{server.url}/quiz/training-versus-inference")
+    page.locator("main ol a, main li a").first.click()
+    page.locator("input[name=answer]").first.check()
+    page.get_by_role("button", name=re.compile("^Check")).click()
+    expect(page.locator(".verdict").first).to_be_visible()
+
+    assert server.stop() == -signal.SIGTERM
+
+    assert sorted(f.name for f in server.data.glob("headroom.db*")) == ["headroom.db"]
+    with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as kept:
+        assert kept.execute("SELECT count(*) FROM attempt").fetchall() == [(1,)]
+        assert kept.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def test_a_mock_exam_survives_twenty_kills(server: Server, page: Page) -> None:

@@ -16,6 +16,7 @@ from app.db.migrate import upgrade
 from app.db.tables import Learner
 from app.db.writer import Turn, turns
 from tests.databases import ABOUT_SQLITE
+from tests.loops import outcome
 
 PEOPLE = 12
 pytestmark = ABOUT_SQLITE
@@ -51,7 +52,7 @@ def together(
         people = (write(turn, number) for number in range(PEOPLE))
         return await asyncio.gather(*people, return_exceptions=True)
 
-    return asyncio.run(asyncio.wait_for(run(), timeout=20))
+    return outcome(run())
 
 
 async def enrol(turn: Turn, number: int) -> None:
@@ -77,7 +78,7 @@ def test_who_writes_alone_is_committed_at_once(engine, commits):
             await enrol(turn, number)
             assert on_disk(engine) == names(range(number + 1))
 
-    asyncio.run(one_after_the_other())
+    outcome(one_after_the_other())
 
     assert commits == [1, 2, 3]
 
@@ -168,7 +169,7 @@ def test_who_leaves_while_waiting_takes_no_turn(engine):
             session.add(Learner(key="person 0", created_at=0))
         await enrol(turn, 2)
 
-    asyncio.run(asyncio.wait_for(run(), timeout=20))
+    outcome(run())
 
     assert on_disk(engine) == names([0, 2])
 
@@ -188,7 +189,7 @@ def test_who_leaves_just_before_their_turn_keeps_nobody_waiting(engine, steps: i
         with contextlib.suppress(asyncio.CancelledError):
             await second
 
-    asyncio.run(asyncio.wait_for(run(), timeout=5))
+    outcome(run())
 
     assert "person 0" in on_disk(engine)
 
@@ -216,6 +217,6 @@ def test_the_writer_of_another_process_is_waited_for(engine):
             other.commit()
         await waiting
 
-    asyncio.run(asyncio.wait_for(run(), timeout=20))
+    outcome(run())
 
     assert on_disk(engine) == names([0, 1])

@@ -12,6 +12,7 @@ from sqlmodel import Session, select
 from app.db.tables import Attempt, Sitting, SittingAnswer
 from tests.conftest import Clock
 from tests.exams.test_sitting import begin, finish, save
+from tests.loops import outcome
 from tests.quiz.conftest import Fields
 
 
@@ -118,7 +119,7 @@ def test_a_finish_pressed_in_two_tabs_at_once_counts_once(
         save(rosa, sitting, number, answer="x", **{f"blank.{number}": "x"})
 
     cookies = {cookie.name: cookie.value for cookie in rosa.cookies.jar}
-    ends = asyncio.run(together(app, f"{sitting}/submission", cookies))
+    ends = outcome(together(app, f"{sitting}/submission", cookies))
 
     assert {end.status_code for end in ends} == {303}
     late = [end for end in ends if end.headers["location"].endswith("?late=1")]

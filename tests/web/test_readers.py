@@ -5,11 +5,13 @@ import asyncio
 import httpx
 from fastapi import FastAPI
 
+from tests.loops import outcome
+
 PEOPLE = 80  # twice as many as there are worker threads
 
 
 def test_twice_as_many_readers_as_threads_are_all_answered(app: FastAPI):
-    statuses = asyncio.run(asyncio.wait_for(read_together(app), timeout=60))
+    statuses = outcome(read_together(app))
 
     assert statuses == [200] * PEOPLE
 

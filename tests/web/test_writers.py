@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import Learner, Reading
+from tests.loops import outcome
 
 PEOPLE = 80  # twice as many as there are worker threads
 
@@ -15,7 +16,7 @@ PEOPLE = 80  # twice as many as there are worker threads
 def test_twice_as_many_writers_as_threads_are_all_answered(
     app: FastAPI, session: Session
 ):
-    statuses = asyncio.run(asyncio.wait_for(write_together(app), timeout=20))
+    statuses = outcome(write_together(app))
 
     assert statuses == [303] * PEOPLE
     assert len(session.exec(select(Reading.id)).all()) == PEOPLE
@@ -34,7 +35,7 @@ def test_first_writes_of_one_learner_at_once_make_one_learner(
 ):
     cookies = dict(rosa.cookies)
 
-    statuses = asyncio.run(asyncio.wait_for(write_together(app, cookies), timeout=60))
+    statuses = outcome(write_together(app, cookies))
 
     assert statuses == [303] * PEOPLE
     assert len(session.exec(select(Learner.id)).all()) == 1
