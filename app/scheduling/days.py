@@ -16,7 +16,11 @@ NBSP = "\u00a0"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Day:
-    """What a study day holds so far: cards still due, answered, begun today."""
+    """What a study day holds so far: cards still due, answered, begun today.
+
+    A card begun today is not counted among those due while it is in its steps: they
+    are part of the time that a new card takes.
+    """
 
     due: int
     answered: int

@@ -202,3 +202,23 @@ class TestALateGrade:
         send(client, clock.now, rating=4)
 
         assert f"{FIRST}.1" not in listed(client)
+
+
+class TestTheDayAfterwards:
+    @pytest.fixture
+    def live_library(self) -> HandLibrary:
+        return HandLibrary(*cards_of("weights", 40))
+
+    @pytest.mark.parametrize(("rating", "place"), [(3, "1"), (4, "3")])
+    def test_the_desk_counts_grades_that_were_given_offline(
+        self, client, clock: Clock, rating: int, place: str
+    ) -> None:
+        """Of the 15 cards of the day those are done that come back another day."""
+        for number in (1, 2):
+            clock.tick(minutes=1)
+            card, token = f"weights-{number}", f"act-{number}"
+            send(client, clock(), card, rating=rating, token=token)
+
+        desk = client.get("/flashcards").text
+
+        assert f"Card <b>{place}</b> of 15" in desk

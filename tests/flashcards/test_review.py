@@ -10,7 +10,7 @@ from sqlmodel import select
 from app.db.tables import Learner, Memory, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import fields, shown
-from tests.flashcards.course import HandLibrary
+from tests.flashcards.course import HandLibrary, cards_of
 
 FIRST = "weights-1"
 
@@ -239,6 +239,24 @@ def test_the_day_counts_down_and_a_failed_card_does_not_count(hands) -> None:
     assert place() == "2/12"
     hands.grade(1)
     assert place() == "2/12"
+
+
+class TestTheDayIsFull:
+    @pytest.fixture
+    def live_library(self) -> HandLibrary:
+        return HandLibrary(*cards_of("weights", 40))
+
+    def test_beginning_a_card_takes_no_other_new_card_away(self, hands, clock) -> None:
+        """Half of 30 minutes hold 15 new cards, whatever their first grades are."""
+        places = []
+        for rating in (3, 1, 2, 3, 4, 3):
+            hands.grade(rating)
+            clock.tick(seconds=20)
+            html = hands.client.get("/flashcards").text
+            places += re.findall(r"Card <b>(\d+)</b> of (\d+)", html)
+
+        assert [total for _, total in places] == ["15"] * 6
+        assert [place for place, _ in places] == ["1", "1", "1", "1", "2", "2"]
 
 
 def test_a_card_that_left_the_course_is_not_asked(

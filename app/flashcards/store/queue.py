@@ -141,7 +141,7 @@ def _looking(due: Select[Any]) -> Select[Any]:
             _sum(cards.c.mine & (cards.c.rank == 0)).label("learning"),
             _sum(cards.c.mine & (cards.c.rank == 1)).label("review"),
             _sum(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
-            func.count().over().label("all_due"),
+            _sum(cards.c.first_day != bindparam("day")).label("all_due"),
         )
         .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
         .limit(1)
