@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import http.client
 import json
 import os
 import socket
@@ -11,13 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from app.config import Settings, rows
-
 if TYPE_CHECKING:  # importing these takes half a second that `check` has not
     from fastapi import FastAPI
 
+    from app.config import Settings
     from app.content.library import Library
 
 
@@ -92,7 +88,11 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     check.set_defaults(action=_check)
 
 
-def _settings() -> Settings:
+def _settings() -> "Settings":
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import
+
+    from app.config import Settings  # noqa: PLC0415 - slow to import
+
     try:
         return Settings()
     except ValidationError as error:
@@ -104,6 +104,8 @@ def _settings() -> Settings:
 
 
 def _list_settings(_given: argparse.Namespace) -> int:
+    from app.config import rows  # noqa: PLC0415 - slow to import
+
     for variable, value, default, meaning in rows(_settings()):
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
@@ -130,6 +132,8 @@ def _accuracy(given: argparse.Namespace) -> int:
 
 
 def _health(_given: argparse.Namespace) -> int:
+    import http.client  # noqa: PLC0415 - slow to import
+
     settings = _settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
     try:
@@ -159,6 +163,7 @@ def _check(given: argparse.Namespace) -> int:
     if given.watch:
         return _watch(folder, given)
     problems = check(folder, fix=given.fix)
+    gc.freeze()  # the command ends: nothing is left that should be looked for
     print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
 
@@ -234,7 +239,7 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _claim_port(settings: Settings) -> None:
+def _claim_port(settings: "Settings") -> None:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -248,7 +253,7 @@ def _claim_port(settings: Settings) -> None:
             ) from None
 
 
-def _migrate(settings: Settings) -> None:
+def _migrate(settings: "Settings") -> None:
     from sqlalchemy.exc import (  # noqa: PLC0415 - slow to import
         DBAPIError,
         SQLAlchemyError,
@@ -278,7 +283,7 @@ def _migrate(settings: Settings) -> None:
         engine.dispose()
 
 
-def _announce(settings: Settings, library: "Library") -> None:
+def _announce(settings: "Settings", library: "Library") -> None:
     errors = sum(p.severity == "error" for p in library.problems)
     print(
         f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
@@ -291,7 +296,7 @@ def _announce(settings: Settings, library: "Library") -> None:
     print(f"Open    http://{host}:{settings.port}", flush=True)
 
 
-def _run_server(settings: Settings, app: "FastAPI") -> None:
+def _run_server(settings: "Settings", app: "FastAPI") -> None:
     import uvicorn  # noqa: PLC0415 - slow to import
 
     alone = settings.workers == 1  # several processes make an app each

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from app.content.cache import code_version
 from app.content.model import (
     Card,
     Choices,
@@ -180,8 +181,8 @@ def _sections(page: Topic, questions: Mapping[str, Question]) -> Any:
 
 
 def version_of(readings: Mapping[str, ParsedFile]) -> str:
-    """A hash that changes when any content does."""
-    digest = hashlib.sha256()
+    """A hash that changes when any content does, or what reads and computes it."""
+    digest = hashlib.sha256(code_version().encode())
     for path, reading in sorted(readings.items()):
         # A file that broke is shown as it was, but what is said of it is new.
         digest.update(f"{path}\0{reading.digest}\0{reading.problems}".encode())

@@ -7,8 +7,8 @@ write into the data folder can at worst change a text, never run code.
 import contextlib
 import dataclasses
 import datetime as dt
+import functools
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -65,8 +65,11 @@ def decode(value: Any) -> Any:
     return value
 
 
+@functools.cache
 def code_version() -> str:
     """A hash that changes with whatever could change how a file is read."""
+    import importlib.metadata  # noqa: PLC0415 - slow, and `check` needs it not
+
     root = Path(app.__file__).parent
     digest = hashlib.sha256(sys.version.encode())
     for name in _LIBRARIES:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.content.fixing import fix_folder
-from app.content.library import build
+from app.content.library import problems_of
 from app.content.problems import Problem
-from app.content.shelf import Shelf
+from app.content.shelf import Shelf, without_collection
 
 FORMATS = ("text", "json", "github")
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
@@ -28,8 +28,9 @@ def check(
     day = today or dt.datetime.now(dt.UTC).date()
     if fix:
         fix_folder(folder, day)
-    readings, _ = Shelf(folder, cache).read()
-    return sorted(build(readings, folder, day).problems)
+    with without_collection():
+        readings, _ = Shelf(folder, cache).read()
+        return sorted(problems_of(readings, folder, day))
 
 
 def write(problems: Sequence[Problem], form: str = "text") -> str:

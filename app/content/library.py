@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.content.assembly import assemble, version_of
+from app.content.assembly import Assembled, assemble, version_of
 from app.content.model import (
     Card,
     ExamBlueprint,
@@ -49,10 +49,7 @@ def build(
     readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
 ) -> Library:
     """Put readings together into a library, checked as of `today`."""
-    day = today or dt.datetime.now(dt.UTC).date()
-    bank = Bank(readings, day, _pictures(readings, folder))
-    made = assemble(bank)
-    missing = (*_missing(readings), *map(_stray, strays(folder)))
+    bank, made = _assembled(readings, folder, today)
     return Library(
         version_of(readings),
         bank.syllabus,
@@ -62,8 +59,28 @@ def build(
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        (*missing, *made.problems),
+        (*_absent(readings, folder), *made.problems),
     )
+
+
+def problems_of(
+    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
+) -> tuple[Problem, ...]:
+    """What `build` would find wrong, without the library."""
+    _, made = _assembled(readings, folder, today)
+    return (*_absent(readings, folder), *made.problems)
+
+
+def _assembled(
+    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None
+) -> tuple[Bank, Assembled]:
+    day = today or dt.datetime.now(dt.UTC).date()
+    bank = Bank(readings, day, _pictures(readings, folder))
+    return bank, assemble(bank)
+
+
+def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[Problem]:
+    return [*_missing(readings), *map(_stray, strays(folder))]
 
 
 def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> frozenset[str]:

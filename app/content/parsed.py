@@ -48,7 +48,7 @@ class LockEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """One file of the course as read by itself; `digest` stands for all it says.
+    """One file of the course as read by itself; `digest` stands for its text.
 
     `entries` are the lines of objectives and sources in their registers.
     """

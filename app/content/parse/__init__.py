@@ -51,10 +51,10 @@ _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
 
 def _closed(sheet: Manuscript, parsed: ParsedFile) -> ParsedFile:
     """The file with the notes that were taken while reading it."""
-    said = hashlib.sha256(f"{sheet.text}\0{parsed}".encode(errors="replace"))
+    text = hashlib.sha256(sheet.text.encode())
     return dataclasses.replace(
         parsed,
-        digest=said.hexdigest()[:16],
+        digest=text.hexdigest()[:16],
         mentions=tuple(sheet.mentions),
         edits=tuple(sheet.edits),
         problems=tuple(sorted(set(sheet.problems))),
