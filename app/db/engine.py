@@ -33,6 +33,13 @@ _PRAGMAS = (
     "PRAGMA mmap_size=268435456",
     "PRAGMA temp_store=MEMORY",
 )
+# Milliseconds, so that with PostgreSQL too no wait is without end.
+_LIMITS = {
+    "statement_timeout": 30_000,
+    "idle_in_transaction_session_timeout": 300_000,  # of a process that stands still
+}
+_SECONDS_TO_CONNECT = 10
+_MILLISECONDS_TO_HEAR = 30_000  # of a server behind a network that is gone
 
 
 class PlainSavepoints(SQLiteDialect_pysqlite):
@@ -121,7 +128,12 @@ def _make_server_engine(address: str) -> Engine:
         pool_pre_ping=True,
         pool_size=_CONNECTIONS,
         isolation_level="REPEATABLE READ",
+        connect_args={
+            "connect_timeout": _SECONDS_TO_CONNECT,
+            "tcp_user_timeout": _MILLISECONDS_TO_HEAR,
+        },
     )
+    event.listen(engine, "connect", _prepare_server)
     event.listen(engine, "set_connection_execution_options", _see_commits)
     return engine
 
@@ -145,6 +157,16 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     for pragma in _PRAGMAS:
         cursor.execute(pragma)
     cursor.close()
+
+
+def _prepare_server(connection: Any, _record: object) -> None:
+    # Another writer is waited for as long as with SQLite, and then the request fails.
+    limits = {"lock_timeout": BUSY, **_LIMITS}
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        for name, limit in limits.items():
+            cursor.execute(f"SET {name} = {limit}")
+    connection.autocommit = False
 
 
 def _begin_immediate(connection: Any) -> None:

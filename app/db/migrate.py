@@ -63,6 +63,8 @@ def _without_foreign_keys(
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
     config.attributes["connection"] = connection
     action(config)
     connection.commit()

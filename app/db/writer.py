@@ -30,7 +30,7 @@ WRITERS = 12
 WRITING = {"writes": True}
 """How a connection is told, before its transaction begins, that it will write."""
 BUSY = 5000
-"""Milliseconds that a connection waits for the writer of another process."""
+"""Milliseconds that a connection waits for another writer before the request fails."""
 
 
 def turns(engine: Engine) -> Turn:

@@ -1,13 +1,17 @@
 """Many who write at once: each waits for its turn, and nobody holds the others up."""
 
 import asyncio
+import re
 
 import httpx
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 from sqlmodel import Session, select
 
 from app.db.tables import Learner, Reading
+from app.db.writer import WRITING
 from tests.loops import outcome
 
 PEOPLE = 80  # twice as many as there are worker threads
@@ -41,6 +45,35 @@ def test_first_writes_of_one_learner_at_once_make_one_learner(
     assert len(session.exec(select(Learner.id)).all()) == 1
     assert len(session.exec(select(Reading.id)).all()) == 1
     assert session.exec(select(Learner.changes)).one() == PEOPLE
+
+
+@pytest.fixture
+def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits longer than a tenth of a second for another writer."""
+    monkeypatch.setattr("app.db.engine.BUSY", 100)
+    monkeypatch.setattr("app.db.writer.BUSY", 100)
+
+
+@pytest.mark.usefixtures("_impatience")
+def test_who_waits_in_vain_for_another_writer_is_told_the_number_of_the_request(
+    app: FastAPI, rosa: TestClient, session: Session
+):
+    first = rosa.post("/concepts/weights/readings", data={"section": "try-it"})
+    assert first.status_code == 303
+    with Session(app.state.engine) as other:
+        other.connection(execution_options=WRITING)
+        other.execute(update(Learner).values(name="held"))
+
+        answer = rosa.post("/concepts/kv-cache/readings")
+
+        assert answer.status_code == 500
+        assert re.search(r"It is logged as [0-9a-f]{8}\.", answer.text)
+        assert "Nothing that was confirmed before is lost." in answer.text
+
+    assert {r.topic for r in session.exec(select(Reading))} == {"weights"}
+    session.rollback()
+    assert rosa.post("/concepts/kv-cache/readings").status_code == 303
+    assert {r.topic for r in session.exec(select(Reading))} == {"weights", "kv-cache"}
 
 
 async def write_together(
