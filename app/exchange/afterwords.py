@@ -6,14 +6,20 @@ from app.exchange.items import Item
 
 _REASONS = "**Why.**"
 _MISTAKE = "**Common mistake.**"
+_HINT = "**Hint.**"
 
 
-def explained(item: Item, *, mistake: bool = True) -> str:
+def explained(item: Item, *, mistake: bool = True, asides: bool = False) -> str:
     """The explanation, and behind it the reasons of the pairs and the common mistake.
 
-    Without `mistake` that one is left to a field of the format.
+    Without `mistake` that one is left to a field of the format; with `asides` the
+    hints and what is said about single steps stand there, too.
     """
     parts = [item.explanation]
+    if asides:
+        parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
+        said = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
+        parts += [f"{_step(n)}\n\n{words}" for n, words in said if words]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -28,14 +34,34 @@ def unexplained(item: Item) -> Item:
     if found:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
     text, found, reasons = _parted(item.explanation, _REASONS)
-    if not found or not item.pairs:
-        return item
-    lines = [line.removeprefix("- ") for line in reasons.split("\n")]
-    pairs = tuple(
-        dataclasses.replace(pair, why=_after(f"{pair.left}: ", lines) or pair.why)
-        for pair in item.pairs
+    if found and item.pairs:
+        lines = [line.removeprefix("- ") for line in reasons.split("\n")]
+        pairs = tuple(
+            dataclasses.replace(pair, why=_after(f"{pair.left}: ", lines) or pair.why)
+            for pair in item.pairs
+        )
+        item = dataclasses.replace(item, explanation=text, pairs=pairs)
+    return _without_asides(item)
+
+
+def _without_asides(item: Item) -> Item:
+    """The item with its hints and the remarks on its steps taken out again."""
+    text, steps, hints = item.explanation, list(item.steps), list(item.hints)
+    for number in range(len(steps), 0, -1):
+        text, found, words = _parted(text, _step(number))
+        if found:
+            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=words)
+    text, found, words = _parted(text, _HINT)
+    while found:
+        hints.insert(len(item.hints), words)
+        text, found, words = _parted(text, _HINT)
+    return dataclasses.replace(
+        item, explanation=text, steps=tuple(steps), hints=tuple(hints)
     )
-    return dataclasses.replace(item, explanation=text, pairs=pairs)
+
+
+def _step(number: int) -> str:
+    return f"**Step {number}.**"
 
 
 def _parted(text: str, label: str) -> tuple[str, bool, str]:

@@ -16,6 +16,7 @@ from app.exchange.items import (
     Writing,
 )
 from app.exchange.rendering import to_html
+from app.exchange.tagged import tags_of
 from app.exchange.texts import plain_of
 
 _OPTION = re.compile(r"^\s*([A-Z])[.)]\s+(.*)$")
@@ -105,6 +106,9 @@ def _losses(item: Item) -> list[str]:
     found = []
     if any(plain_of(t) is None for t in (item.stem, *(o.text for o in item.options))):
         found.append("its markup is not carried")
-    if item.explanation or item.hints or any(o.feedback for o in item.options):
+    beside = (item.explanation, item.mistake, *item.hints)
+    if any(beside) or any(o.feedback for o in item.options):
         found.append("feedback, hints and explanation are not carried")
+    if item.name or tags_of(item):
+        found.append("its name and its tags are not carried")
     return found

@@ -155,7 +155,10 @@ def _report(head: str, refused: Sequence[Remark], lost: Sequence[Remark]) -> str
 
 
 def _grouped(remarks: Sequence[Remark]) -> list[str]:
-    """The remarks, those with the same reason in one line when they are many."""
+    """The remarks, those with the same reason in one line when they are many.
+
+    Every item is named: a loss must be found again in what was written.
+    """
     groups: dict[str, list[Remark]] = {}
     for remark in remarks:
         groups.setdefault(remark.reason, []).append(remark)
@@ -164,9 +167,8 @@ def _grouped(remarks: Sequence[Remark]) -> list[str]:
         if len(group) <= _SHOWN:
             lines += [f"  {remark}" for remark in group]
         else:
-            names = ", ".join(remark.name for remark in group[:_SHOWN])
-            more = len(group) - _SHOWN
-            lines.append(f"  {len(group)} items: {reason}: {names} and {more} more")
+            names = ", ".join(remark.name for remark in group)
+            lines.append(f"  {len(group)} items: {reason}: {names}")
     return lines
 
 

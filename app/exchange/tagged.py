@@ -1,10 +1,14 @@
 """What other formats have no field for, carried in their tags and back."""
 
 import dataclasses
+import re
 
 from app.exchange.items import Item
 
 _RULES = {"off", "net", "coverage", "each", "lcs"}
+_SIDES = ("left", "right")
+# Some programs cut a tag at a comma or after 50 characters; QTI at a semicolon.
+_SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
 def tags_of(item: Item) -> list[str]:
@@ -20,7 +24,22 @@ def tags_of(item: Item) -> list[str]:
         found.append("shuffle:no")
     if item.case:
         found.append("case:yes")
+    if _titles_fit(item):
+        sides = zip(_SIDES, item.titles, strict=True)
+        found += [f"{side}:{title}" for side, title in sides if title]
     return found
+
+
+def titles_lost(item: Item) -> list[str]:
+    """What becomes of the titles over the columns of a match question."""
+    if not any(item.titles):
+        return []
+    how = "stand in its tags" if _titles_fit(item) else "are not carried"
+    return [f"the titles of its columns {how}"]
+
+
+def _titles_fit(item: Item) -> bool:
+    return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
 
 def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
@@ -29,15 +48,19 @@ def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
     plain: list[str] = []
     objectives: list[str] = []
     sources: list[str] = []
+    titles = dict(zip(_SIDES, item.titles, strict=True))
     for tag in tags:
         key, _, value = tag.partition(":")
-        if key == "objective" and value:
+        if key in titles and value and item.kind == "match":
+            titles[key] = value
+        elif key == "objective" and value:
             objectives.append(value)
         elif key == "source" and value:
             sources.append(value)
         elif not _field(key, value, changes):
             plain.append(tag)
     changes |= {
+        "titles": (titles["left"], titles["right"]),
         "tags": (*item.tags, *plain),
         "objectives": (*item.objectives, *objectives),
         "sources": (*item.sources, *sources),

@@ -140,6 +140,11 @@ FIELDS = {
 }
 
 
+TITLES = st.one_of(
+    st.just(""), BARE, st.sampled_from(["Part of $a$", "a, b", "c; d", "x" * 45])
+)
+
+
 @st.composite
 def told(draw: Callable, *kinds: str) -> Item:
     """Items with all that may be said beside the question: hints, reasons, decoys."""
@@ -158,6 +163,7 @@ def told(draw: Callable, *kinds: str) -> Item:
             st.sampled_from([(), ("nobody has it",), ("one spare", "two spare")])
         )
         changes["pairs"] = (*pairs, *(Pair("", word) for word in spare))
+        changes["titles"] = draw(st.tuples(TITLES, TITLES))
     elif item.kind == "order":
         changes["steps"] = tuple(
             dataclasses.replace(s, feedback=draw(NOTES)) for s in item.steps
@@ -174,4 +180,4 @@ def told(draw: Callable, *kinds: str) -> Item:
 
 def bare(item: Item) -> Item:
     """An item without what no format can know: its line."""
-    return dataclasses.replace(item, line=0, titles=("", ""))
+    return dataclasses.replace(item, line=0)

@@ -28,7 +28,9 @@ def asked(item: Item) -> Item:
     """What the front matter of `FRONT` adds, and what a parser cannot know."""
     shuffle = item.shuffle and item.kind != "true-false"
     front = {"objectives": ("1.1",), "sources": ("herd",)}
-    return dataclasses.replace(bare(item), shuffle=shuffle, **front)
+    left, right = item.titles
+    titles = (left or "Item", right or "Match") if item.kind == "match" else ("", "")
+    return dataclasses.replace(bare(item), shuffle=shuffle, titles=titles, **front)
 
 
 def plain(item: Item) -> bool:

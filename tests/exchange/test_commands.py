@@ -121,3 +121,23 @@ def test_a_file_that_is_not_there_is_named(
     assert "none.gift cannot be read (No such file or directory)." in (
         capsys.readouterr().err
     )
+
+
+def test_every_item_that_loses_something_is_named(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quiz = course / "topics" / "kv-cache" / "quiz.md"
+    text = quiz.read_text(encoding="utf-8")
+    match = text[text.index("### Match each part") : text.index("### Complete")]
+    more = [match.replace("q: k-match", f"q: k-match-{n}") for n in range(6)]
+    quiz.write_text("\n".join([text, *more]), encoding="utf-8")
+
+    words = ["export", "gift", str(tmp_path / "out"), "--content", str(course)]
+    assert main(words) == 0
+
+    said = capsys.readouterr().out
+    line = next(x for x in said.splitlines() if "titles of its columns" in x)
+    names = ["k-match", *(f"k-match-{n}" for n in range(6))]
+    assert line.endswith(f"stand in its tags: {', '.join(names)}")
+    assert "k-order: the steps that belong nowhere are not carried" in said
+    assert "hints stand behind the explanation" in said

@@ -23,12 +23,11 @@ FORMATS: dict[str, tuple[Write, Read]] = {
 }
 # What a format says it loses, and the item without it.
 LOST: dict[str, Callable[[Item], Item]] = {
-    "hints are not carried": lambda i: dataclasses.replace(i, hints=()),
+    "the titles of its columns are not carried": lambda i: dataclasses.replace(
+        i, titles=("", "")
+    ),
     "the steps that belong nowhere are not carried": lambda i: dataclasses.replace(
         i, options=()
-    ),
-    "what is said about single steps is not carried": lambda i: dataclasses.replace(
-        i, steps=tuple(dataclasses.replace(s, feedback="") for s in i.steps)
     ),
 }
 KEPT = {
@@ -37,6 +36,9 @@ KEPT = {
     "the reasons of the pairs stand behind the explanation",
     "the hint of a gap is shown after a wrong answer",
     "hints are shown to tutors only",
+    "hints stand behind the explanation",
+    "what is said about single steps stands behind the explanation",
+    "the titles of its columns stand in its tags",
     "elsewhere its credit is only near to the rule",
 }
 

@@ -13,7 +13,7 @@ from app.exchange.items import (
     shown,
 )
 from app.exchange.rendering import to_html
-from app.exchange.tagged import tags_of
+from app.exchange.tagged import tags_of, titles_lost
 from app.exchange.texts import plain_of, with_unit
 from app.exchange.weights import weights
 
@@ -29,7 +29,7 @@ def write_gift(items: tuple[Item, ...]) -> Writing:
 def _block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _answers(item, unit)
-    general = explained(item)
+    general = explained(item, asides=True)
     tail = f"\n\t####{_text(general)}" if general else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in tags_of(item))
     head = f"// {tags}\n" if tags else ""
@@ -130,16 +130,16 @@ def _escaped(text: str) -> str:
 def _losses(item: Item) -> list[str]:
     found = []
     if item.hints:
-        found.append("hints are not carried")
+        found.append("hints stand behind the explanation")
     if item.mistake or any(p.why for p in item.pairs):
         found.append("common mistakes and reasons stand behind the explanation")
     if item.kind == "order" and item.options:
         found.append("the steps that belong nowhere are not carried")
     if any(s.feedback for s in item.steps):
-        found.append("what is said about single steps is not carried")
+        found.append("what is said about single steps stands behind the explanation")
     if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:
         found.append("elsewhere its credit is only near to the rule")
-    return found
+    return found + titles_lost(item)
 
 
 _WRITERS: dict[str, Callable[[Item], str]] = {

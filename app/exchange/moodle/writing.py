@@ -18,7 +18,7 @@ from app.exchange.items import (
 )
 from app.exchange.moodle.gaps import write_gap
 from app.exchange.rendering import to_html
-from app.exchange.tagged import tags_of
+from app.exchange.tagged import tags_of, titles_lost
 from app.exchange.texts import with_unit
 from app.exchange.weights import weights
 from app.exchange.xml import add, document
@@ -172,7 +172,7 @@ def _losses(item: Item) -> list[str]:
         found.append("the steps that belong nowhere are not carried")
     if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:
         found.append("elsewhere its credit is only near to the rule")
-    return found
+    return found + titles_lost(item)
 
 
 _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {

@@ -11,7 +11,7 @@ from app.exchange.items import Item, NotCarried, Writing, label
 from app.exchange.qti.arranging import cloze, match, order
 from app.exchange.qti.making import NAMESPACES, Maker
 from app.exchange.qti.scoring import choices, hinted, typed
-from app.exchange.tagged import tags_of
+from app.exchange.tagged import tags_of, titles_lost
 from app.exchange.xml import add, document
 
 _MANIFESTS = {
@@ -110,4 +110,4 @@ def _losses(item: Item) -> list[str]:
         found.append("hints are shown to tutors only")
     if len("; ".join(tags_of(item))) > _LONGEST_LABEL:
         found.append("its tags are too long for QTI")
-    return found
+    return found + titles_lost(item)
