@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, delete, func, select
 from sqlmodel import Session, SQLModel, col
 
-from app.db.tables import DeviceCode, Learner, Sitting
+from app.db.tables import DeviceCode, Learner, Memory, Review, Sitting
 
 # Never shown: the key and the digests let people in, the number means nothing.
 _KEPT_BACK = {"key", "digest"}
@@ -34,14 +34,30 @@ def belongings(db: Session, learner_id: int) -> list[Belongings]:
 
 
 def count(db: Session, learner_id: int) -> dict[str, int]:
-    """How many rows each table holds of a learner."""
+    """How much each table holds of a learner, as a person would count it.
+
+    A review that was undone is none, and its undoing, a row of the same log, is none
+    either; a card that was only added or put aside has a row and was not begun.
+    """
     return {
         table.name: db.scalar(
-            select(func.count()).select_from(table).where(_theirs(table, learner_id))
+            select(func.count())
+            .select_from(table)
+            .where(_theirs(table, learner_id), *_counted(table))
         )
         or 0
         for table in owned_tables()
     }
+
+
+def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
+    if table.name == Review.__tablename__:
+        undoing = table.alias()
+        undone = select(undoing.c.id).where(undoing.c.voids == table.c.id).exists()
+        return table.c.rating > 0, ~undone
+    if table.name == Memory.__tablename__:
+        return (table.c.state != "new",)
+    return ()
 
 
 def is_sitting(db: Session, learner_id: int) -> bool:

@@ -93,10 +93,25 @@ def test_the_archive_has_the_totals_of_the_pages(client: TestClient):
         assert totals[name] == totals[f"{name} by day"] == number(words, progress)
     assert totals["exams"] == 1
     assert (totals["reviews"], totals["cards"]) == (1, 1)
-    for words, rows in rows_of(client.get("/settings/export").content).items():
+    listed = rows_of(client.get("/settings/export").content)
+    # What was undone has rows, and is neither a review nor a card begun.
+    listed["Reviews of cards"] = totals["reviews"]
+    listed["Cards begun"] = totals["cards"]
+    for words, rows in listed.items():
         row = re.search(rf"{words}</th><td class=\"n\">([\d,]+)<", counted)
         assert row, words
         assert int(row[1].replace(",", "")) == rows
+
+
+def test_a_card_that_was_only_added_or_put_aside_was_not_begun(client: TestClient):
+    review(client, "w-c-bf16", 3)
+    client.post("/flashcards/w-c-size/suspension", data={"aside": "yes"})
+    client.post("/flashcards/term:weights/addition", data={"wanted": "yes"})
+
+    listed = client.get("/settings/erasure").text
+
+    assert rows_of(client.get("/settings/export").content)["Cards begun"] == 3
+    assert 'Cards begun</th><td class="n">1<' in listed
 
 
 def rows_of(content: bytes) -> dict[str, int]:
