@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from sqlalchemy import event, insert
 from sqlmodel import Session, select
 
@@ -35,16 +36,20 @@ def asked(app: FastAPI) -> Iterator[list[str]]:
     event.remove(app.state.engine, "before_cursor_execute", note)
 
 
+def a_grade(client: TestClient, card: str) -> Callable[[], object]:
+    """The form of a card that is shown, filled with “good”, to be sent by htmx."""
+    address = f"/flashcards/{card}/reviews"
+    page = client.get(f"/flashcards?show=1&card={card}").text
+    body = {**fields(page, address), "rating": 3}
+    return lambda: client.post(address, data=body, headers={"HX-Request": "true"})
+
+
 def test_a_grade_asks_the_database_ten_times_at_most(hands, client, asked) -> None:
     hands.grade(3)
-    card = hands.card()
-    page = client.get(f"/flashcards?show=1&card={card}").text
-    body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": 3}
+    good = a_grade(client, hands.card())
     asked.clear()
 
-    client.post(
-        f"/flashcards/{card}/reviews", data=body, headers={"HX-Request": "true"}
-    )
+    good()
 
     assert 1 <= len(asked) <= 10, asked
 
@@ -62,14 +67,10 @@ def test_a_grade_toward_an_exam_asks_no_more(hands, client, asked, session) -> N
     hands.grade(3)
     session.exec(select(Learner)).one().exam_day = "2026-07-03"
     session.commit()
-    card = hands.card()
-    page = client.get(f"/flashcards?show=1&card={card}").text
-    body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": 3}
+    good = a_grade(client, hands.card())
     asked.clear()
 
-    client.post(
-        f"/flashcards/{card}/reviews", data=body, headers={"HX-Request": "true"}
-    )
+    good()
 
     assert 1 <= len(asked) <= 10, asked
 
