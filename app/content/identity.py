@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no vowels: a key never spells a word
 _SKETCH = 12
+_LOW_BITS = (0xFFFFFF).__and__
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
 SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
 
@@ -48,8 +49,8 @@ def sketch(text: str) -> tuple[int, ...]:
     """A small sample of the word pairs of a text, for `likeness`."""
     words = " ".join(_WORD.findall(text.lower())).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
-    hashes = {*map(zlib.crc32, words), *map(zlib.crc32, pairs)}
-    return tuple(sorted({number & 0xFFFFFF for number in hashes})[:_SKETCH])
+    hashes = map(zlib.crc32, itertools.chain(words, pairs))
+    return tuple(sorted(set(map(_LOW_BITS, hashes)))[:_SKETCH])
 
 
 def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:

@@ -20,7 +20,7 @@ class Fact:
     """What the bank must know of one item to tell edited from replaced or copied.
 
     `options` are (key, hash of its words) in authored order; `sketch` samples the
-    whole item and `stem_sketch` its stem, see `identity.sketch`.
+    whole item, see `identity.sketch`; `asks` is whether its stem has words.
     """
 
     id: str
@@ -28,7 +28,7 @@ class Fact:
     line: int
     column: int
     sketch: tuple[int, ...]
-    stem_sketch: tuple[int, ...]
+    asks: bool
     options: tuple[tuple[str, str], ...] = ()
     broken: bool = False
 

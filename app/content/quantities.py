@@ -158,17 +158,24 @@ def show(value: float, spec: str = "") -> str:
     >>> show(2048), show(2048, ",")
     ('2048', '2,048')
     """
-    match = SPEC.match(spec)
-    if match is None:
-        raise ValueError(f"“{spec}” is not a number format")
-    digits = int(match["digits"]) if match["digits"] else None
-    if match["form"] == "d" or (spec in {"", ","} and value == int(value)):
-        text = f"{round(value):,}" if match["comma"] else f"{round(value)}"
-    elif match["form"] == "f":
+    comma, digits, form = _format(spec)
+    if form == "d" or (spec in {"", ","} and value == int(value)):
+        text = f"{round(value):,}" if comma else f"{round(value)}"
+    elif form == "f":
         text = f"{value:,.{2 if digits is None else digits}f}"
     else:
         text = _significant(value, 6 if digits is None else digits)
     return text.replace("-", MINUS)
+
+
+@functools.lru_cache(maxsize=512)
+def _format(spec: str) -> tuple[bool, int | None, str]:
+    """Whether thousands are parted, how many digits, and which kind of number."""
+    match = SPEC.match(spec)
+    if match is None:
+        raise ValueError(f"“{spec}” is not a number format")
+    digits = int(match["digits"]) if match["digits"] else None
+    return bool(match["comma"]), digits, match["form"] or ""
 
 
 def _significant(value: float, digits: int) -> str:

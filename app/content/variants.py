@@ -22,6 +22,7 @@ from app.content.model import (
     Computed,
     Match,
     Numeric,
+    NumericOption,
     Order,
     Question,
     Short,
@@ -185,7 +186,8 @@ def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
         if option.right and otherwise is None:
             half = (found.high - found.low) / 2
             otherwise = half / abs(found.centre) if found.centre else 0.0
-        made.append(dataclasses.replace(option, template=written, range=found))
+        key, right, why = option.key, option.right, option.feedback
+        made.append(NumericOption(key, written, found, right, why))
     return Numeric(tuple(made))
 
 

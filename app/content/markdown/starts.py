@@ -1,5 +1,6 @@
 """Only rules that can match are asked: most begin with one of a few characters."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -53,14 +54,12 @@ def _install(
     """Put one rule, which picks from the others, in place of each chain of rules."""
     chain_of = ruler.getRules
     names = dict(zip(chain_of(""), ruler.get_active_rules(), strict=True))
-    chains: dict[str, list[Rule]] = {}
 
+    @functools.cache
     def picking(chainName: str = "") -> list[Rule]:  # noqa: N803 - as in the reader
-        if chainName not in chains:
-            rules = chain_of(chainName)
-            table = _table([(rule, starts.get(names[rule])) for rule in rules])
-            chains[chainName] = [made(table, tuple(rules))] if rules else []
-        return chains[chainName]
+        rules = chain_of(chainName)
+        table = _table([(rule, starts.get(names[rule])) for rule in rules])
+        return [made(table, tuple(rules))] if rules else []
 
     ruler.getRules = picking  # type: ignore[method-assign]
 

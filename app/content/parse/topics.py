@@ -116,7 +116,7 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
         draft.line,
         1,
         sketch(draft.text),
-        sketch(stem),
+        bool(normal(stem)),
         tuple((key, revision(normal(words))[:6]) for key, words in _options(item)),
         broken,
     )

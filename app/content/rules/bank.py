@@ -225,7 +225,7 @@ def check_stems(bank: Bank, questions: Mapping[str, Question]) -> list[Problem]:
     stems = [
         (path, fact, frozenset(normal(questions[fact.id].stem.plain).split()))
         for path, fact in bank.facts()
-        if fact.id in questions and fact.stem_sketch
+        if fact.id in questions and fact.asks
     ]
     common = Counter(word for _, _, words in stems for word in words)
     found = []
