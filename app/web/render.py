@@ -11,7 +11,15 @@ from markupsafe import _escape_inner as _escaped_text  # type: ignore[attr-defin
 
 from app.estimator.units import format_value
 from app.web.static import StaticFiles
-from app.web.words import count_of, day_of, minutes_of, percent_of, weekday_of
+from app.web.words import (
+    count_of,
+    day_of,
+    minutes_of,
+    percent_of,
+    time_of,
+    weekday_of,
+    whole_of,
+)
 
 
 def make_templates(folder: Path, static: StaticFiles) -> Environment:
@@ -26,7 +34,8 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
     )
     environment.template_class = _Template
     environment.filters["quantity"] = format_value
-    for words in (day_of, weekday_of, minutes_of, count_of, percent_of):
+    times, counts = (minutes_of, time_of, whole_of), (count_of, percent_of)
+    for words in (day_of, weekday_of, *times, *counts):
         environment.globals[words.__name__] = words
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note

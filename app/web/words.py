@@ -20,6 +20,30 @@ def minutes_of(minutes: float) -> str:
     return count_of(max(1, round(minutes)), "minute")
 
 
+def time_of(minutes: float) -> str:
+    """Time that was spent, in hours and minutes.
+
+    >>> [time_of(n).replace(NBSP, " ") for n in (0.4, 40, 120, 160)]
+    ['under a minute', '40 min', '2 h', '2 h 40 min']
+    """
+    if minutes < 1:
+        return "under a minute"
+    hours, rest = divmod(round(minutes), 60)
+    parts = [f"{hours:,}{NBSP}h"] if hours else []
+    if rest:
+        parts.append(f"{rest}{NBSP}min")
+    return " ".join(parts)
+
+
+def whole_of(minutes: float) -> str:
+    """Minutes as a table has them: none, under one, or whole ones.
+
+    >>> [whole_of(n) for n in (0, 0.4, 1, 1500.2)]
+    ['0', 'under 1', '1', '1,500']
+    """
+    return "under 1" if 0 < minutes < 1 else f"{round(minutes):,}"
+
+
 def count_of(number: int, noun: str, nouns: str = "") -> str:
     """A count with its noun, e.g. “1 card”, “1,480 reviews”."""
     word = noun if number == 1 else nouns or f"{noun}s"

@@ -248,6 +248,24 @@ def test_time_is_told_in_minutes_until_a_week_has_two_hours():
     )
 
 
+def test_less_than_a_minute_is_not_none():
+    weeks_of = days_of(ago_0=Studied(5, 0, milliseconds=20_000))
+    told = hours(weeks(weeks_of, TUESDAY))
+
+    assert told.sentence.replace("\u00a0", " ") == (
+        "Under a minute in twelve weeks, for 5 answers and 0 reviews."
+    )
+    assert "This week under a minute." in told.label
+
+
+def test_short_times_add_up_before_they_are_rounded():
+    short = {f"ago_{n}": Studied(1, 0, milliseconds=25_000) for n in range(3)}
+
+    told = hours(weeks(days_of(**short), TUESDAY))
+
+    assert told.sentence.replace("\u00a0", " ").startswith("1 min in twelve weeks")
+
+
 def test_without_work_no_time_is_drawn():
     assert hours(weeks({}, TUESDAY)).sentence == ""
 

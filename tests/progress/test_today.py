@@ -193,6 +193,18 @@ def test_an_estimate_appears_with_its_range_after_fifteen_answers(
     assert "most likely" in page
 
 
+def test_less_than_a_minute_of_work_is_said_so(
+    rosa: TestClient, desk: Desk, library: Library, session: Session
+):
+    assert "Done today" not in rosa.get("/").text
+
+    desk.answers(list(library.questions)[:1], 1.0, "weights")
+    session.execute(update(Attempt).values(milliseconds=20_000))
+    desk.answers([], 1.0, "weights")
+
+    assert "Done today: under a minute." in rosa.get("/").text
+
+
 def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Library):
     assert "0 of 86\u00a0days" in rosa.get("/").text
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from app.progress.figures.axis import Tick, down, percent, pixels, round_steps
 from app.progress.figures.days import Studied, Week
-from app.web.words import count_of
+from app.web.words import count_of, time_of
 
 WIDTH = 86.0
 BOTTOM = 124.0
@@ -18,7 +18,7 @@ class WeekOfWork:
     """One week: its minutes, answers and reviews, and where its bar stands."""
 
     name: str
-    minutes: int
+    minutes: float
     sums: Studied
     x: str
     middle: str
@@ -34,24 +34,26 @@ class Hours:
 
     weeks: tuple[WeekOfWork, ...]
     ticks: tuple[Tick, ...]
-    total: int
+    total: float
     sentence: str
     label: str
 
 
 def hours(weeks: Sequence[Week]) -> Hours:
     """Minutes from showing to answering, by week, beside what was done in them."""
-    minutes = [round(week.sums.minutes) for week in weeks]
+    minutes = [week.sums.minutes for week in weeks]
     in_hours = max(minutes) >= 2 * _HOUR
     unit = _HOUR if in_hours else 1
     steps = round_steps(max(minutes) / unit)
     top = steps[-1] * unit
     total = sum(minutes)
     done = sum((week.sums for week in weeks), Studied())
+    time = time_of(total)
     words = (
-        f"{time_of(total)} in twelve weeks, for {count_of(done.answers, 'answer')} "
-        f"and {count_of(done.reviews, 'review')}."
+        f"{time[:1].upper()}{time[1:]} in twelve weeks, for "
+        f"{count_of(done.answers, 'answer')} and {count_of(done.reviews, 'review')}."
     )
+    now = time_of(minutes[-1]) if weeks[-1].sums.work else "none"
     return Hours(
         weeks=tuple(_bar(n, weeks, minutes[n], top) for n in range(len(weeks))),
         ticks=tuple(
@@ -60,24 +62,11 @@ def hours(weeks: Sequence[Week]) -> Hours:
         ),
         total=total,
         sentence=words if done.work else "",
-        label=f"Time by week: {words} This week {time_of(minutes[-1])}.",
+        label=f"Time by week: {words} This week {now}.",
     )
 
 
-def time_of(minutes: int) -> str:
-    """A length of time in hours and minutes.
-
-    >>> [time_of(n).replace(chr(160), " ") for n in (0, 40, 120, 160)]
-    ['0 min', '40 min', '2 h', '2 h 40 min']
-    """
-    whole, rest = divmod(minutes, _HOUR)
-    parts = [f"{whole:,}\u00a0h"] if whole else []
-    if rest or not whole:
-        parts.append(f"{rest}\u00a0min")
-    return " ".join(parts)
-
-
-def _bar(number: int, weeks: Sequence[Week], minutes: int, top: int) -> WeekOfWork:
+def _bar(number: int, weeks: Sequence[Week], minutes: float, top: int) -> WeekOfWork:
     slot = WIDTH / len(weeks)
     y = float(down(minutes, 0, top))
     return WeekOfWork(

@@ -23,6 +23,7 @@ from app.scheduling import Left
 from app.web.clock import milliseconds, moment
 from app.web.keeping import keep
 from app.web.render import page
+from app.web.words import time_of
 
 _MINUTE = dt.timedelta(minutes=1)
 
@@ -94,6 +95,7 @@ def _today(
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
         "spent": round(spent),
+        "done": time_of(spent) if spent else "",
         "left": cards.deck.left,
         "ahead": picture.ahead,
         "lacking": picture.lacking,
