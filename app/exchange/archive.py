@@ -1,10 +1,13 @@
 """Zip archives of strangers: counted, measured, and kept in their folder."""
 
+import contextlib
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import IO
 
 from app.exchange.items import Unusable
 
@@ -12,6 +15,42 @@ _MOST_FILES = 5_000
 MOST_BYTES = 64_000_000
 _MOST_RATIO = 200
 _SMALL = 1_000_000  # below this even a high ratio does no harm
+# All that zipfile and the unpackers below it raise for bytes that make no sense;
+# that of bz2 is an OSError without a number.
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
+
+
+@contextlib.contextmanager
+def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
+    """The archive in `file`, inspected; raises Unusable, which begins with `refusal`.
+
+    The same is raised for what turns out to be broken while its files are read.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            inspect(archive.infolist())
+            yield archive
+    except Unusable:
+        raise
+    except NotImplementedError:
+        why = "the archive is packed in a way that is not known here"
+        raise Unusable(f"{refusal}: {why}.") from None
+    except _BROKEN:
+        raise Unusable(f"{refusal}: {_fault(file)}.") from None
+    except OSError as error:
+        if error.errno is not None:  # of a disk, not of the archive
+            raise
+        raise Unusable(f"{refusal}: {_fault(file)}.") from None
+
+
+def _fault(file: IO[bytes]) -> str:
+    file.seek(0)
+    start = file.read(2)
+    if not start:
+        return "the file is empty"
+    if start != b"PK":
+        return "the file is no zip archive"
+    return "the archive is damaged or cut off"
 
 
 def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
@@ -20,15 +59,10 @@ def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
     The whole archive is refused when any name leaves its folder, when it has too many
     files, or when it would grow too much; nothing is ever written to disk.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
-            inspect(entries)
-            for entry in entries:
-                if entry.filename.lower().endswith(ending) and not entry.is_dir():
-                    yield entry.filename, _content(archive, entry)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise Unusable(f"The archive cannot be read: {error}.") from None
+    with unpacking(io.BytesIO(data), "The archive cannot be read") as archive:
+        for entry in archive.infolist():
+            if entry.filename.lower().endswith(ending) and not entry.is_dir():
+                yield entry.filename, _content(archive, entry)
 
 
 def inspect(entries: list[zipfile.ZipInfo]) -> None:

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from app.db.engine import make_engine
 from app.exchange.course import items_of, place_of, title_of, write_files
 from app.exchange.decoding import MOST_BYTES
-from app.exchange.formats import ATTEMPTS, CARDS, READERS, WHOLE, WRITERS
+from app.exchange.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
 from app.exchange.intake import take_in
 from app.exchange.items import Item, Remark, Unusable
 from app.exchange.store import COLUMNS, attempts
@@ -71,7 +71,14 @@ def import_file(form: str, path: Path, folder: Path, topic: str) -> str:
     Raises Unusable, and writes nothing, when the file or the topic cannot be used.
     """
     place = place_of(folder, topic)
-    taken = take_in(READERS[form](_content(path)), place)
+    content = _content(path)
+    try:
+        reading = READERS[form](content)
+    except Unusable as error:
+        wanted = f"{WANTED[form]} is wanted."
+        sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
+        raise Unusable(sentence) from None
+    taken = take_in(reading, place)
     write_files(folder, topic, taken.files)
     where = ", ".join(f"topics/{topic}/{name}" for name in taken.files)
     head = f"{_count(len(taken.carried), 'item')} carried"

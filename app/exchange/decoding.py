@@ -48,6 +48,8 @@ def _decoded(data: bytes, encoding: str) -> str:
         raise Unusable(
             f"The file is not {encoding.upper()} text; save it with that encoding."
         ) from None
+    if not text.strip():
+        raise Unusable("The file is empty.")
     if "\0" in text:
         raise Unusable("The file holds zero bytes, so it is no text.")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -35,6 +35,16 @@ WRITERS: Mapping[str, Writer] = {
     "qti": lambda items, _title: write_qti(items, "3.0"),
     "qti21": lambda items, _title: write_qti(items, "2.1"),
 }
+WANTED: Mapping[str, str] = {
+    "csv": "a table with the columns that “headroom export csv” writes",
+    "json": "a file as “headroom export json” writes it",
+    "aiken": "a text file in Aiken, in UTF-8",
+    "gift": "a text file in GIFT, in UTF-8",
+    "mkdocs-quiz": "a Markdown page with quizzes of mkdocs-quiz, in UTF-8",
+    "moodle": "an XML file with the questions of Moodle",
+    "qti": "an item of QTI 2.1 to 3.0 as an XML file, or a zip package of such",
+}
+"""What a reader takes, for the sentence that refuses something else."""
 CARDS = frozenset({"apkg"})  # formats for cards instead of questions
 WHOLE = frozenset({"csv", "json"})  # formats for both
 ATTEMPTS = frozenset({"attempts-csv", "attempts-json"})

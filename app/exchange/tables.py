@@ -46,8 +46,12 @@ def read_json(text: str) -> Reading:
     """The items of a file of `write_json`; raises Unusable."""
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Unusable(f"The file is no JSON: {error}.") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise Unusable(f"The file is no JSON: {place} is not written so.") from None
+    except (ValueError, RecursionError):
+        why = "it is nested too deeply, or a number in it is too long"
+        raise Unusable(f"The file is no JSON: {why}.") from None
     rows = found.get("items") if isinstance(found, dict) else None
     if not isinstance(rows, list):
         raise Unusable("The file has no list “items”.")
@@ -74,8 +78,9 @@ def read_csv(text: str) -> Reading:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         rows.extend((reader.line_num, _cells(row)) for row in reader)
-    except csv.Error as error:
-        raise Unusable(f"The file is no CSV: {error}.") from None
+    except csv.Error:
+        why = f"its line {reader.line_num} cannot be parted into cells"
+        raise Unusable(f"The file is no CSV: {why}.") from None
     if not {"kind", "stem"} <= set(reader.fieldnames or ()):
         raise Unusable(
             "The first line must name the columns, among them kind and stem."

@@ -141,3 +141,24 @@ def test_every_item_that_loses_something_is_named(
     assert line.endswith(f"stand in its tags: {', '.join(names)}")
     assert "k-order: the steps that belong nowhere are not carried" in said
     assert "hints stand behind the explanation" in said
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\x00rubbish\x80", b"PK\x03\x04"])
+@pytest.mark.parametrize("form", sorted(READERS))
+def test_rubbish_is_refused_in_our_words(
+    course: Path, form: str, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = course / "some.file"
+    path.write_bytes(content)
+    before = (course / "topics" / "weights" / "quiz.md").read_bytes()
+
+    status = take_in(course, path, form)
+
+    said = capsys.readouterr()
+    assert status == 2 or "0 items carried; nothing was written." in said.out
+    if status == 2:
+        assert f"{path} cannot be used." in said.err
+        assert " is wanted." in said.err
+    for foreign in ("zip file", "char 0", "codec", "Error"):
+        assert foreign not in said.err + said.out
+    assert (course / "topics" / "weights" / "quiz.md").read_bytes() == before

@@ -37,6 +37,43 @@ def test_what_is_no_archive_is_refused(rosa) -> None:
     assert "It is no .apkg or .colpkg of Anki" in refused(rosa, b"plain text", "a.txt")
 
 
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "the file is empty"),
+        (b"SQLite format 3", "the file is no zip archive"),
+        (b"PK\x03\x04", "the archive is damaged or cut off"),
+        (b"PK\x05\x06 no end", "the archive is damaged or cut off"),
+        (package(NOTE)[:-30], "the archive is damaged or cut off"),
+    ],
+)
+def test_what_is_wrong_with_an_archive_is_said_in_our_words(
+    rosa, content: bytes, fault: str
+) -> None:
+    said = refused(rosa, content)
+
+    assert f"It is no .apkg or .colpkg of Anki: {fault}." in said
+    assert "zip file" not in said
+
+
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2]
+)
+def test_flipped_bytes_never_break_the_page(rosa, method: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr("collection.anki21", database(NOTE))
+    for at in range(40, len(out.getvalue()), len(out.getvalue()) // 9):
+        content = bytearray(out.getvalue())
+        content[at] ^= 0x5A
+
+        answer = rosa.post(
+            "/settings/cards", files={"file": ("d.apkg", bytes(content))}
+        )
+
+        assert answer.status_code in {200, 422}, at
+
+
 def test_an_archive_without_a_collection_is_refused(rosa) -> None:
     said = refused(rosa, zipped(readme__txt=b"hello"))
 

@@ -9,13 +9,11 @@ stops after a fixed amount of work.
 import contextlib
 import importlib
 import sqlite3
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from app.exchange.archive import MOST_BYTES, inspect
+from app.exchange.archive import MOST_BYTES, unpacking
 from app.exchange.items import Unusable
 
 NEWEST = "collection.anki21b"
@@ -44,28 +42,24 @@ def opened(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
         try:
             _expect_tables(connection)
             yield connection
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError):
             raise Unusable(
-                f"The collection in the package is damaged ({error})."
+                "The collection in the package is damaged, or was built to do harm:"
+                " it cannot be read as the tables that Anki writes."
             ) from None
 
 
 def _unpack(file: IO[bytes], path: Path) -> None:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            inspect(entries)
-            known = {entry.filename: entry for entry in entries}
-            name = next((n for n in _NAMES if n in known), None)
-            if name is None:
-                raise Unusable("It holds no collection of Anki; .apkg and .colpkg do.")
-            with archive.open(known[name]) as stream, path.open("wb") as out:
-                if name == NEWEST:
-                    _copy_newest(stream, out)
-                else:
-                    _copy(stream, out)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise Unusable(f"It is no .apkg or .colpkg of Anki: {error}.") from None
+    with unpacking(file, "It is no .apkg or .colpkg of Anki") as archive:
+        known = {entry.filename: entry for entry in archive.infolist()}
+        name = next((n for n in _NAMES if n in known), None)
+        if name is None:
+            raise Unusable("It holds no collection of Anki; .apkg and .colpkg do.")
+        with archive.open(known[name]) as stream, path.open("wb") as out:
+            if name == NEWEST:
+                _copy_newest(stream, out)
+            else:
+                _copy(stream, out)
 
 
 def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
@@ -77,8 +71,8 @@ def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
     try:
         with zstd.ZstdFile(stream) as source:
             _copy(source, out)
-    except zstd.ZstdError as error:
-        raise Unusable(f"The collection cannot be unpacked: {error}.") from None
+    except zstd.ZstdError:
+        raise Unusable("The collection in the package is damaged.") from None
 
 
 def _copy(source: IO[bytes], out: IO[bytes]) -> None:
