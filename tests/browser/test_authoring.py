@@ -38,7 +38,7 @@ def test_every_save_is_on_the_screen_without_a_hand_on_the_browser(
     bench: Server, folder: Path, page: Page
 ) -> None:
     source = folder / "topics" / TOPIC / "concept.md"
-    page.goto(f"{bench.url}/authoring/pages/{TOPIC}", wait_until="networkidle")
+    page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
 
     for number in range(5):
         retitle(source, f"Saved {number}")
