@@ -146,6 +146,18 @@ def test_templates_carry_no_inline_style_or_script() -> None:
     assert wrong == set()
 
 
+def test_a_caption_is_the_first_or_last_thing_in_its_figure() -> None:
+    wrong = []
+    for path in (ROOT / "templates").rglob("*.html"):
+        text = re.sub(r"{%.*?%}|{#.*?#}", "", path.read_text(), flags=re.DOTALL)
+        for figure in re.findall(r"<figure[^>]*>(.*?)</figure>", text, re.DOTALL):
+            before, caption, after = figure.partition("<figcaption")
+            rest = after.partition("</figcaption>")[2]
+            if caption and before.strip() and rest.strip():
+                wrong.append(named(path))
+    assert wrong == []
+
+
 def test_every_fragment_is_used() -> None:
     everything = "".join(
         p.read_text()
