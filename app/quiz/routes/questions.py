@@ -23,6 +23,7 @@ from app.quiz.routes.showing import (
     once_more,
     put,
     question_page,
+    tally_of,
     verdict_page,
 )
 from app.quiz.store import Answer, Given
@@ -150,7 +151,9 @@ def _answer_to(
     near = once_more(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
-    return question_page(desk, near or outcome, frame)
+    in_text = sent.form.context == "page" and frame is None
+    tally = tally_of(desk, outcome.question) if in_text else None
+    return question_page(desk, near or outcome, frame, tally=tally)
 
 
 def _frame(desk: Desk, question: Question, sent: Sent) -> RunFrame | None:

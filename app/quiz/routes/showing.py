@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.content.model import Order, Question
+from app.content.model import Embedded, Order, Question
 from app.content.variants import draw
 from app.db.engine import DbSession
 from app.errors import Conflict
@@ -97,6 +97,34 @@ class RunFrame:
             if self.scores[place - 1] is None:
                 return f"/quiz/runs/{self.id}/{place}"
         return f"/quiz/runs/{self.id}/result"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageTally:
+    """What a page says of its own questions: `tries` of one, `answered` of `count`."""
+
+    item: str
+    tries: int
+    answered: int
+    count: int
+
+
+def tally_of(desk: Desk, question: Question) -> PageTally | None:
+    """The tally of the page in whose text a question stands; None if it does not."""
+    topic = desk.library.topics.get(question.topic)
+    asked = [
+        piece.question
+        for section in (topic.sections if topic else ())
+        for piece in section.pieces
+        if isinstance(piece, Embedded)
+    ]
+    if question.id not in asked:
+        return None
+    past = store.history(desk.db, desk.learner.id)
+    tries = past[question.id].tries if question.id in past else 0
+    return PageTally(
+        question.id, tries, sum(item in past for item in asked), len(asked)
+    )
 
 
 def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
@@ -218,14 +246,19 @@ def question_page(
     *,
     status: int = 200,
     reported: bool = False,
+    tally: PageTally | None = None,
 ) -> HTMLResponse:
-    """A page with one question; where htmx sent a form, the part that it replaces."""
+    """A page with one question; where htmx sent a form, the part that it replaces.
+
+    With a `tally` that part brings what the page around the question says of it.
+    """
     asked = shown if isinstance(shown, Asked) else None
     outcome = shown if isinstance(shown, Outcome) else None
     template = "quiz/show.html"
     if desk.request.method == "POST" and is_htmx(desk.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
         template = "quiz/_desk.html" if frame else alone
+        template = "quiz/_judged.html" if tally else template
     question = shown.question
     return page(
         desk.request,
@@ -238,6 +271,7 @@ def question_page(
         outcome=outcome,
         run=frame,
         reported=reported,
+        tally=tally,
     )
 
 

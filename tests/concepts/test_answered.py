@@ -1,0 +1,48 @@
+"""A question in the text of a page: what the page says of it follows each answer."""
+
+import re
+
+from fastapi.testclient import TestClient
+
+from tests.quiz.conftest import Fields
+
+PAGE = "/concepts/kv-cache"
+ITEM = "k-page-twice"
+
+
+def answer(client: TestClient, address: str, **changes: str) -> str:
+    """Fill the form of the question and send it as htmx does; what comes back."""
+    fields = Fields(f"{ITEM}/attempts")
+    fields.feed(client.get(address).text)
+    assert fields.action
+    sent = {**fields.values, "answer": fields.options["answer"][0], **changes}
+    return client.post(fields.action, data=sent).text
+
+
+def marks(html: str) -> tuple[str, str]:
+    """What stands beside the question, and below the list of sections."""
+    html = html.replace("\u00a0", " ")
+    beside = re.search(rf'id="tries-{ITEM}"[^>]*>([^<]*)<', html)
+    below = re.search(r'id="answered"[^>]*>([^<]*)<', html)
+    return (beside[1] if beside else "", below[1] if below else "")
+
+
+def test_an_answer_renews_the_marks_of_its_page(htmx: TestClient) -> None:
+    assert marks(htmx.get(PAGE).text) == (
+        "not answered yet",
+        "0 of 1 question answered",
+    )
+
+    for tries in ("1 attempt", "2 attempts"):
+        answered = answer(htmx, PAGE)
+
+        assert answered.count('hx-swap-oob="true"') == 2
+        assert marks(answered) == (f"{tries} so far", "1 of 1 question answered")
+        assert marks(htmx.get(PAGE).text) == marks(answered)
+
+
+def test_a_refused_answer_and_one_elsewhere_renew_nothing(htmx: TestClient) -> None:
+    refused = answer(htmx, PAGE, answer="")
+    alone = answer(htmx, f"/quiz/kv-cache/{ITEM}")
+
+    assert "hx-swap-oob" not in refused + alone
