@@ -1,5 +1,6 @@
 """Cards added up again after a review are those added up anew, whatever happened."""
 
+import dataclasses
 import datetime as dt
 import random
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.conftest import Clock
 from tests.progress.past import Past, live
 
 NOON = 1_780_000_000_000
+PAST = Past(cards=3, reviews=30, answers=2, days=30)
 ACTS = ("grade", "grade", "grade", "undo", "aside", "take up", "take out")
 
 
@@ -34,8 +36,10 @@ def other(database: str) -> Iterator[Engine]:
 class Student:
     """Somebody with a past, to whom things happen."""
 
-    def __init__(self, app: FastAPI, library: Library, clock: Clock) -> None:
-        live(app.state.engine, library, "ada" * 5, Past(3, 30, 2, 30), clock())
+    def __init__(
+        self, app: FastAPI, library: Library, clock: Clock, past: Past = PAST
+    ) -> None:
+        live(app.state.engine, library, "ada" * 5, past, clock())
         self.engine: Engine = app.state.engine
         self.library, self.clock = library, clock
         with Session(self.engine) as db:
@@ -94,6 +98,30 @@ def test_the_sums_are_those_of_a_process_that_knows_nothing(
         anew = make_engine(database)
         assert student.sums(app.state.engine) == student.sums(anew), (act, card)
         anew.dispose()
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_one_card_put_aside_for_another_is_seen_without_a_review(
+    app: FastAPI, library: Library, clock: Clock, database: str, graded: bool
+):
+    """As many are put aside as before, and the cards never begun are others."""
+    student = Student(app, library, clock, dataclasses.replace(PAST, cards=1))
+    begun, *fresh = library.cards
+    first = next(c for c in fresh if library.cards[c].topic == "weights")
+    other = next(c for c in fresh if library.cards[c].topic != "weights")
+    student.does("aside", first)
+    before = student.sums(app.state.engine)
+
+    student.does("take up", first)
+    student.does("aside", other)
+    if graded:
+        student.does("grade", begun)
+
+    anew = make_engine(database)
+    after = student.sums(app.state.engine)
+    assert after == student.sums(anew)
+    assert after.touched != before.touched
+    anew.dispose()
 
 
 def test_many_reviews_at_once_are_all_seen(
