@@ -217,6 +217,24 @@ def test_a_card_put_aside_is_passed_over(student: Student) -> None:
     assert student.hands.card() in {"weights-1", "weights-2"} - {first}
 
 
+def test_a_card_put_aside_is_no_longer_counted(student: Student) -> None:
+    def left() -> int:
+        place = re.search(r"Card <b>(\d+)</b> of (\d+)", student.page())
+        return int(place[2]) - int(place[1]) + 1 if place else 0
+
+    for number in (1, 2, 3):
+        student.knows(number, stability=9, seen=12 + number, due=-3)
+    student.aims(30)
+    before, first = left(), student.hands.card()
+    address = f"/flashcards/{first}/suspension"
+
+    student.hands.client.post(address, data={"aside": "yes"})
+    assert left() == before - 1
+
+    student.hands.client.post(address, data={"aside": "no"})
+    assert left() == before
+
+
 def test_one_topic_alone_follows_the_plan_too(student: Student) -> None:
     student.knows(1, stability=9, seen=12, due=-3)
     student.aims(24)

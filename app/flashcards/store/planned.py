@@ -18,7 +18,8 @@ from sqlmodel import Session
 
 from app.content.added import is_added
 from app.content.library import Library
-from app.flashcards.store.log import IN_TIME, LOG, LOGGED, Held, find
+from app.flashcards.store.added import ADDED
+from app.flashcards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
 from app.flashcards.store.queue import Limits, Queue
 from app.learners.store import MEMORY, STANDING, replayed, standing_of
 from app.scheduling import Day, Standing
@@ -224,12 +225,25 @@ def _ordinal(day: str) -> int:
 
 _TOUCHED = (*STANDING, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.note, MEMORY.c.topic)
 _mine = MEMORY.c.learner_id == bindparam("learner")
+# Put aside since the plan was made, or before: a few, found by name.
+_set_aside = union_all(
+    select(ASIDE.c.card).where(ASIDE.c.learner_id == bindparam("learner")),
+    select(ADDED.c.card).where(
+        ADDED.c.learner_id == bindparam("learner"), ADDED.c.declined.is_(True)
+    ),
+)
 _SINCE = union_all(
     select(*_TOUCHED, MEMORY.c.suspended).where(
         _mine, MEMORY.c.last_day == bindparam("day")
     ),
     select(*_TOUCHED, MEMORY.c.suspended).where(
         _mine, MEMORY.c.due_day == bindparam("day"), MEMORY.c.state == "new"
+    ),
+    select(*_TOUCHED, MEMORY.c.suspended).where(
+        _mine,
+        MEMORY.c.card.in_(_set_aside),
+        MEMORY.c.last_day != bindparam("day"),
+        MEMORY.c.suspended.is_(True),
     ),
 )
 
@@ -289,7 +303,7 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
     today = limits.day.isoformat()
     values = {"learner": learner_id, "day": today}
     rows = db.connection().execute(_SINCE, values).all()
-    answered = [row for row in rows if row.state != "new"]
+    answered = [row for row in rows if row.last_day == today]
     mine = [
         row
         for row in rows
@@ -302,14 +316,16 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
         answered=answered,
         steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
         added=sorted(row.card for row in mine if row.state == "new"),
-        looks=_left(plan, limits, answered),
+        looks=_left(plan, limits, answered, {r.card for r in rows if r.suspended}),
         finished=sum(row.state != "new" and row.due_day > today for row in mine),
     )
 
 
-def _left(plan: Planned, limits: Limits, answered: Iterable[Any]) -> list[str]:
+def _left(
+    plan: Planned, limits: Limits, answered: Iterable[Any], aside: Iterable[str]
+) -> list[str]:
     """The looks of the plan that were not taken yet."""
-    seen = {row.card for row in answered} | limits.strays.gone
+    seen = {row.card for row in answered}.union(limits.strays.gone, aside)
     notes = {row.note for row in answered} if plan.apart else set()
     return [
         slot.card
