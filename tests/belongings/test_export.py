@@ -9,7 +9,7 @@ import zipfile
 from fastapi.testclient import TestClient
 
 from app.belongings.store import owned_tables
-from tests.exams.test_sitting import begin, finish, save
+from tests.exams.sitting import begin, finish, save
 from tests.flashcards.conftest import fields
 
 

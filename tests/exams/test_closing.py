@@ -7,7 +7,7 @@ from sqlmodel import Session, select
 from app.db.tables import Sitting
 from app.exams.closing import close_now
 from tests.conftest import Clock
-from tests.exams.test_sitting import begin
+from tests.exams.sitting import begin
 
 
 def test_an_overdue_paper_is_closed_once_at_its_deadline(

@@ -8,9 +8,7 @@ from sqlmodel import Session, select
 from app.db.tables import AddedCard, Memory, Sitting
 from app.exams.closing import close_now
 from tests.conftest import Clock
-from tests.exams.test_sitting import begin, finish, right, save
-
-__all__ = ["right"]
+from tests.exams.sitting import begin, finish, save
 
 
 def comebacks(session: Session) -> set[str]:

@@ -1,25 +1,12 @@
 """Answers to a mock exam that waited in a browser without a network."""
 
-import json
-
 from sqlmodel import Session, select
 
 from app.db.tables import SittingAnswer
 from tests.conftest import Clock
-from tests.exams.test_sitting import begin, save
-from tests.exams.test_two_tabs import shown
+from tests.exams.sitting import answer, begin, kept, save, shown
 
 MINUTE = 60_000
-
-
-def kept(session: Session) -> SittingAnswer:
-    session.expire_all()
-    return session.exec(select(SittingAnswer)).one()
-
-
-def answer(session: Session) -> list[str]:
-    found: list[str] = json.loads(kept(session).raw)["answer"]
-    return found
 
 
 def test_an_answer_that_waited_is_saved(htmx, clock: Clock, session: Session) -> None:

@@ -11,8 +11,7 @@ from app.content.model import Order
 from app.content.variants import draw
 from app.db.tables import Attempt, Sitting
 from tests.conftest import Clock
-from tests.exams.test_sitting import begin, finish, save
-from tests.quiz.conftest import Fields
+from tests.exams.sitting import begin, finish, save, shown
 
 
 @pytest.fixture
@@ -30,13 +29,6 @@ def ordered(rosa: TestClient, library: Library, session: Session):
             finish(rosa, sitting)
 
     return found()
-
-
-def form(client: TestClient, sitting: str, number: int) -> dict[str, str]:
-    """What a browser sends of the question, as it stands."""
-    fields = Fields(f"/answers/{number}")
-    fields.feed(client.get(f"{sitting}/questions/{number}").text)
-    return dict(fields.values)
 
 
 def places(fields: dict[str, str]) -> dict[str, str]:
@@ -57,7 +49,7 @@ def state(client: TestClient, sitting: str, number: int) -> str:
 
 def test_an_order_that_nobody_touched_is_left_open(rosa, ordered, session) -> None:
     sitting, number = ordered
-    save(rosa, sitting, number, **form(rosa, sitting, number), go="next", flag="yes")
+    save(rosa, sitting, number, **shown(rosa, sitting, number), go="next", flag="yes")
 
     assert state(rosa, sitting, number) == "open"
     other = 1 if number > 1 else 2
@@ -70,12 +62,12 @@ def test_an_order_that_nobody_touched_is_left_open(rosa, ordered, session) -> No
 
 def test_a_changed_order_is_the_answer(rosa, ordered) -> None:
     sitting, number = ordered
-    sent = turned(form(rosa, sitting, number))
+    sent = turned(shown(rosa, sitting, number))
 
     save(rosa, sitting, number, **sent, go="next")
 
     assert state(rosa, sitting, number) == "answered"
-    again = form(rosa, sitting, number)
+    again = shown(rosa, sitting, number)
     assert places(again) == places(sent)
     assert again["settled"] == "yes"
 
@@ -83,7 +75,7 @@ def test_a_changed_order_is_the_answer(rosa, ordered) -> None:
 @pytest.mark.parametrize("settled", ["", "no"])
 def test_a_step_moved_by_its_button_is_an_answer(rosa, ordered, settled) -> None:
     sitting, number = ordered
-    sent = {**form(rosa, sitting, number), "settled": settled}
+    sent = {**shown(rosa, sitting, number), "settled": settled}
     first = next(iter(places(sent))).removeprefix("place.")
 
     save(rosa, sitting, number, **sent, move=f"{first}:up")
@@ -95,28 +87,28 @@ def test_a_step_moved_by_its_button_is_an_answer(rosa, ordered, settled) -> None
 
 def test_who_finds_the_shown_order_right_can_say_so(rosa, ordered) -> None:
     sitting, number = ordered
-    sent = form(rosa, sitting, number)
+    sent = shown(rosa, sitting, number)
 
     save(rosa, sitting, number, **{**sent, "settled": ["", "yes"]})
 
     assert state(rosa, sitting, number) == "answered"
-    assert places(form(rosa, sitting, number)) == places(sent)
+    assert places(shown(rosa, sitting, number)) == places(sent)
 
 
 def test_an_order_put_back_as_it_was_stays_the_answer(rosa, ordered) -> None:
     sitting, number = ordered
-    save(rosa, sitting, number, **turned(form(rosa, sitting, number)))
+    save(rosa, sitting, number, **turned(shown(rosa, sitting, number)))
 
-    save(rosa, sitting, number, **turned(form(rosa, sitting, number)))
+    save(rosa, sitting, number, **turned(shown(rosa, sitting, number)))
 
     assert state(rosa, sitting, number) == "answered"
 
 
 def test_an_order_is_taken_back_by_its_tick(rosa, ordered, clock: Clock) -> None:
     sitting, number = ordered
-    save(rosa, sitting, number, **turned(form(rosa, sitting, number)))
+    save(rosa, sitting, number, **turned(shown(rosa, sitting, number)))
     clock.tick(seconds=5)
-    sent = {**form(rosa, sitting, number), "settled": "no"}
+    sent = {**shown(rosa, sitting, number), "settled": "no"}
 
     save(rosa, sitting, number, **sent)
 

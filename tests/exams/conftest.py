@@ -1,0 +1,34 @@
+"""The stage of the exam tests: the right answers to what was drawn."""
+
+import json
+
+import pytest
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.content.model import Choices, Numeric
+from app.content.variants import draw
+from app.db.tables import Sitting
+from app.estimator.units import UNITS
+
+
+@pytest.fixture
+def right(library: Library, session: Session):
+    """The right response to each question of the newest paper, by number."""
+
+    def responses() -> dict[int, dict[str, str]]:
+        newest = select(Sitting.paper).order_by(Sitting.id)
+        paper = json.loads(session.exec(newest).all()[-1])
+        found = {}
+        for number, item, _revision, seed, _domain in paper:
+            answer = draw(library.questions[item], seed).answer
+            if isinstance(answer, Choices):
+                keys = [o.key for o in answer.options if o.right]
+                found[number] = {"answer": keys}
+            elif isinstance(answer, Numeric):
+                option = next(o for o in answer.options if o.right and o.range)
+                unit = UNITS[option.range.unit][0]
+                found[number] = {"answer": f"{option.range.centre!r} {unit}"}
+        return found
+
+    return responses
