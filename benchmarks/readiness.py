@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.content.library import Library, load
-from app.progress.mastery.evidence import First
-from app.progress.mastery.forecast import Forecast, forecast
-from app.progress.mastery.guessing import guess_rate
-from app.progress.mastery.standing import Record, TopicCards, shelf_of, standings
+from app.mastery.evidence import First
+from app.mastery.forecast import Forecast, forecast
+from app.mastery.guessing import guess_rate
+from app.mastery.standing import Record, TopicCards, shelf_of, standings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400

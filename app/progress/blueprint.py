@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from app.progress.mastery.forecast import Forecast, Part
-from app.progress.mastery.standing import DomainStanding, Standing
+from app.mastery.forecast import Forecast, Part
+from app.mastery.standing import DomainStanding, Standing
 from app.web.words import count_of, percent_of
 
 HEIGHT = 112

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from app.progress.mastery.standing import DomainStanding, Standing
+from app.mastery.standing import DomainStanding, Standing
 
 AGO = 28  # days between the two dots of a row
 MINUS = "\u2212"

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-from app.progress.mastery.turnout import Turnout, inside_words
+from app.mastery.turnout import Turnout, inside_words
 
 MOST = 12
 HEIGHT = 120.0

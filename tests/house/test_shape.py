@@ -18,7 +18,8 @@ PURE = [
     "app/quiz/grading",
     "app/scheduling",
     "app/exams/paper",
-    "app/progress/mastery",
+    *(f"app/mastery/{p.name}" for p in (ROOT / "app/mastery").glob("*.py")),
+    "app/progress/steps.py",
 ]
 SPEECHLESS = ("fastapi", "starlette", "jinja2", "sqlmodel", "sqlalchemy", "httpx")
 

@@ -5,8 +5,9 @@ import datetime as dt
 from typing import Any
 
 from app.content.library import Library
-from app.progress.mastery.evidence import First
-from app.progress.mastery.plan import (
+from app.mastery.evidence import First
+from app.mastery.standing import NOTHING, Record, anchors, standings
+from app.progress.steps import (
     Deck,
     Plan,
     Running,
@@ -14,7 +15,6 @@ from app.progress.mastery.plan import (
     plan,
     practice_step,
 )
-from app.progress.mastery.standing import NOTHING, Record, anchors, standings
 from app.scheduling import Left
 
 NO_CARDS = Deck(Left())

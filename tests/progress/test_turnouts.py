@@ -9,8 +9,8 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.tables import Attempt, Learner, Prediction, Sitting
-from app.progress.mastery.forecast import RULE
-from app.progress.mastery.turnout import Predicted, Result, inside_words, turnouts
+from app.mastery.forecast import RULE
+from app.mastery.turnout import Predicted, Result, inside_words, turnouts
 from app.web.clock import milliseconds
 from tests.conftest import Clock
 from tests.progress.test_today import Desk

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlmodel import Session
 
-from app.progress.mastery.forecast import Forecast, forecast
-from app.progress.mastery.standing import counted, standings
-from app.progress.mastery.turnout import turnouts
+from app.mastery.forecast import Forecast, forecast
+from app.mastery.standing import counted, standings
+from app.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups
 from app.progress.routes.picture import Picture, main_exam
 from app.progress.store import predictions

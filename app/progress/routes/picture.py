@@ -13,20 +13,19 @@ from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
 from app.flashcards.store import strays_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue
-from app.progress import store
-from app.progress.mastery.forecast import Forecast, Lacking, chance_words, forecast
-from app.progress.mastery.standing import (
-    NOTHING,
+from app.mastery.forecast import Forecast, Lacking, chance_words, forecast
+from app.mastery.standing import (
     DomainStanding,
     Record,
     counted,
     standings,
 )
+from app.mastery.store import PageRow, known_of
+from app.progress import store
 from app.web.clock import Now, milliseconds, moment
 from app.web.shelf import CurrentLibrary
 
 WEEK = dt.timedelta(days=6)
-_HALF_A_DAY = dt.timedelta(hours=12)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Picture:
     library: Library
     learner: CurrentLearnerValue
     now: dt.datetime
-    pages: Sequence[store.PageRow]
+    pages: Sequence[PageRow]
     coming: Mapping[str, store.Coming]
     touched: Mapping[str, int]
     record: Record
@@ -113,28 +112,22 @@ def picture_of(
 ) -> Picture:
     """The picture of any learner, for whoever holds a session."""
     day = learner.study_day(now)
-    read: Sequence[store.PageRow] = ()
     coming: Mapping[str, store.Coming] = {}
-    cards, record = store.Learned(), NOTHING
+    known = known_of(db, learner, now)
     if learner.id:
-        # Counted from the middle of the study day, so that its hours change nothing.
-        noon = milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
-        cards = store.learned(db, learner.id, noon)
-        read = store.pages(db, learner.id)
-        record = store.record_of(store.first_answers(db, learner.id), cards, read)
         span = (day, day + WEEK, milliseconds(now))
         gone = strays_of(db, learner.id, library).gone
         coming = store.coming(db, learner.id, span, gone)
-    domains = standings(library, record, day)
-    answers = counted(library, record.firsts)
+    domains = standings(library, known.record, day)
+    answers = counted(library, known.record.firsts)
     return Picture(
         library=library,
         learner=learner,
         now=now,
-        pages=read,
+        pages=known.pages,
         coming=coming,
-        touched=cards.touched,
-        record=record,
+        touched=known.cards.touched,
+        record=known.record,
         domains=domains,
         readiness=forecast(domains, main_exam(library), answers),
     )

@@ -8,8 +8,8 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.flashcards.store import strays_of
+from app.mastery.standing import certainties
 from app.progress import figures, store
-from app.progress.mastery.standing import certainties
 from app.progress.routes.mastery import mastery_of, turnouts_of
 from app.progress.routes.picture import WEEK, CurrentPicture, Picture
 from app.progress.routes.shown import keep_shown

@@ -8,8 +8,8 @@ from sqlmodel import Session, SQLModel
 
 from app.db.once import insert_once
 from app.db.tables import Prediction
-from app.progress.mastery.forecast import RULE, Forecast
-from app.progress.mastery.turnout import Predicted, Result
+from app.mastery.forecast import RULE, Forecast
+from app.mastery.turnout import Predicted, Result
 from app.web.clock import milliseconds
 
 _PREDICTION = SQLModel.metadata.tables["prediction"]

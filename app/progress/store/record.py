@@ -2,20 +2,15 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
-from app.progress.mastery.evidence import First
-from app.progress.mastery.plan import Running
-from app.progress.mastery.standing import Record
-from app.progress.store.learned import Learned
-from app.progress.store.reading import PageRow
+from app.progress.steps import Running
 
 # Statements are built once: making one costs more than running it.
-_ATTEMPT = SQLModel.metadata.tables["attempt"]
 _MEMORY = SQLModel.metadata.tables["memory"]
 _SITTING = SQLModel.metadata.tables["sitting"]
 
@@ -146,10 +141,3 @@ def running(db: Session, learner_id: int, now: int) -> Running | None:
     if row is None:
         return None
     return Running(row[0], row[1], (row[2] - now) / 60_000)
-
-
-def record_of(
-    firsts: Mapping[str, First], cards: Learned, read: Iterable[PageRow]
-) -> Record:
-    """The rows as the rules of mastery read them."""
-    return Record(firsts, cards.cards, {row.topic: row.sections for row in read})

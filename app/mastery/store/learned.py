@@ -19,7 +19,7 @@ from sqlalchemy import BindParameter, Engine, bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
 from app.db.prepared import Prepared
-from app.progress.mastery.standing import TopicCards
+from app.mastery.standing import TopicCards
 
 _MEMORY = SQLModel.metadata.tables["memory"]
 _REVIEW = SQLModel.metadata.tables["review"]

@@ -10,7 +10,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from app.db.engine import make_engine
 from app.db.tables import Learner, Reading
-from app.progress.store import PageRow, pages
+from app.mastery.store import PageRow, pages
 
 Change = Callable[[Session, int], None]
 

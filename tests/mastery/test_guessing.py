@@ -15,7 +15,7 @@ from app.content.model import (
     Short,
     Text,
 )
-from app.progress.mastery.guessing import guess_rate
+from app.mastery.guessing import guess_rate
 
 
 def asked(answer, partial: str = "") -> Question:

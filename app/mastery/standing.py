@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from app.content.library import Library
 from app.content.model import Domain, Objective, Question, Topic
-from app.progress.mastery.belief import Belief, believe
-from app.progress.mastery.evidence import Evidence, First, Lot, gather, lots
-from app.progress.mastery.fading import TAUGHT, Cards
-from app.progress.mastery.guessing import UNKNOWN, guess_rate
+from app.mastery.belief import Belief, believe
+from app.mastery.evidence import Evidence, First, Lot, gather, lots
+from app.mastery.fading import TAUGHT, Cards
+from app.mastery.guessing import UNKNOWN, guess_rate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, func, select
 from sqlmodel import Session, SQLModel
 
-from app.progress.mastery.evidence import First
-from app.progress.mastery.standing import Answers
+from app.mastery.evidence import First
+from app.mastery.standing import Answers
 
 _ATTEMPT = SQLModel.metadata.tables["attempt"]
 _mine = _ATTEMPT.c.learner_id == bindparam("learner")

@@ -6,8 +6,8 @@ from typing import Literal
 
 from app.content.library import Library
 from app.content.model import Topic
-from app.progress.mastery.grounds import Ground, weak_ground
-from app.progress.mastery.standing import DomainStanding, Record, Standing, anchors
+from app.mastery.grounds import Ground, weak_ground
+from app.mastery.standing import DomainStanding, Record, Standing, anchors
 from app.scheduling import Left
 
 _QUESTION_MINUTES = 1.2

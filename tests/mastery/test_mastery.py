@@ -4,8 +4,8 @@ import dataclasses
 import datetime as dt
 
 from app.content.library import Library
-from app.progress.mastery.evidence import First
-from app.progress.mastery.standing import (
+from app.mastery.evidence import First
+from app.mastery.standing import (
     NOTHING,
     Record,
     TopicCards,

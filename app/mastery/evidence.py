@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from app.progress.mastery.fading import Cards, keeping
+from app.mastery.fading import Cards, keeping
 
 ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
 # The newest answers that count: one more moves a share by less than seven points, and

@@ -9,9 +9,9 @@ import pytest
 
 from app.content.library import Library
 from app.content.model import ExamBlueprint, Place
-from app.progress.mastery.belief import Belief
-from app.progress.mastery.evidence import Evidence
-from app.progress.mastery.forecast import (
+from app.mastery.belief import Belief
+from app.mastery.evidence import Evidence
+from app.mastery.forecast import (
     Forecast,
     Lacking,
     chance_words,
@@ -19,8 +19,8 @@ from app.progress.mastery.forecast import (
     forecast,
     right_of,
 )
-from app.progress.mastery.standing import NOTHING, DomainStanding, standings
-from tests.progress.test_mastery import TODAY, answered
+from app.mastery.standing import NOTHING, DomainStanding, standings
+from tests.mastery.test_mastery import TODAY, answered
 
 MOCK = ExamBlueprint("mock", "Mock", 50, 60, {"1": 30, "2": 20}, Place("mock.toml", 1))
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.content.model import ExamBlueprint
-from app.progress.mastery.belief import TAIL, Belief
-from app.progress.mastery.standing import DomainStanding
+from app.mastery.belief import TAIL, Belief
+from app.mastery.standing import DomainStanding
 
 RULE = "beta-1"  # names this computation in the log; another one gets another name
 # With fewer answers than this in all most objectives of an exam have one or none, and

@@ -15,7 +15,7 @@ from app.db.engine import make_engine
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store as flashcards
 from app.learners.store import rebuild_days
-from app.progress.store import Learned, learned
+from app.mastery.store import Learned, learned
 from app.scheduling import Grade
 from tests.conftest import Clock
 from tests.progress.past import Past, live

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from app.content.library import Library
 from app.content.model import Topic
-from app.progress.mastery.evidence import ENOUGH, First
-from app.progress.mastery.standing import Record, shelf_of
+from app.mastery.evidence import ENOUGH, First
+from app.mastery.standing import Record, shelf_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 
-from app.progress.mastery.evidence import Evidence
+from app.mastery.evidence import Evidence
 
 # What is believed before the first answer weighs as much as two answers: enough that
 # one right answer is no certainty, little enough that ten outvote it.

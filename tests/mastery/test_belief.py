@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.progress.mastery.belief import PRIOR, Belief, believe
-from app.progress.mastery.evidence import WINDOW, Evidence, First, gather, lots
-from app.progress.mastery.fading import TAUGHT, Cards, kept, recall
+from app.mastery.belief import PRIOR, Belief, believe
+from app.mastery.evidence import WINDOW, Evidence, First, gather, lots
+from app.mastery.fading import TAUGHT, Cards, kept, recall
 from app.scheduling import Grade, after
 from app.scheduling import recall as reference
 
