@@ -18,7 +18,7 @@ from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
-from app.db.engine import make_engine, reading_room
+from app.db.engine import make_engine, put_together, reading_room
 from app.db.pulse import pulse_of
 from app.db.writer import turns
 from app.exams import routes as exams
@@ -85,9 +85,7 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
     state = app.state
     async with closing(state.engine, state.library, state.clock):
         yield
-    # Whoever closes a SQLite file last leaves it in one piece, with no log beside it.
-    state.pages.close()
-    state.engine.dispose()
+    put_together(state.engine)
 
 
 def _open_rooms(app: FastAPI) -> None:

@@ -1,6 +1,7 @@
 """The engine of a database address, and one session and transaction per request."""
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import AbstractAsyncContextManager
@@ -69,6 +70,21 @@ def make_engine(address: str) -> Engine:
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
     return engine
+
+
+def put_together(engine: Engine) -> None:
+    """Write the log beside a SQLite file into the file, so that it is in one piece.
+
+    Where somebody else still reads or writes, what is left stays in the log.
+    """
+    if engine.dialect.name != "sqlite":
+        return
+    with contextlib.closing(engine.raw_connection()) as connection:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA busy_timeout=0")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        cursor.execute(f"PRAGMA busy_timeout={BUSY}")
+        cursor.close()
 
 
 def reading_room() -> AbstractAsyncContextManager[Any]:
