@@ -7,13 +7,13 @@ from typing import Literal
 from app.content.library import Library
 from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
-from app.mastery.standing import DomainStanding, Record, Standing, anchors
+from app.mastery.standing import DomainStanding, Record, anchors
+from app.mastery.weakest import Weak, weakest_first
 from app.scheduling import Left
 
 _QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
-_GOOD = 0.8
 
 Kind = Literal["exam", "review", "learn", "read", "continue", "practise"]
 
@@ -239,80 +239,27 @@ def _first(ground: Ground, topic: Topic, record: Record) -> Step:
 def practice_step(
     library: Library, record: Record, domains: Iterable[DomainStanding]
 ) -> Step | None:
-    """The lowest objective that was tested, or the heaviest that was not.
+    """The weakest objective, as practice orders them; none when all is answered.
 
-    One that rests on something weak gives way to one that stands well; if all do,
-    what the lowest rests on comes first.
+    If it was tested and rests on something weak, that comes first.
     """
-    everything = [(d, s) for d in domains for s in d.standings if _asked_in(s)]
-    tested = [s for _, s in everything if s.evidence.enough]
-    weak = sorted(
-        (s for s in tested if s.belief.mean < _GOOD), key=lambda s: s.belief.mean
-    )
-    if weak:
-        return _steady(library, record, weak)
-    thin = [(d, s) for d, s in everything if not s.evidence.enough]
-    if thin:
-        # What is read but not asked comes first, then what stands well, then what
-        # weighs most.
-        read = [x for x in thin if x[1].pages.read]
-        steady = (
-            [] if read else [x for x in thin if _stands_well(library, record, x[1])]
-        )
-        return _practice(max(read or steady or thin, key=lambda x: _share(*x))[1])
-    rest = [s for s in tested if s.evidence.answers < s.questions]
-    return _practice(min(rest, key=lambda s: s.belief.mean)) if rest else None
-
-
-def _steady(library: Library, record: Record, weak: Sequence[Standing]) -> Step | None:
-    needed: Step | None = None
-    for standing in weak:
-        topic = _asked_in(standing)
-        ground = weak_ground(library, record, topic) if topic else None
-        if topic is None or ground is None:
-            return _practice(standing, lowest=standing is weak[0])
-        needed = needed or _first(ground, topic, record)
-    return needed
-
-
-def _stands_well(library: Library, record: Record, standing: Standing) -> bool:
-    topic = _asked_in(standing)
-    return topic is not None and weak_ground(library, record, topic) is None
-
-
-def _asked_in(standing: Standing) -> Topic | None:
-    return next((t for t in standing.topics if t.questions), None)
-
-
-def _share(domain: DomainStanding, _: Standing) -> float:
-    """The part of the exam that an objective of this domain has."""
-    return domain.domain.weight / len(domain.standings)
-
-
-def _practice(standing: Standing, *, lowest: bool = True) -> Step | None:
-    topic = _asked_in(standing)
-    if topic is None:
+    order = weakest_first(library, record, domains)
+    if not order or order[0].asked_out:
         return None
+    first = order[0]
+    if first.low and first.ground is not None:
+        return _first(first.ground, first.topic, record)
+    return _practice(first)
+
+
+def _practice(weak: Weak) -> Step:
+    topic = weak.topic
     count = min(len(topic.questions), _ROUND)
     words = "1 question" if count == 1 else f"{count} questions"
     return Step(
         "practise",
         f"{words}: {topic.title}",
         f"/quiz/{topic.slug}",
-        _why(standing, lowest=lowest),
+        f"objective {weak.standing.objective.number}, {weak.why}",
         count * _QUESTION_MINUTES,
     )
-
-
-def _why(standing: Standing, *, lowest: bool) -> str:
-    number, evidence = standing.objective.number, standing.evidence
-    if evidence.enough:
-        share = f"{round(standing.belief.mean * 100)}%"
-        which = (
-            "your lowest tested" if lowest else "the lowest that rests on firm ground"
-        )
-        return f"objective {number}, {which}: {share} expected"
-    if evidence.answers:
-        noun = "answer" if evidence.answers == 1 else "answers"
-        return f"objective {number}, only {evidence.answers} {noun} so far"
-    return f"objective {number}, not tested yet"

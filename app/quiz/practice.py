@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from app.content.model import Question
@@ -44,41 +44,27 @@ class Wish:
 
 
 def choose(
-    questions: Sequence[Question], past: Mapping[str, Past], wish: Wish, seed: str
+    questions: Sequence[Question],
+    past: Mapping[str, Past],
+    wish: Wish,
+    seed: str,
+    weakest: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The ids of a run, in the order asked; empty where nothing fits the wish.
 
     Unseen questions come first, then those whose last answer was not right, the
     longest ago first, then the least practised. Within a group the order follows
-    `seed`. `weakest` takes the objective with the lowest share of right answers
-    before the others; `missed` takes nothing else than questions last missed.
+    `seed`. In the mode `weakest` objectives come in the order given as `weakest`, their
+    numbers; `missed` takes nothing else than questions last missed.
     """
     pool = [q for q in questions if _in_scope(q, past, wish)]
     rank = _rank(past, seed)
     if wish.mode == "weakest":
-        share = shares(questions, past)
-        pool.sort(key=lambda q: (_weakness(q, share), rank(q)))
+        places = {objective: place for place, objective in enumerate(weakest)}
+        pool.sort(key=lambda q: (_weakness(q, places), rank(q)))
         chosen = pool[: wish.count]
         return tuple(q.id for q in sorted(chosen, key=rank))
     return tuple(q.id for q in sorted(pool, key=rank)[: wish.count])
-
-
-def shares(questions: Iterable[Question], past: Mapping[str, Past]) -> dict[str, float]:
-    """The share of right last answers per objective, drawn towards one half.
-
-    (points + 1) ÷ (questions answered + 2): an objective that was never tried has
-    0.5, one with nothing but misses falls below it.
-    """
-    points: dict[str, float] = {}
-    counts: dict[str, int] = {}
-    for question in questions:
-        seen = past.get(question.id)
-        for objective in question.objectives:
-            points[objective] = points.get(objective, 0) + (
-                seen.last_score if seen else 0
-            )
-            counts[objective] = counts.get(objective, 0) + (seen is not None)
-    return {o: (points[o] + 1) / (counts[o] + 2) for o in points}
 
 
 def _in_scope(question: Question, past: Mapping[str, Past], wish: Wish) -> bool:
@@ -92,8 +78,9 @@ def _in_scope(question: Question, past: Mapping[str, Past], wish: Wish) -> bool:
     return True
 
 
-def _weakness(question: Question, share: Mapping[str, float]) -> float:
-    return min((share[o] for o in question.objectives), default=1.0)
+def _weakness(question: Question, places: Mapping[str, int]) -> int:
+    last = len(places)
+    return min((places.get(o, last) for o in question.objectives), default=last)
 
 
 def _rank(

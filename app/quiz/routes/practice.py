@@ -8,8 +8,9 @@ from fastapi.responses import HTMLResponse
 
 from app.content.model import Question
 from app.quiz import store
-from app.quiz.practice import Past, shares
+from app.quiz.practice import Past
 from app.quiz.routes.showing import Desk, Reader
+from app.quiz.routes.weakest import weakest_of
 from app.quiz.store import Run
 from app.web.asking import first_words, new_token
 from app.web.keeping import keep
@@ -36,7 +37,8 @@ class Tally:
 @router.get("")
 def index(desk: Reader) -> HTMLResponse:
     """Every way to practise, with what there is of it."""
-    keep(desk.request)
+    # What is weakest fades from day to day.
+    keep(desk.request, desk.learner.next_study_day(desk.now))
     past = store.history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
     newest = store.newest_run(desk.db, desk.learner.id)
@@ -47,7 +49,7 @@ def index(desk: Reader) -> HTMLResponse:
         all=_tally(questions, past),
         topics=_by_topic(desk, past),
         domains=_by_objective(desk, past),
-        weakest=_weakest(desk, questions, past),
+        weakest=_weakest(desk, past),
         run=_unfinished(newest),
         token=new_token(),
     )
@@ -111,16 +113,13 @@ def _by_objective(
     return rows
 
 
-def _weakest(desk: Desk, questions: list[Question], past: Mapping[str, Past]) -> str:
-    """The objective with the lowest share of right answers, empty before any."""
-    if not past:
+def _weakest(desk: Desk, past: Mapping[str, Past]) -> str:
+    """The objective to practise first and why, empty before any answer."""
+    order = weakest_of(desk) if past else ()
+    if not order:
         return ""
-    share = shares(questions, past)
-    titles = {
-        o.number: o.title for d in desk.library.syllabus.domains for o in d.objectives
-    }
-    number = min((n for n in share if n in titles), key=lambda n: share[n], default="")
-    return f"{number} {titles[number]}" if number else ""
+    goal = order[0].standing.objective
+    return f"{goal.number} {goal.title}, {order[0].why}"
 
 
 def _unfinished(run: Run | None) -> dict[str, int] | None:

@@ -21,6 +21,7 @@ from app.quiz.routes.showing import (
     put,
     question_page,
 )
+from app.quiz.routes.weakest import weakest_of
 from app.quiz.store import Run, Wanted
 from app.web.asking import Asked, first_words, new_token
 from app.web.render import page
@@ -133,7 +134,9 @@ def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
     questions = [q for q in desk.library.questions.values() if q.id not in away]
     past = store.history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
-    return choose(questions, past, wish, seed)
+    order = weakest_of(desk) if wish.mode == "weakest" else ()
+    weakest = [weak.standing.objective.number for weak in order]
+    return choose(questions, past, wish, seed, weakest)
 
 
 def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:

@@ -1,0 +1,100 @@
+"""Which objective is weakest: one order for what Today names and what practice asks."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from app.content.library import Library
+from app.content.model import Topic
+from app.mastery.grounds import Ground, weak_ground
+from app.mastery.standing import DomainStanding, Record, Standing
+
+_GOOD = 0.8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Weak:
+    """An objective in its place, and the topic whose questions ask for it.
+
+    `share` is its part of the exam (0..1), `ground` a weak prerequisite of the topic;
+    `lowest` says that of all objectives tested it stands lowest.
+    """
+
+    standing: Standing
+    topic: Topic
+    share: float
+    ground: Ground | None = None
+    lowest: bool = False
+
+    @property
+    def tested(self) -> bool:
+        """Whether it was answered often enough to say anything of it."""
+        return self.standing.evidence.enough
+
+    @property
+    def low(self) -> bool:
+        """Whether it was tested and is not known well."""
+        return self.tested and self.standing.belief.mean < _GOOD
+
+    @property
+    def asked_out(self) -> bool:
+        """Whether it was tested by every question there is, and is known well."""
+        standing = self.standing
+        all_ = standing.evidence.answers >= standing.questions
+        return self.tested and not self.low and all_
+
+    @property
+    def why(self) -> str:
+        """Why it stands where it does."""
+        evidence = self.standing.evidence
+        if self.tested:
+            share = f"{round(self.standing.belief.mean * 100)}% expected"
+            if self.lowest:
+                return f"your lowest tested: {share}"
+            firm = self.low and self.ground is None
+            return f"the lowest that rests on firm ground: {share}" if firm else share
+        if evidence.answers:
+            noun = "answer" if evidence.answers == 1 else "answers"
+            return f"only {evidence.answers} {noun} so far"
+        return "not tested yet"
+
+
+def weakest_first(
+    library: Library, record: Record, domains: Iterable[DomainStanding]
+) -> tuple[Weak, ...]:
+    """Every objective that has questions, in the order to practise them.
+
+    First those tested and not known well, the lowest first, but whatever rests on
+    something weak after what stands on firm ground. Then those hardly tested: what was
+    read, then what stands on firm ground, then what weighs most. Then the rest, the
+    lowest first, and last what every question was answered of.
+    """
+    found = [_weak(library, record, d, s) for d in domains for s in d.standings]
+    order = _mark_lowest([weak for weak in found if weak is not None])
+    read = any(w.standing.pages.read for w in order if not w.tested)
+    return tuple(sorted(order, key=lambda weak: _rank(weak, read=read)))
+
+
+def _weak(
+    library: Library, record: Record, domain: DomainStanding, standing: Standing
+) -> Weak | None:
+    topic = next((t for t in standing.topics if t.questions), None)
+    if topic is None:
+        return None
+    share = domain.domain.weight / len(domain.standings)
+    return Weak(standing, topic, share, weak_ground(library, record, topic))
+
+
+def _mark_lowest(found: Sequence[Weak]) -> list[Weak]:
+    tested = [weak for weak in found if weak.tested]
+    lowest = min(tested, key=lambda weak: weak.standing.belief.mean, default=None)
+    return [dataclasses.replace(w, lowest=w is lowest) for w in found]
+
+
+def _rank(weak: Weak, *, read: bool) -> tuple[int, bool, float]:
+    mean, shaky = weak.standing.belief.mean, weak.ground is not None
+    if weak.low:
+        return 0, shaky, mean
+    if not weak.tested:
+        unread = read and not weak.standing.pages.read
+        return 1, unread if read else shaky, -weak.share
+    return (3 if weak.asked_out else 2), False, mean

@@ -1,0 +1,102 @@
+"""One order of weakness: what Today names first is what practice asks first."""
+
+import dataclasses
+import datetime as dt
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.db.tables import Attempt, Learner, PracticeRun
+from app.mastery.evidence import First
+from app.mastery.standing import NOTHING, Record, anchors, standings
+from app.mastery.weakest import Weak, weakest_first
+from app.web.clock import milliseconds
+from tests.conftest import Clock
+
+TODAY = dt.date(2026, 6, 9)
+
+
+def ordered(library: Library, **scores: float) -> tuple[Weak, ...]:
+    """The order after every question of the topics was answered with a score."""
+    firsts = {
+        question: First(score, TODAY)
+        for slug, score in scores.items()
+        for question in library.topics[slug.replace("_", "-")].questions
+    }
+    record = dataclasses.replace(NOTHING, firsts=firsts)
+    return weakest_first(library, record, standings(library, record, TODAY))
+
+
+def numbers(order: tuple[Weak, ...]) -> list[str]:
+    return [weak.standing.objective.number for weak in order]
+
+
+def test_the_lowest_tested_is_first(library: Library):
+    order = ordered(library, weights=1.0, kv_cache=0.0)
+
+    assert numbers(order)[0] == "2.1"
+    assert order[0].lowest
+    assert order[0].why.startswith("your lowest tested: ")
+
+
+def test_what_rests_on_something_weak_gives_way(library: Library):
+    """The cache builds on the weights, of which less than half is known."""
+    order = ordered(library, weights=0.35, kv_cache=0.3)
+
+    assert numbers(order)[:2] == ["1.1", "2.1"]
+    assert order[0].why.startswith("the lowest that rests on firm ground: ")
+    assert order[1].ground is not None
+
+
+def test_what_was_hardly_tested_comes_before_what_is_known(library: Library):
+    order = ordered(library, weights=1.0)
+
+    assert numbers(order) == ["2.1", "1.1"]
+    assert (order[0].why, order[1].asked_out) == ("not tested yet", True)
+
+
+def test_what_was_read_is_asked_before_what_was_not(library: Library):
+    pages = {"kv-cache": anchors(library.topics["kv-cache"])}
+    record = Record({}, {}, pages)
+
+    order = weakest_first(library, record, standings(library, record, TODAY))
+
+    assert numbers(order) == ["2.1", "1.1"]
+
+
+@pytest.mark.parametrize(("low", "high"), [("kv-cache", "weights"), ("weights", "")])
+def test_practice_begins_where_today_points(
+    rosa: TestClient,
+    session: Session,
+    library: Library,
+    clock: Clock,
+    low: str,
+    high: str,
+):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    learner = session.exec(select(Learner)).one()
+    for slug, score in ((low, 0.0), (high, 1.0)):
+        for item in library.topics[slug].questions if slug else ():
+            row = Attempt(learner_id=learner.id, token=item, item=item, revision="r")
+            row.topic, row.seed, row.context = slug, 1, "quiz"
+            row.raw = row.parsed = "{}"
+            row.score, row.first, row.study_day = score, True, TODAY.isoformat()
+            row.at = milliseconds(clock())
+            session.add(row)
+    learner.changes += 1
+    session.commit()
+
+    said = re.search(r"Objective (\d\.\d), ([^·]*) ·", rosa.get("/").text)
+    page = rosa.get("/quiz").text
+    rosa.post("/quiz/runs", data={"pick": "weakest", "count": "5", "token": "t" * 20})
+
+    assert said
+    weakest = re.search(r"Weakest first</h3><p>(\d\.\d) .*, ([^<]*)</p>", page)
+    assert weakest
+    assert said.groups() == weakest.groups()
+    items = session.exec(select(PracticeRun.items)).one()
+    goals = library.questions[re.findall(r'"([^"]+)"', items)[0]].objectives
+    assert said[1] in goals
