@@ -67,7 +67,11 @@ def decode(value: Any) -> Any:
 
 @functools.cache
 def code_version() -> str:
-    """A hash that changes with whatever could change how a file is read."""
+    """A hash that changes with whatever could change how a file is read.
+
+    It is of the code itself, so that machines with the same course and the same code
+    name the same version.
+    """
     import importlib.metadata  # noqa: PLC0415 - slow, and `check` needs it not
 
     root = Path(app.__file__).parent
@@ -77,8 +81,8 @@ def code_version() -> str:
     for room in ("content", "estimator"):
         for file in sorted((root / room).rglob("*")):
             if file.suffix in {".py", ".toml"}:
-                state = file.stat()
-                digest.update(f"{file}{state.st_mtime_ns}{state.st_size}".encode())
+                digest.update(f"{file.relative_to(root)}\0".encode())
+                digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
