@@ -160,10 +160,13 @@ def cards_step(deck: Deck) -> Step | None:
 def _made_of(deck: Deck) -> str:
     """What the cards of the day are, in the order of the desk."""
     left = deck.left
-    due = "to see once more before the exam" if left.final else "due now"
     said = []
-    if left.due:
-        said.append(due if left.due == left.cards else f"{left.due:,} {due}")
+    if left.due and left.final:
+        said.append(f"{left.due:,} to see once more before the exam")
+    elif left.due and left.over:
+        said.append(f"{left.due:,} of {left.due + left.over:,} due")
+    elif left.due:
+        said.append("due now" if left.due == left.cards else f"{left.due:,} due now")
     if left.fresh:
         said.append(f"{left.fresh:,} of {deck.unbegun:,} not begun")
     elif deck.unbegun:

@@ -11,13 +11,15 @@ class Left:
     """The cards that the desk still holds for a study day.
 
     `due` are asked now, `waiting` come back later in the day, `fresh` are new and will
-    be begun. `final` says that those due are seen once more before an exam, whether
-    their day has come or not.
+    be begun. `over` are due as well and wait, for the plan has better use of the
+    minutes: they are none of the others. `final` says that those due are seen once
+    more before an exam, whether their day has come or not.
     """
 
     due: int = 0
     waiting: int = 0
     fresh: int = 0
+    over: int = 0
     final: bool = False
 
     @property

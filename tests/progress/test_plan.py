@@ -82,6 +82,15 @@ def test_due_waiting_and_new_cards_are_one_number(library: Library):
     assert first.minutes == deck.left.seconds / 60
 
 
+def test_cards_that_the_plan_leaves_for_another_day_are_named(library: Library):
+    deck = Deck(Left(due=33, fresh=12, over=3), unbegun=216)
+
+    first, *_ = steps(library, deck=deck)
+
+    assert first.title == "Review 45 cards"
+    assert first.reason == "33 of 36 due, 12 of 216 not begun"
+
+
 def test_cards_that_all_wait_are_no_step(library: Library):
     assert steps(library, deck=Deck(Left(waiting=3)))[0].kind == "read"
 

@@ -191,6 +191,7 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
         due=queue.learning + queue.review,
         waiting=queue.waiting,
         fresh=min(allowed, sum(unseen.values())),
+        over=plan.over if plan is not None and not topic else 0,
         final=plan is not None and plan.final,
     )
     return Stack(queue, limits, unseen, left)
