@@ -5,6 +5,7 @@ import datetime as dt
 import re
 
 import pytest
+from sqlalchemy import update
 from sqlmodel import Session, select
 
 from app.db.tables import Learner, Memory
@@ -215,6 +216,21 @@ def test_a_card_put_aside_is_passed_over(student: Student) -> None:
     student.hands.client.post(f"/flashcards/{first}/suspension", data=body)
 
     assert student.hands.card() in {"weights-1", "weights-2"} - {first}
+
+
+def test_a_step_left_from_before_does_not_wait(
+    student: Student, session: Session, course: HandLibrary
+) -> None:
+    for number in range(1, 5):
+        student.knows(number, stability=9, seen=1, due=0)
+    session.execute(update(Memory).values(state="learning", step=0))
+    session.commit()
+    aim, learner = Aim(TODAY + dt.timedelta(days=20), 10.0), student.row.id or 0
+
+    plan = find_planned(session, learner, course.current(), TODAY, aim)
+
+    assert [slot.card for slot in plan.looks] == [f"weights-{n}" for n in range(1, 5)]
+    assert plan.over == 0
 
 
 def test_a_card_put_aside_is_no_longer_counted(student: Student) -> None:

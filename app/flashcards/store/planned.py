@@ -108,17 +108,16 @@ def find_planned(
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
-    slots = (known[card] for card in dict.fromkeys([*steps, *_names(plan.looks)]))
-    due = sum(c.due <= today for c in begun)
-    taken = sum(c.due <= today for c in plan.looks)
+    names = dict.fromkeys([*steps, *_names(plan.looks)])
+    rows_of_plan = (known[card] for card in names)
     return Planned(
-        looks=tuple(Slot(row.card, row.note, row.topic) for row in slots),
+        looks=tuple(Slot(row.card, row.note, row.topic) for row in rows_of_plan),
         fresh=plan.fresh,
         final=plan.final,
         short=plan.short,
         stopped=plan.stopped,
         unbegun=unseen,
-        over=due - taken,
+        over=sum(c.due <= today and c.card not in names for c in begun),
         apart=asked.left > 1,
     )
 
