@@ -18,7 +18,6 @@ from app.learners.store.days import (
     rebuild_days,
     work_of_grade,
 )
-from app.learners.store.gone import gone_cards
 from app.learners.store.memory import MEMORY, STANDING, blank, columns, standing_of
 from app.learners.store.people import (
     Enrolment,
@@ -67,7 +66,6 @@ __all__ = [
     "due_day",
     "enrol",
     "find_learner",
-    "gone_cards",
     "grade_in",
     "graded",
     "hold",
