@@ -278,29 +278,31 @@ def note_of(library: Library, card: str) -> str:
     return min(card, sibling) if sibling else card
 
 
+_later = (
+    select(MEMORY.c.due_day, func.count())
+    .where(_learner, _mine, MEMORY.c.due_day > bindparam("day"))
+    .where(MEMORY.c.suspended.is_(False))
+    .group_by(MEMORY.c.due_day)
+    .order_by(MEMORY.c.due_day)
+    .limit(1)
+)
+_NEXT_DUE = Prepared(_later)
+_NEXT_DUE_AMONG_STRAYS = Prepared(_later.where(_still_there))
+
+
 def next_due(
     db: Session, learner_id: int, limits: Limits
 ) -> tuple[dt.date, int] | None:
     """The next study day on which cards come back, and how many."""
-    later = [
-        MEMORY.c.learner_id == learner_id,
-        MEMORY.c.due_day > limits.day.isoformat(),
-        MEMORY.c.suspended.is_(False),
-        MEMORY.c.card.not_in(limits.strays.gone),
-    ]
-    if limits.topic:
-        later.append(MEMORY.c.topic == limits.topic)
-    row = (
-        db.connection()
-        .execute(
-            select(MEMORY.c.due_day, func.count())
-            .where(*later)
-            .group_by(MEMORY.c.due_day)
-            .order_by(MEMORY.c.due_day)
-            .limit(1)
-        )
-        .first()
-    )
+    values: dict[str, Any] = {
+        "learner": learner_id,
+        "day": limits.day.isoformat(),
+        "topic": limits.topic,
+    }
+    statement = _NEXT_DUE
+    if limits.strays.gone:
+        statement, values["gone"] = _NEXT_DUE_AMONG_STRAYS, list(limits.strays.gone)
+    row = statement.first(db, values)
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
