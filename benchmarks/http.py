@@ -91,8 +91,8 @@ def requests(port: int, cookie: str) -> dict[str, Callable[[], bytes]]:
         "Concept page, unchanged (304)": get(
             f"/concepts/{topic}", cookie, f"If-None-Match: {etag}\r\n"
         ),
-        "Calculator result, asked before": get(f"{result}16", ""),
-        "Calculator result, new inputs": new_results(result),
+        "Calculator result, asked before": get(f"{result}16", cookie),
+        "Calculator result, new inputs": new_results(result, cookie),
         "Card review": reviews(port),
     }
 
@@ -103,12 +103,12 @@ def get(path: str, cookie: str, more: str = "") -> Callable[[], bytes]:
     return lambda: wire
 
 
-def new_results(address: str) -> Callable[[], bytes]:
+def new_results(address: str, cookie: str) -> Callable[[], bytes]:
     """Each request asks for inputs that nobody asked for before."""
     counter = itertools.count(17)
 
     def request() -> bytes:
-        return get(f"{address}{next(counter)}", "")()
+        return get(f"{address}{next(counter)}", cookie)()
 
     return request
 
