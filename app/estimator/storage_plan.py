@@ -163,5 +163,5 @@ def needed_write(asked: Storage, size: float, losses: Losses) -> float | None:
         return other.lost - asked.acceptable
 
     start = write_rate(size, seconds)
-    found = root(excess, math.log(start), math.log(start * 1.2), 1e-6)
+    found = root(excess, math.log(start), math.log(start * 1.2))
     return None if found is None else math.exp(found)
