@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # the estimate imports this module
 def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
     """The nearest utilisation, rent and price at which the cheaper way changes."""
     buys = found.owned_hour < found.rented_hour
-    becomes = "Renting is cheaper." if buys else "Buying is cheaper."
+    # Near the crossing the verdict still says that both cost about the same.
+    becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []
     meets = found.meets or 0.0
     if meets <= asked.availability and within(type(asked), "utilisation", meets):

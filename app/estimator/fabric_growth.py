@@ -94,16 +94,16 @@ def changes_of(asked: Fabric, found: Plan) -> tuple[Change, ...]:
 
 
 def _becomes(found: Plan, way: Wiring, systems: int) -> str:
-    """What stands with another wiring or number of systems; empty if the same."""
+    """The switches of another wiring or number of systems; empty if the same."""
     hosts = found.hosts
     count = (systems or hosts.systems) * hosts.per_system
     tree = tree_of(way, count, hosts.rails)
     if tree is None:
         most = format_number(most_systems(way, hosts, way.tiers or 3))
         return f"Too many: {most} systems at most."
-    if tree == found.tree:
-        return ""
     words = named(tree, found.planes)
+    if words == named(found.tree, found.planes):
+        return ""
     return f"{words[:1].upper()}{words[1:]}."
 
 

@@ -115,6 +115,12 @@ def test_a_128th_node_has_no_port_beside_the_fabric_manager():
     assert found(nodes=128)["leaves"] == 40
 
 
+def test_what_changes_nothing_is_no_change():
+    answer = fabric.compute(Fabric(nodes=15))  # half the cables fill no fewer switches
+    assert "4 leaf and 2 spine switches." in answer.verdict.lead
+    assert "oversubscription" not in {c.field for c in answer.changes}
+
+
 def test_without_its_manager_a_full_unit_needs_no_further_one():
     changes = fabric.compute(Fabric(nodes=512)).changes
     change = next(c for c in changes if c.field == "managers")
