@@ -54,6 +54,12 @@ def tab_to(page: Page, selector: str, most: int = 400) -> None:
     raise AssertionError(f"Tab never reached {selector}")
 
 
+def arrive(page: Page, address: str) -> None:
+    """Wait for a page and for its scripts, without which it does not know the keys."""
+    expect(page).to_have_url(re.compile(address))
+    page.wait_for_load_state("domcontentloaded")
+
+
 def test_an_evening_by_keyboard_alone(
     server: Server, page: Page, course: Library, question: str
 ) -> None:
@@ -61,13 +67,13 @@ def test_an_evening_by_keyboard_alone(
     page.goto(server.url)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.keyboard.press("c")
-    expect(page).to_have_url(re.compile("/concepts/"))
+    arrive(page, "/concepts/")
     page.keyboard.press("g")
     page.keyboard.press("c")
-    expect(page).to_have_url(re.compile("/course"))
+    arrive(page, "/course")
     tab_to(page, f"a[href='/concepts/{TOPIC}']")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(f"/concepts/{TOPIC}"))
+    arrive(page, f"/concepts/{TOPIC}")
 
     # Another model and another card: verdict, bar and working follow.
     instrument = page.locator("section.inst").first
@@ -102,7 +108,7 @@ def test_an_evening_by_keyboard_alone(
     # Five cards, one taken back.
     page.keyboard.press("g")
     page.keyboard.press("r")
-    expect(page).to_have_url(re.compile("/flashcards"))
+    arrive(page, "/flashcards")
     for done in range(5):
         page.keyboard.press(" ")
         page.locator(".grades").wait_for()
