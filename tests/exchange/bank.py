@@ -2,23 +2,15 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import get_args
 
 from hypothesis import strategies as st
 
 from app.exchange.hypertext import from_plain, to_markdown
-from app.exchange.items import BLANK, Blank, Item, Option, Pair
+from app.exchange.items import BLANK, Blank, Item, Kind, Option, Pair
 from app.exchange.texts import span_around
 
-QUESTIONS = (
-    "single",
-    "multiple",
-    "true-false",
-    "numeric",
-    "short",
-    "order",
-    "match",
-    "cloze",
-)
+QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
 """The types of questions that every format but the simplest can carry."""
 SIGNS = "abcXYZ 019 .,;:!?'\"()[]{}<>#=~*_`$%&+-/\\|^@äßλ→"
 WORDS = st.text(SIGNS, min_size=1, max_size=24).map(lambda s: " ".join(s.split()))
