@@ -21,6 +21,8 @@ class Stop(Exception):  # noqa: N818 - ends the command, with a sentence
     """The command cannot go on; the sentence says what to do about it."""
 
 
+_GRACE = 8  # seconds that requests have to end in when the server is told to stop
+
 # Commands whose options are known to their rooms: the registry, a list of formats.
 _ELSEWHERE = {
     "estimate": "size a model: estimate --list names all",
@@ -91,8 +93,10 @@ def _add_check(check: argparse.ArgumentParser) -> None:
 def _settings() -> "Settings":
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import
 
-    from app.config import Settings  # noqa: PLC0415 - slow to import
+    from app.config import Settings, unknown  # noqa: PLC0415 - slow to import
 
+    for sentence in unknown():
+        raise Stop(sentence)
     try:
         return Settings()
     except ValidationError as error:
@@ -299,6 +303,12 @@ def _announce(settings: "Settings", library: "Library") -> None:
 def _run_server(settings: "Settings", app: "FastAPI") -> None:
     import uvicorn  # noqa: PLC0415 - slow to import
 
+    from app.web.connections import (  # noqa: PLC0415 - slow to import
+        Limits,
+        guarded,
+        room_for,
+    )
+
     alone = settings.workers == 1  # several processes make an app each
     uvicorn.run(
         app if alone else "app.main:create_app",
@@ -307,8 +317,17 @@ def _run_server(settings: "Settings", app: "FastAPI") -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # uvloop lets new clients wait behind rendered pages
+        http=guarded(
+            Limits(
+                connections=room_for(settings.connections),
+                of_one_client=settings.client_connections,
+                proxies=settings.trusted,
+            )
+        ),
+        ws="none",
         access_log=False,  # slow and failed requests are logged by the app
         log_level="warning",
-        timeout_graceful_shutdown=1,
+        proxy_headers=False,  # the app believes the proxies that the settings name
+        timeout_graceful_shutdown=_GRACE,
         server_header=False,
     )

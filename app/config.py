@@ -1,18 +1,58 @@
 """Settings from the environment; only the two front doors read them."""
 
+import difflib
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.web.networks import Network, networks, prefix_in
+from app.web.rate import read_rates
+
 ROOT = Path(__file__).resolve().parent.parent
+PREFIX = "HEADROOM_"
+# What Kubernetes puts into every container beside a service of this name, and what
+# the tests read.
+_NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
+
+
+def _rate(words: str) -> str:
+    read_rates(words)
+    return words
+
+
+def _proxies(words: str) -> str:
+    try:
+        networks(words)
+    except ValueError:
+        raise ValueError(
+            "write addresses or networks, e.g. 127.0.0.1,10.0.0.0/8"
+        ) from None
+    return words
+
+
+def _public(address: str) -> str:
+    parts = urlsplit(address)
+    sound = parts.scheme in {"http", "https"} and parts.netloc
+    if address and (not sound or (parts.path.strip("/") and not prefix_in(parts.path))):
+        raise ValueError("write the whole address, e.g. https://study.example/nca/")
+    return address
+
+
+RateWords = Annotated[str, AfterValidator(_rate)]
 
 
 class Settings(BaseSettings):
     """Everything that can be set, each as HEADROOM_<NAME> in the environment."""
 
-    model_config = SettingsConfigDict(env_prefix="HEADROOM_", extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", env_ignore_empty=True
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
@@ -30,13 +70,60 @@ class Settings(BaseSettings):
         description="Key that signs cookies; empty means one made in the data folder.",
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes.")
+    url: Annotated[str, AfterValidator(_public)] = Field(
+        "",
+        description="Public address, e.g. https://study.example/nca/, for links that "
+        "are sent or printed; its path is the prefix of every address.",
+    )
+    hosts: str = Field(
+        "",
+        description="Names under which the server answers, parted by commas; empty "
+        "means any.",
+    )
+    proxies: Annotated[str, AfterValidator(_proxies)] = Field(
+        "",
+        description="Addresses or networks of proxies whose X-Forwarded-For, -Proto "
+        "and -Prefix are believed, parted by commas.",
+    )
     secure_cookies: bool = Field(
-        False, description="Send cookies over HTTPS only (set it behind TLS)."
+        False,
+        description="Send cookies over HTTPS only; not needed where HEADROOM_URL or a "
+        "named proxy says that it is HTTPS.",
     )
     authoring: bool | None = Field(
         None,
         description="Offer the author's bench, which shows answers, under /authoring; "
         "empty means only while nobody but this machine can reach the server.",
+    )
+    connections: int = Field(
+        1000, ge=10, description="Connections that one process holds open."
+    )
+    client_connections: int = Field(
+        100,
+        ge=5,
+        description="Connections of one client, proxies that are named aside.",
+    )
+    request_seconds: float = Field(
+        20.0, ge=1, description="Seconds in which a form has to arrive; files get more."
+    )
+    rate_estimates: RateWords = Field(
+        "900/minute", description="Estimates that one client may ask for, or off."
+    )
+    rate_comparisons: RateWords = Field(
+        "180/minute", description="Comparisons that one client may ask for, or off."
+    )
+    rate_searches: RateWords = Field(
+        "300/minute", description="Searches that one client may ask for, or off."
+    )
+    rate_imports: RateWords = Field(
+        "10/minute", description="Files of cards that one client may send, or off."
+    )
+    rate_codes: RateWords = Field(
+        "60/minute", description="Wrong device codes that one client may try, or off."
+    )
+    rate_learners: RateWords = Field(
+        "60/minute;2000/day",
+        description="Learners that may begin from one client, or off.",
     )
 
     @property
@@ -51,18 +138,67 @@ class Settings(BaseSettings):
             return self.authoring
         return self.host in {"127.0.0.1", "::1", "localhost"}
 
+    @property
+    def https(self) -> bool:
+        """Whether every request comes over TLS."""
+        return self.secure_cookies or self.url.startswith("https:")
+
+    @property
+    def origin(self) -> str:
+        """Scheme and host of the public address, empty where it is not set."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}" if self.url else ""
+
+    @property
+    def prefix(self) -> str:
+        """The path of the public address without a slash at its end."""
+        return prefix_in(urlsplit(self.url).path)
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """The names under which the server answers, none for any."""
+        names = (name.strip().lower() for name in self.hosts.split(","))
+        return frozenset(name for name in names if name)
+
+    @property
+    def trusted(self) -> tuple[Network, ...]:
+        """The proxies that are believed."""
+        return networks(self.proxies)
+
+    @property
+    def rates(self) -> dict[str, str]:
+        """The limit of each kind of costly work."""
+        kinds = ("estimates", "comparisons", "searches", "imports", "codes", "learners")
+        return {kind: getattr(self, f"rate_{kind}") for kind in kinds}
+
 
 def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
     """Each setting as (variable, value, default, meaning); the secret is hidden."""
     return [
         (
-            f"HEADROOM_{name.upper()}",
+            f"{PREFIX}{name.upper()}",
             _shown(name, getattr(settings, name)),
             str(field.default),
             field.description or "",
         )
         for name, field in Settings.model_fields.items()
     ]
+
+
+def unknown(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each variable that looks like a setting and is none."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    return [
+        _unknown(name, known)
+        for name in sorted(environment)
+        if name.startswith(PREFIX) and name not in known and not _NOT_OURS.match(name)
+    ]
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    hint = f"Did you mean {near[0]}?" if near else "`headroom settings` lists all."
+    return f"There is no setting {name}. {hint}"
 
 
 def _shown(name: str, value: Any) -> str:

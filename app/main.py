@@ -25,16 +25,20 @@ from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
 from app.flashcards import routes as flashcards
+from app.learners import codes
 from app.learners import routes as learners
-from app.learners.codes import Patience
 from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
 from app.search import routes as search
 from app.web import errors, health, worker
+from app.web.admission import Admission, Bounds
+from app.web.body import Intake, Patience
 from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
+from app.web.proxies import Proxies
+from app.web.rates import Rates
 from app.web.render import make_templates
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper
@@ -68,14 +72,16 @@ def create_app(
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)
     app.state.doorkeeper = Doorkeeper(
-        Signer(_secret(settings), salt="learner"), secure=settings.secure_cookies
+        Signer(_secret(settings), salt="learner"), secure=settings.https
     )
     app.state.sheets = Sheets(app.state.templates)
-    app.state.patience = Patience()
+    app.state.patience = codes.Patience()
+    app.state.rates = Rates(settings.rates)
     app.state.pages = Pages(pulse_of(app.state.engine))
     errors.install(app)
     _open_rooms(app)
     app.add_middleware(Front, door=_door(app))
+    app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
     return app
 
 
@@ -110,14 +116,17 @@ def _open_rooms(app: FastAPI) -> None:
 
 
 def _door(app: FastAPI) -> Door:
-    state = app.state
+    state, settings = app.state, app.state.settings
     return Door(
         static=state.static,
         library=state.library,
         pages=state.pages,
         doorkeeper=state.doorkeeper,
         clock=state.clock,
-        https=state.settings.secure_cookies,
+        intake=Intake(Patience(settings.request_seconds)),
+        rates=state.rates,
+        https=settings.https,
+        admission=Admission(Bounds(), settings.host_names, settings.origin),
         uploads=exchange.UPLOADS,
     )
 

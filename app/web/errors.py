@@ -39,7 +39,8 @@ def answer(
     request: Request, status: int, problems: list[dict[str, str]], hint: str = ""
 ) -> Response:
     """Problems as [{"field", "message"}] in the form the asker reads."""
-    if request.url.path.startswith("/api/"):
+    path: str = request.scope["path"]
+    if path.removeprefix(request.scope.get("root_path", "")).startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
     fragment = is_htmx(request)
     response = page(
@@ -101,7 +102,9 @@ def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
     words = {404: _NOWHERE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
-    return answer(request, error.status_code, [{"field": "", "message": message}])
+    response = answer(request, error.status_code, [{"field": "", "message": message}])
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _fault(request: Request, error: Exception, number: str) -> Response:

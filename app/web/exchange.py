@@ -1,10 +1,12 @@
-"""One request and its answer on the way out: headers, encoding, cookie, 304."""
+"""One request and its answer on the way out: headers, encoding, cookies, prefix."""
 
 from starlette.types import Message, Scope, Send
 
 from app.web.headers import Headers
 from app.web.keeping import Kept, Target
 from app.web.packing import Packed
+from app.web.prefix import body_below, headers_below
+from app.web.rates import client_of
 from app.web.visitor import COOKIE, Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
@@ -25,7 +27,10 @@ class Exchange:
     ) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
+        self.root: str = scope.get("root_path", "")
+        self.path: str = scope["path"].removeprefix(self.root)
         self.target: Target = (scope["path"], scope["query_string"])
+        self.client = client_of(scope)
         self.visitor = visitor
         self.status = 0
         self.started = False
@@ -33,12 +38,18 @@ class Exchange:
         self.number = ""
         self._send = send
         self._words = words
+        self._secure: bool = scope.get("scheme") == "https"
         self._recorded: Headers = []
 
     @property
     def reads(self) -> bool:
         """Whether the request asks for a page and writes nothing."""
         return self.method in {"GET", "HEAD"}
+
+    @property
+    def writes(self) -> bool:
+        """Whether the request may bring something to keep."""
+        return self.method == "POST"
 
     @property
     def kind(self) -> bytes:
@@ -59,6 +70,8 @@ class Exchange:
             await self._send(message)
         else:
             self.body = message.get("body", b"")
+            if self.kind.startswith(b"text/html"):
+                self.body = body_below(self.root, self.body)
 
     async def give(self, kept: Kept) -> None:
         """Send a kept answer, or say that the browser already has it."""
@@ -119,6 +132,17 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": shown})
 
     async def _start(self, status: int, words: Headers) -> None:
+        if self.root:
+            words = headers_below(self.root, words)
+        if self._secure:
+            words = [_only_over_tls(name, value) for name, value in words]
         await self._send(
             {"type": "http.response.start", "status": status, "headers": words}
         )
+
+
+def _only_over_tls(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A cookie that came over TLS never goes without it."""
+    if name != b"set-cookie" or b"; secure" in value.lower():
+        return name, value
+    return name, value + b"; Secure"

@@ -8,23 +8,23 @@ import time
 from collections.abc import Callable, Mapping
 
 from fastapi import Request
-from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.content.library import Library, LiveLibrary
-from app.errors import NotAllowed
 from app.web import errors
-from app.web.csrf import comes_from_here
+from app.web.admission import Admission
+from app.web.body import Intake
 from app.web.exchange import Exchange
 from app.web.headers import security
 from app.web.keeping import Kept, Moment, Pages, Wish
 from app.web.packing import Packed
+from app.web.rates import Rates, kind_of
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper, Visitor
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
-_LARGEST = 256 * 1024
 _NOBODY = Visitor(key="", renewal=b"")
 
 
@@ -40,15 +40,16 @@ class Door:
     pages: Pages
     doorkeeper: Doorkeeper
     clock: Callable[[], dt.datetime]
+    intake: Intake
+    rates: Rates
     https: bool
+    admission: Admission
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def room(self, exchange: Exchange) -> int:
         """How many bytes the body of a request may have."""
-        path = exchange.target[0]
-        return (
-            self.uploads.get(path, _LARGEST) if exchange.method == "POST" else _LARGEST
-        )
+        most = self.admission.bounds.body
+        return self.uploads.get(exchange.path, most) if exchange.writes else most
 
 
 class Front:
@@ -62,47 +63,54 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["path"].startswith("/static/"):
-            await self._file(Exchange(scope, send, _NOBODY, self._security))
+            return
+        exchange = Exchange(scope, send, _NOBODY, self._security)
+        if exchange.path.startswith("/static/"):
+            await self._file(exchange)
         else:
-            await self._page(scope, receive, send)
+            await self._page(scope, receive, exchange)
 
     async def _file(self, exchange: Exchange) -> None:
-        path, query = exchange.target
         accepted = exchange.headers.get(b"accept-encoding", b"")
         known = exchange.headers.get(b"if-none-match", b"")
+        query = exchange.target[1]
         await exchange.send_file(
-            *self._door.static.answer(path, query, accepted, known)
+            *self._door.static.answer(exchange.path, query, accepted, known)
         )
 
-    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _page(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
         door = self._door
-        exchange = Exchange(scope, send, _NOBODY, self._security)
-        visitor = door.doorkeeper.recognise(exchange.headers.get(b"cookie", b""))
-        exchange.visitor = visitor
+        refusal = door.admission.refusal(exchange)
+        cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
+        visitor = exchange.visitor = door.doorkeeper.recognise(cookies)
         course = door.library.current()
         now = Moment(
             course.version,
             door.clock().timestamp(),
             door.pages.changes(visitor),
         )
-        if exchange.reads:
+        if exchange.reads and refusal is None:
             kept = door.pages.find(exchange.target, visitor, now)
             if kept is not None:
                 await exchange.give(kept)
                 return
         exchange.number = secrets.token_hex(4)
         inner = _inner(scope, visitor, exchange.number, course)
-        await self._from_app(inner, receive, exchange, now)
+        await self._from_app(inner, receive, exchange, now, refusal)
 
     async def _from_app(
-        self, inner: Scope, receive: Receive, exchange: Exchange, now: Moment
+        self,
+        inner: Scope,
+        receive: Receive,
+        exchange: Exchange,
+        now: Moment,
+        refusal: Exception | None,
     ) -> None:
         begun = time.perf_counter()
         try:
-            room = self._door.room(exchange)
-            _admit(exchange, room)
-            await self._app(inner, _limited(receive, room), exchange.record)
+            await self._pass_on(inner, receive, exchange, refusal)
+        except ClientDisconnect:
+            return  # nobody is left to be answered
         except Exception as error:
             if exchange.started:
                 raise
@@ -112,6 +120,24 @@ class Front:
         _note(exchange, time.perf_counter() - begun)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)
+
+    async def _pass_on(
+        self,
+        inner: Scope,
+        receive: Receive,
+        exchange: Exchange,
+        refusal: Exception | None,
+    ) -> None:
+        """Let the app answer what has been read whole, and not too often."""
+        if refusal is not None:
+            raise refusal
+        door = self._door
+        kind = kind_of(exchange.method, exchange.path, exchange.target[1])
+        door.rates.admit(kind, exchange.client)
+        async with door.intake.whole(
+            receive, exchange.headers, door.room(exchange), exchange.client
+        ) as whole:
+            await self._app(inner, whole, exchange.record)
 
     async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
         if wish is None or exchange.status != 200 or not exchange.reads:
@@ -132,36 +158,6 @@ def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scop
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     known = {"visitor": visitor, "number": number, "library": course}
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
-
-
-def _admit(exchange: Exchange, room: int) -> None:
-    if not comes_from_here(exchange.method, exchange.headers):
-        raise NotAllowed(
-            "This was sent by another site, so nothing was changed.",
-            "Open the page here and send it again.",
-        )
-    length = exchange.headers.get(b"content-length", b"0")
-    if not length.isdigit() or int(length) > room:
-        raise _too_large(room)
-
-
-def _limited(receive: Receive, room: int) -> Receive:
-    """`receive`, refusing bodies that grow past the limit without saying so."""
-    taken = 0
-
-    async def counted() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > room:
-            raise _too_large(room)
-        return message
-
-    return counted
-
-
-def _too_large(room: int) -> HTTPException:
-    return HTTPException(413, f"At most {room // 1024:,} kB can be sent at once.")
 
 
 def _note(exchange: Exchange, seconds: float) -> None:

@@ -1,19 +1,21 @@
 """Pages kept as bytes: valid until the course, the learner or the time moves on."""
 
-import collections
 import dataclasses
 import datetime as dt
 import math
 from typing import Literal
 
+from cachetools import LRUCache
 from fastapi import Request
 
 from app.db.pulse import Pulse
 from app.web.packing import Packed
 from app.web.visitor import Visitor
 
-_PAGES = 4000
+_KNOWN = 4000  # learners whose count of changes is kept in mind
 _BYTES = 64 * 1024 * 1024
+_ENTRY = 1000  # bytes of what holds a page, about
+_LARGEST_SHARE = 16  # one page takes no more of the room than this part
 _STRANGER = -1
 
 Sharing = Literal["all", "strangers", "nobody"]
@@ -74,14 +76,23 @@ def keep(
 
 
 class Pages:
-    """The kept pages of one process, the least used thrown out first."""
+    """The kept pages of one process, the least used thrown out first.
 
-    def __init__(self, pulse: Pulse | None) -> None:
+    They take at most `most` bytes: body, compressed forms, address and key together.
+    """
+
+    def __init__(self, pulse: Pulse | None, most: int = _BYTES) -> None:
         self._pulse = pulse
-        self._kept: collections.OrderedDict[Key, Kept] = collections.OrderedDict()
-        self._size = 0
+        self._kept: LRUCache[Key, tuple[Kept, int]] = LRUCache(
+            most, getsizeof=lambda entry: entry[1]
+        )
         self._beat = 0
         self._changes: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """How many bytes the kept pages take."""
+        return int(self._kept.currsize)
 
     def changes(self, visitor: Visitor) -> int | None:
         """How often the visitor's learner has written, in whatever process."""
@@ -90,7 +101,7 @@ class Pages:
         if visitor.cookie:
             return _STRANGER  # the key is of this moment: nobody has written with it
         beat = self._pulse.beat()
-        if beat != self._beat or len(self._changes) > _PAGES:
+        if beat != self._beat or len(self._changes) > _KNOWN:
             self._changes.clear()
             self._beat = beat
         known = self._changes.get(visitor.key)
@@ -101,13 +112,12 @@ class Pages:
     def find(self, target: Target, visitor: Visitor, now: Moment) -> Kept | None:
         """The kept answer for (path, query), if it still holds."""
         for key in _keys(target, visitor, now.changes):
-            kept = self._kept.get(key)
-            if kept is None:
+            entry = self._kept.get(key)
+            if entry is None:
                 continue
-            if _holds(kept, now):
-                self._kept.move_to_end(key)
-                return kept
-            self._drop(key)
+            if _holds(entry[0], now):
+                return entry[0]
+            self._kept.pop(key, None)
         return None
 
     def put(
@@ -115,28 +125,20 @@ class Pages:
     ) -> None:
         """Keep an answer for (path, query)."""
         key = _key(target, visitor, kept.changes, sharing)
-        self._drop(key)
-        self._kept[key] = kept
-        self._size += len(kept.packed.body)
-        while self._size > _BYTES or len(self._kept) > _PAGES:
-            self._drop(next(iter(self._kept)))
+        size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
+        if size <= self._kept.maxsize // _LARGEST_SHARE:
+            self._kept[key] = (kept, size)
 
     def forget(self, visitor: Visitor) -> None:
         """Throw away every page that was made for this learner."""
         for key in [key for key in self._kept if key[2] == visitor.key]:
-            self._drop(key)
+            self._kept.pop(key, None)
 
     def close(self) -> None:
         """Forget everything and let the database go."""
         self._kept.clear()
-        self._size = 0
         if self._pulse is not None:
             self._pulse.close()
-
-    def _drop(self, key: Key) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._size -= len(kept.packed.body)
 
 
 def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, ...]:

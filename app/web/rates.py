@@ -1,0 +1,82 @@
+"""How often one client may ask for what is costly; one of it serves a process."""
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+
+from cachetools import LRUCache
+from starlette.exceptions import HTTPException
+from starlette.types import Scope
+
+from app.web.rate import Rate, read_rates
+
+_CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
+_ESTIMATES = ("/calculators/", "/api/v1/estimates/")
+
+
+class Rates:
+    """Counts the work of each kind by client; `clock` must never go back."""
+
+    def __init__(
+        self,
+        kinds: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kinds = {kind: read_rates(words) for kind, words in kinds.items()}
+        self._clock = clock
+        self._counts: LRUCache[tuple[str, Rate, str], tuple[int, int]] = LRUCache(
+            _CLIENTS
+        )
+
+    def admit(self, kind: str, client: str) -> None:
+        """Count one piece of work of a client; raises HTTPException 429."""
+        for rate in self._kinds.get(kind, ()):
+            window, count = self._count(kind, rate, client)
+            if count >= rate.most:
+                raise self._too_many(rate, window)
+            self._counts[kind, rate, client] = (window, count + 1)
+
+    def has_room(self, kind: str, client: str) -> bool:
+        """Whether one more would be admitted; counts nothing."""
+        return all(
+            self._count(kind, rate, client)[1] < rate.most
+            for rate in self._kinds.get(kind, ())
+        )
+
+    def _count(self, kind: str, rate: Rate, client: str) -> tuple[int, int]:
+        """The number of the present window and what was counted in it."""
+        window = int(self._clock() // rate.seconds)
+        counted, count = self._counts.get((kind, rate, client), (window, 0))
+        return window, count if counted == window else 0
+
+    def _too_many(self, rate: Rate, window: int) -> HTTPException:
+        left = max(1, round((window + 1) * rate.seconds - self._clock()))
+        words = (
+            f"This was asked more than {rate.most:,} times in one {rate.unit} from"
+            f" your address. Wait {left} seconds, then try again."
+        )
+        return HTTPException(429, words, {"retry-after": str(left)})
+
+
+def kind_of(method: str, path: str, query: bytes) -> str:
+    """What kind of costly work a request asks for; empty for none."""
+    if path.startswith("/calculators/compare"):
+        return "comparisons"
+    if path.startswith(_ESTIMATES):
+        return "estimates"
+    if path == "/search" or path.startswith("/search/"):
+        return "searches" if query else ""
+    if method == "POST" and path == "/settings/cards":
+        return "imports"
+    return ""
+
+
+def client_of(scope: Scope) -> str:
+    """Who asks, as far as an address tells: a network of IPv6 counts as one."""
+    host: str = scope["client"][0] if scope.get("client") else ""
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host, 64), strict=False))
+    except ValueError:
+        return host
