@@ -18,6 +18,7 @@ from app.estimator import registry
 from app.estimator.inputs import read
 from app.estimator.registry import Entry
 from app.learners.current import CurrentLearner
+from app.web.addresses import public
 from app.web.keeping import keep
 from app.web.render import page
 
@@ -48,7 +49,7 @@ def index(request: Request, learner: CurrentLearner) -> Response:
         learner=learner,
         entries=entries,
         catalogues=CATALOGUES,
-        origin=str(request.base_url).rstrip("/"),
+        origin=public(request),
     )
 
 

@@ -24,6 +24,7 @@ from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.web.addresses import public_address_of
 from app.web.drawings import draw
 from app.web.drawings.standalone import standalone
 from app.web.instruments import course_of, instrument
@@ -182,7 +183,7 @@ def take_along(
     entry = _entry(name)
     inputs = read(entry.inputs, typed)
     estimate = entry.compute(inputs)
-    link = str(request.url).replace(f"/result.{kind}", "", 1)
+    link = public_address_of(request).replace(f"/result.{kind}", "", 1)
     if kind == "csv":
         body = exports.as_csv(estimate)
     elif kind == "json":
@@ -255,7 +256,7 @@ def take_sides_along(
     elif kind == "json":
         body = _dumped(side_exports.sides_as_json(entry, scenarios))
     else:
-        link = str(request.url).replace(f"/result.{kind}", "", 1)
+        link = public_address_of(request).replace(f"/result.{kind}", "", 1)
         body = side_exports.sides_as_markdown(entry, compared, link)
     return _file(f"{name}-side-by-side", kind, body)
 

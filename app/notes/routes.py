@@ -12,6 +12,7 @@ from app.learners.current import CurrentLearner, EnrolledLearner
 from app.notes import store
 from app.notes.forms import LONGEST, NoteForm
 from app.notes.listing import leaves, markdown, places_of
+from app.web.addresses import public
 from app.web.clock import Now
 from app.web.keeping import keep
 from app.web.render import page, reply
@@ -40,7 +41,7 @@ def as_markdown(
 ) -> Response:
     listed = leaves(library, store.notes(db, learner.id))
     return Response(
-        markdown(listed, str(request.base_url).rstrip("/")),
+        markdown(listed, public(request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )

@@ -9,7 +9,10 @@ import re
 from app.web.headers import Headers
 
 # Whatever a person wrote reaches a page escaped, so no text can look like this.
-_ADDRESS = re.compile(rb'(\s(?:href|src|action|formaction|hx-get|hx-post)=")/(?!/)')
+_ADDRESS = re.compile(
+    rb'(\s(?:href|src|action|formaction|hx-get|hx-post|data-(?:changes|over|stuck|to))=")'
+    rb"/(?!/)"
+)
 _PATH = re.compile(rb"(;\s*Path=)/(?=;|$)", re.IGNORECASE)
 _HEADERS = {
     *(b"location", b"content-location"),

@@ -6,10 +6,11 @@
   const box = clock.closest("details");
   const said = document.getElementById("clock-said");
   const age = Number(document.getElementById("kept").dataset.age || 0); // of a kept copy
+  const home = `${new URL("../..", document.currentScript.src).pathname}exams`;
   const end = performance.now() + (Number(clock.dataset.left) - age) * 1000;
   let last = Infinity;
   box.addEventListener("toggle", () =>
-    (document.cookie = `clock=hidden; path=/exams; max-age=${box.open ? 0 : 86400}; samesite=lax`));
+    (document.cookie = `clock=hidden; path=${home}; max-age=${box.open ? 0 : 86400}; samesite=lax`));
   const tick = () => {
     const left = Math.max(0, Math.round((end - performance.now()) / 1000));
     clock.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;

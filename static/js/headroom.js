@@ -51,9 +51,8 @@
   });
 
   // Keys. An element says data-key="r"; g then a letter goes to a part of the app.
-  const rooms = {
-    t: "/", c: "/course", r: "/flashcards", p: "/quiz", k: "/calculators",
-  };
+  const root = new URL("../..", document.currentScript.src).pathname;
+  const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", k: "calculators" };
   let leader = 0;
   const typing = (element) =>
     element.isContentEditable ||
@@ -97,7 +96,7 @@
     if (cookie("keys") === "off" || typing(target)) return;
     const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
     if ((key === " " || key === "enter") && target.closest(pressed)) return;
-    const gone = Date.now() - leader < 1500 && rooms[key];
+    const gone = Date.now() - leader < 1500 && key in rooms && root + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
     if (gone) location.assign(gone);

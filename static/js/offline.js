@@ -1,6 +1,7 @@
 // The desk without a network: one kept card at a time; the outbox takes the grades.
 (() => {
   "use strict";
+  const root = new URL("../..", document.currentScript.src).pathname;
   const desk = document.getElementById("offline");
   const leaves = [...desk.querySelectorAll("[data-showing]")];
   const [place, bar, show, grades, hint, rest] =
@@ -38,7 +39,7 @@
     if (!rating || !now) return;
     const card = now.dataset.showing.replace(/\.\d+$/, "");
     const body = { rating, since, given: Date.now(), who };
-    outbox.keep({ what: "grade", to: `/flashcards/${card}/reviews`, showing: name(now), body });
+    outbox.keep({ what: "grade", to: `${root}flashcards/${card}/reviews`, showing: name(now), body });
     lay();
   });
   // A newer page shows a card anew with another token: what was noted of the old is void.

@@ -3,7 +3,7 @@
 // Beside it stands which showing of a card was graded, so that none is shown again.
 (() => {
   "use strict";
-  const PREFIX = "outbox.";
+  const [PREFIX, root] = ["outbox.", new URL("../..", document.currentScript.src).pathname];
   const waits = [5, 10, 20, 40, 60]; // seconds until the next try
   let [timer, tries] = [0, 0];
   let sent = []; // of what had to wait
@@ -123,7 +123,7 @@
   addEventListener("online", () => { tries = 0; send(); });
   addEventListener("storage", (event) => event.key?.startsWith(PREFIX) && paint());
   addEventListener("load", () => {
-    navigator.serviceWorker?.register("/sw.js");
+    navigator.serviceWorker?.register(`${root}sw.js`);
     lost = waiting().length > 0;
     send();
   });

@@ -4,23 +4,24 @@ const PAGES = "pages";
 const SHELF = "static";
 const MOST = 120; // a mock exam has 50
 const PATIENCE = 8000;
-const UNREACHABLE = "/unreachable";
-const DESK = "/flashcards";
-const READY = ["/flashcards/offline", "/glossary"]; // once the learner uses cards
+const ROOT = new URL("./", location).pathname; // "/", or the prefix behind a proxy
+const [UNREACHABLE, DESK] = [`${ROOT}unreachable`, `${ROOT}flashcards`];
+const READY = [`${DESK}/offline`, `${ROOT}glossary`]; // once the learner uses cards
+const inside = (path) => path.slice(ROOT.length - 1);
 const NEVER = /^\/((api|authoring|settings|continue|healthz)\b|exams\/sittings\/\d+\/(?!questions)|flashcards$)/;
 
 self.addEventListener("install", (event) => {
   self.skipWaiting();
-  event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll([UNREACHABLE, ...FILES])));
+  event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll([UNREACHABLE, ...FILES.map((file) => ROOT + file.slice(1))])));
 });
 self.addEventListener("activate", (event) => event.waitUntil(begin()));
 self.addEventListener("fetch", (event) => {
   const { method, mode, url } = event.request;
   const address = new URL(url);
   if (address.origin !== location.origin) return;
-  if (method === "POST" && /^\/flashcards\/.*\/reviews$/.test(address.pathname)) event.waitUntil(soon());
+  if (method === "POST" && /^\/flashcards\/.*\/reviews$/.test(inside(address.pathname))) event.waitUntil(soon());
   if (method !== "GET") return;
-  if (address.pathname.startsWith("/static/")) event.respondWith(file(event.request));
+  if (inside(address.pathname).startsWith("/static/")) event.respondWith(file(event.request));
   else if (mode === "navigate") event.respondWith(page(event, address));
 });
 
@@ -70,7 +71,7 @@ let line = Promise.resolve();
 async function keep(address, answer) {
   const { pathname } = address;
   const got = () => {
-    if (!answer && NEVER.test(pathname)) throw new Error("this is never kept");
+    if (!answer && NEVER.test(inside(pathname))) throw new Error("this is never kept");
     return answer || fetch(address, { signal: AbortSignal.timeout(PATIENCE) });
   };
   await (line = line.then(got).then((given) => put(address, given)).catch(() => {}));
@@ -78,7 +79,7 @@ async function keep(address, answer) {
 }
 async function put(address, { headers, status, redirected, body }) {
   if (headers.has("x-new-browser")) await caches.delete(PAGES); // another learner's from here on
-  if (status !== 200 || redirected || NEVER.test(address.pathname)) return;
+  if (status !== 200 || redirected || NEVER.test(inside(address.pathname))) return;
   if (!/html/.test(headers.get("content-type")) || /no-store/.test(headers.get("cache-control"))) return;
   const said = new Headers(headers);
   for (const name of ["content-encoding", "content-length", "vary"]) said.delete(name);

@@ -1,0 +1,51 @@
+"""Requests with parts that are too long, and memory that nobody can fill."""
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from app.web.keeping import Kept, Moment, Pages
+from app.web.packing import Packed
+from app.web.visitor import Visitor
+from tests.conftest import visit
+
+KILO = 1024
+
+
+@pytest.mark.parametrize("address", ["/", "/glossary", "/calculators/kv-cache/result"])
+def test_cookies_that_are_too_long_are_refused(client: TestClient, address: str):
+    answer = client.get(address, headers={"cookie": "x=" + "y" * 9 * KILO})
+
+    assert answer.status_code == 431
+    assert "at most 8,192 are read" in answer.text
+
+
+def test_a_query_that_is_too_long_is_refused(client: TestClient):
+    answer = client.get("/calculators/kv-cache/result?model=" + "x" * 60 * KILO)
+
+    assert answer.status_code == 414
+    assert "at most 16,384 are read" in answer.text
+
+
+def test_kept_pages_stay_within_their_room(app: FastAPI):
+    with visit(app) as client:
+        for number in range(300):
+            client.get(f"/glossary?{number}={'x' * 8 * KILO}")
+
+    pages: Pages = app.state.pages
+    assert pages.size <= 64 * KILO * KILO
+
+
+def test_the_key_of_a_kept_page_counts_like_its_body():
+    pages, visitor = Pages(None, most=KILO * KILO), Visitor("key", b"")
+    now = Moment("1", 0.0, None)
+    kept = Kept(Packed(b"page"), b"text/html", "1", None, float("inf"))
+    targets = [(f"/{number}", b"x" * 10_000) for number in range(300)]
+
+    for target in targets:
+        pages.put(target, visitor, kept, "all")
+
+    left = [t for t in targets if pages.find(t, visitor, now)]
+    assert 50 < len(left) < 100
+    assert left == targets[-len(left) :]  # the least used went first
+    assert pages.size <= KILO * KILO

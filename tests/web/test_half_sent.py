@@ -1,0 +1,89 @@
+"""A request that never arrives whole holds nothing that somebody else needs."""
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from tests.browser.server import Server
+from tests.conftest import TINY
+from tests.databases import ABOUT_SQLITE
+
+_AT_MOST = 15  # seconds for an answer; the half requests are waited for far longer
+_VALUES = {
+    "topic": "weights",
+    "slug": "weights",
+    "item": "weights-1",
+    "question": "weights-1",
+    "exam": "mock",
+    "name": "kv-cache",
+}
+
+
+def forms(app: FastAPI) -> list[str]:
+    """An address of every route that takes a POST."""
+    routes = iter_route_contexts(app.routes)
+    paths = [r.path for r in routes if "POST" in (r.methods or ())]
+    return sorted(
+        re.sub(r"{(\w+)[^}]*}", lambda found: _VALUES.get(found[1], "1"), path)
+        for path in set(paths)
+    )
+
+
+def half_sent(port: int, path: str, cookie: str) -> socket.socket:
+    """A connection on which a form has begun and goes no further."""
+    line = socket.create_connection(("127.0.0.1", port), timeout=_AT_MOST)
+    line.sendall(
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
+        "Content-Length: 1000\r\n\r\nwords=".encode()
+    )
+    return line
+
+
+@pytest.fixture(params=["1", pytest.param("2", marks=ABOUT_SQLITE)])
+def server(
+    tmp_path: Path, database: str, request: pytest.FixtureRequest
+) -> Iterator[Server]:
+    running = Server(
+        tmp_path / "data",
+        TINY,
+        database_url=database,
+        workers=request.param,
+        request_seconds="600",
+    ).start()
+    yield running
+    running.stop()
+
+
+def test_half_sent_forms_at_every_address_hold_nobody_up(app: FastAPI, server: Server):
+    with httpx.Client(base_url=server.url, timeout=_AT_MOST) as milo:
+        milo.get("/settings")
+        assert milo.post("/settings", data={"name": "Milo"}).status_code == 303
+        cookie = f"headroom={milo.cookies['headroom']}"
+
+    paths = forms(app)
+    assert len(paths) > 25
+
+    with ExitStack() as lines:
+        for path in paths:
+            lines.enter_context(half_sent(server.port, path, cookie))
+        with httpx.Client(base_url=server.url, timeout=_AT_MOST) as rosa:
+            assert rosa.get("/").status_code == 200
+            for turn in range(6):  # so that every process is asked
+                name = {"name": f"Rosa {turn}"}
+                assert rosa.post("/settings", data=name).status_code == 303
+                assert f"Rosa {turn}" in rosa.get("/settings").text
+            assert rosa.get("/progress").status_code == 200
+            assert rosa.get("/healthz").status_code == 200
+
+
+def test_the_server_stops_although_requests_are_half_sent(server: Server):
+    with half_sent(server.port, "/quiz/runs", ""):
+        assert server.stop() is not None
