@@ -3,11 +3,12 @@
 (() => {
   "use strict";
   const root = document.documentElement;
+  const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
   const year = 31536000;
   const cookie = (name) =>
     (document.cookie.match(`(?:^|; )${name}=([^;]*)`) || [])[1] || "";
   const remember = (name, value) => {
-    document.cookie = `${name}=${value}; path=/; max-age=${year}; samesite=lax`;
+    document.cookie = `${name}=${value}; path=${home}; max-age=${year}; samesite=lax`;
   };
 
   // The study day turns at four in the morning where the learner is.
@@ -51,7 +52,6 @@
   });
 
   // Keys. An element says data-key="r"; g then a letter goes to a part of the app.
-  const root = new URL("../..", document.currentScript.src).pathname;
   const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", k: "calculators" };
   let leader = 0;
   const typing = (element) =>
@@ -96,7 +96,7 @@
     if (cookie("keys") === "off" || typing(target)) return;
     const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
     if ((key === " " || key === "enter") && target.closest(pressed)) return;
-    const gone = Date.now() - leader < 1500 && key in rooms && root + rooms[key];
+    const gone = Date.now() - leader < 1500 && key in rooms && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
     if (gone) location.assign(gone);
