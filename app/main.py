@@ -37,6 +37,7 @@ from app.web.body import Intake, Patience
 from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
+from app.web.lifetime import ending_with_parent
 from app.web.proxies import Proxies
 from app.web.rates import Rates
 from app.web.render import make_templates
@@ -89,8 +90,9 @@ def create_app(
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    async with closing(state.engine, state.library, state.clock):
-        yield
+    with ending_with_parent():
+        async with closing(state.engine, state.library, state.clock):
+            yield
     put_together(state.engine)
 
 

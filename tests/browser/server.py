@@ -51,6 +51,12 @@ class Server:
         return self
 
     @property
+    def pid(self) -> int:
+        """The process that was started; workers are its children."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         """What it has printed since the first start."""
         return (self.data.parent / "server.log").read_text()
