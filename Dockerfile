@@ -1,5 +1,7 @@
 # syntax=docker/dockerfile:1
-FROM python:3.12-slim AS build
+# The index of python:3.12-slim (3.12.14 on Debian 13) for every platform. To renew it:
+#   docker buildx imagetools inspect python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /opt/headroom
 RUN python -m venv /opt/venv
 COPY requirements.lock ./
@@ -13,7 +15,16 @@ RUN /opt/venv/bin/python -m pip install --no-cache-dir --no-deps --no-build-isol
  && find /opt/venv -name '*.so' -exec sh -c 'command -v strip >/dev/null && strip --strip-unneeded "$1" 2>/dev/null || true' _ {} \; \
  && /opt/venv/bin/python -m compileall -q /opt/venv/lib app
 
-FROM python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
+# pg_dump and pg_restore copy a PostgreSQL database. Their package wants all of Perl for
+# scripts that are not needed, so the two programs are taken out of it.
+RUN apt-get update -q \
+ && apt-get install -y -q --no-install-recommends libpq5 \
+ && cd /tmp \
+ && apt-get download -q "$(apt-cache depends postgresql-client | sed -n 's/.*Depends: \(postgresql-client-[0-9]*\)$/\1/p')" \
+ && dpkg -x postgresql-client-*.deb client \
+ && cp client/usr/lib/postgresql/*/bin/pg_dump client/usr/lib/postgresql/*/bin/pg_restore /usr/local/bin/ \
+ && rm -rf client postgresql-client-*.deb /var/lib/apt/lists/* /var/cache/apt/*.bin
 RUN groupadd --gid 10001 headroom \
  && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin headroom \
  && mkdir /data && chown headroom:headroom /data
@@ -35,5 +46,5 @@ USER headroom
 VOLUME /data
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=30s --timeout=3s --start-period=10s CMD ["headroom", "health"]
+HEALTHCHECK --interval=30s --timeout=3s --start-period=30s CMD ["headroom", "health"]
 CMD ["headroom", "serve"]

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test accuracy bench env dev-env browser format lock clean
+.PHONY: run test accuracy audit bench env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 
 run: env
@@ -42,6 +42,14 @@ test: dev-env browser
 accuracy: env
 	@$(BIN)/headroom accuracy
 
+# Attacks on a server of its own, and what is known of the packages: minutes.
+audit: .venv/made-audit
+	@$(BIN)/python -m tests.audit
+
+.venv/made-audit: .venv/made-dev requirements-audit.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
+	@touch $@
+
 bench: dev-env
 	@$(BIN)/python -m benchmarks.http
 
@@ -53,6 +61,7 @@ lock: dev-env
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group build -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group audit -c requirements-dev.lock -o requirements-audit.lock
 
 clean:
 	rm -rf .venv

@@ -1,0 +1,1 @@
+"""`make audit`: attacks from outside, and what is known of the packages."""

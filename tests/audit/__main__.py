@@ -1,0 +1,133 @@
+"""Runs every part of the audit and prints its counts; 1 where something was found.
+
+    python -m tests.audit [requests]
+
+The API is attacked by Schemathesis, every form by our own fuzzer, the code is read by
+Bandit, licenses and known faults of the packages are looked up. Without a network the
+list of known faults may be out of reach, which is said and is no finding.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.audit.forms import fuzz
+from tests.browser.server import ROOT, Server
+from tests.conftest import TINY
+
+_BIN = Path(sys.executable).parent
+_REFUSED = re.compile(
+    r"\b(AGPL|Affero|(?<!Lesser )General Public|(?<!L)GPL)", re.IGNORECASE
+)
+_LESSER = re.compile(r"LGPL|Lesser General Public", re.IGNORECASE)
+
+
+def main(requests: int) -> int:
+    """The number of parts that found something."""
+    parts = (
+        ("API, Schemathesis", lambda: _api(requests)),
+        ("Forms, own fuzzer", lambda: _forms(requests)),
+        ("Code, Bandit", _code),
+        ("Licenses of the packages", _licenses),
+        ("Known faults of the packages, pip-audit", _faults),
+    )
+    failed = 0
+    for name, part in parts:
+        words, fine = part()
+        print(f"{'fine ' if fine else 'FOUND'}  {name}: {words}", flush=True)
+        failed += not fine
+    return failed
+
+
+def _api(requests: int) -> tuple[str, bool]:
+    """Ten thousand requests made from the description of the API."""
+    with tempfile.TemporaryDirectory() as folder:
+        off = {f"rate_{kind}": "off" for kind in ("estimates", "comparisons")}
+        server = Server(Path(folder) / "data", TINY, **off).start()
+        report = Path(folder) / "report.json"
+        try:
+            subprocess.run(
+                [
+                    *(str(_BIN / "st"), "run", f"{server.url}/api/v1/openapi.json"),
+                    *("--checks", "not_a_server_error", "--phases", "fuzzing"),
+                    *("--max-examples", str(requests // 18), "--seed", "1"),
+                    *("--continue-on-failure", "--suppress-health-check", "all"),
+                    *("--warnings", "off", "--report-ndjson-path", str(report)),
+                ],
+                check=False,
+                stdout=subprocess.DEVNULL,
+            )
+            sent, broken = _counted(report)
+        finally:
+            server.stop()
+    return f"{sent:,} requests, {broken} server errors", not broken and sent > 0
+
+
+def _counted(report: Path) -> tuple[int, int]:
+    """Requests and server errors in a report of Schemathesis, a JSON on each line."""
+    text = report.read_text() if report.exists() else ""
+    statuses = [int(s) for s in re.findall(r'"status_code":\s*(\d{3})', text)]
+    return len(statuses), sum(status >= 500 for status in statuses)
+
+
+def _forms(requests: int) -> tuple[str, bool]:
+    tally = fuzz(requests)
+    for found in tally.found[:20]:
+        print(f"       {found}")
+    spread = ", ".join(f"{n:,} × {s}" for s, n in sorted(tally.statuses.items()))
+    return f"{tally.sent:,} requests ({spread})", not tally.found
+
+
+def _code() -> tuple[str, bool]:
+    done = _said("bandit", "-q", "-r", "app", "-f", "json", "-ll")
+    results = json.loads(done.stdout)["results"]
+    for one in results:
+        print(f"       {one['filename']}:{one['line_number']} {one['issue_text']}")
+    lines = json.loads(done.stdout)["metrics"]["_totals"]["loc"]
+    return f"{lines:,} lines, {len(results)} findings of medium or more", not results
+
+
+def _licenses() -> tuple[str, bool]:
+    wanted = re.findall(
+        r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
+    done = _said("pip-licenses", "--format=json", "--packages", *wanted)
+    found = json.loads(done.stdout)
+    wrong = [
+        f"{p['Name']} ({p['License']})"
+        for p in found
+        if _REFUSED.search(_LESSER.sub("", p["License"]))
+    ]
+    return f"{len(found)} packages, not allowed: {wrong or 'none'}", not wrong
+
+
+def _faults() -> tuple[str, bool]:
+    done = _said(
+        *("pip-audit", "-r", "requirements.lock", "--disable-pip"),
+        *("--require-hashes", "--progress-spinner", "off", "-f", "json"),
+    )
+    try:
+        packages = json.loads(done.stdout)["dependencies"]
+    except (json.JSONDecodeError, KeyError):
+        return "the list could not be reached", True
+    known = [p for p in packages if p.get("vulns")]
+    unseen = sum("skip_reason" in p for p in packages)
+    words = f"{len(packages) - unseen} packages looked up, {unseen} out of reach"
+    return f"{words}, {len(known)} with known faults", not known
+
+
+def _said(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(_BIN / words[0]), *words[1:]],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000))
