@@ -1,0 +1,103 @@
+"""Learners who answer without a pause while the server is hurt, and what they know.
+
+Each answer has a token of its own. Its number in the log is noted when the server has
+acknowledged it; what got no answer is sent again with the same token, as a browser
+does. At the end the log has to hold exactly those numbers: nothing is lost or doubled.
+"""
+
+import os
+import re
+import threading
+import uuid
+
+import httpx
+from sqlalchemy import create_engine, text
+
+FACTOR = int(os.environ.get("HEADROOM_TEST_DRILLS", "1"))
+"""How many times as often as in the ordinary tests a drill is repeated."""
+QUESTION = "/quiz/weights/w-bf16-70b"
+_TRIED_AGAIN = {408, 429, 500, 502, 503}
+
+
+class Learners:
+    """So many learners, each in a thread, from `begin` to `end`."""
+
+    def __init__(self, address: str, count: int = 3) -> None:
+        self.acknowledged: list[int] = []
+        self.refused: set[int] = set()
+        self.broken: list[BaseException] = []
+        self._address = address
+        self._over = threading.Event()
+        self._wrote = threading.Condition()
+        self._threads = [threading.Thread(target=self._study) for _ in range(count)]
+
+    def begin(self) -> None:
+        """Let them answer."""
+        for thread in self._threads:
+            thread.start()
+
+    def wait_for(self, more: int) -> None:
+        """Wait until so many more answers were acknowledged."""
+        wanted = len(self.acknowledged) + more
+        with self._wrote:
+            found = self._wrote.wait_for(
+                lambda: len(self.acknowledged) >= wanted, timeout=120
+            )
+        assert found, f"only {len(self.acknowledged)} of {wanted} were acknowledged"
+
+    def end(self) -> None:
+        """Let each finish what was begun, and wait for them."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(timeout=120)
+            assert not thread.is_alive()
+
+    def _study(self) -> None:
+        try:
+            self._answer_on()
+        except BaseException as error:  # noqa: BLE001 - told at the end
+            self.broken.append(error)
+
+    def _answer_on(self) -> None:
+        with httpx.Client(base_url=self._address, timeout=30) as browser:
+            option = self._option(browser)
+            while not self._over.is_set():
+                self._answer(browser, option)
+
+    def _option(self, browser: httpx.Client) -> str:
+        found = re.search(r'name="answer" value="(\w+)"', browser.get(QUESTION).text)
+        assert found
+        return found[1]
+
+    def _answer(self, browser: httpx.Client, option: str) -> None:
+        form = {"token": uuid.uuid4().hex, "answer": option}
+        while True:
+            try:
+                answer = browser.post(f"{QUESTION}/attempts", data=form)
+            except httpx.TransportError:
+                continue  # nobody can say whether it arrived
+            if answer.status_code not in _TRIED_AGAIN:
+                break
+            self.refused.add(answer.status_code)
+        assert answer.status_code == 303, answer.text
+        number = re.search(r"attempt=(\d+)", answer.headers["location"])
+        assert number, answer.headers["location"]
+        with self._wrote:
+            self.acknowledged.append(int(number[1]))
+            self._wrote.notify_all()
+
+
+def log_of(database: str) -> list[int]:
+    """The numbers of all answers in the log, from the database itself."""
+    engine = create_engine(database)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT id FROM attempt ORDER BY id"))
+        numbers = [int(row[0]) for row in rows]
+    engine.dispose()
+    return numbers
+
+
+def assert_nothing_lost_or_doubled(learners: Learners, database: str) -> None:
+    """Each answer that was acknowledged is in the log once, and nothing else is."""
+    assert learners.broken == []
+    assert sorted(learners.acknowledged) == log_of(database)

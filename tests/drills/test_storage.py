@@ -1,0 +1,115 @@
+"""The disk is full, a folder gone, the database locked: writes fail and say so."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.browser.server import Server
+from tests.conftest import TINY
+from tests.databases import ABOUT_SQLITE
+from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
+
+pytestmark = ABOUT_SQLITE
+UNLIMITED = {"rate_learners": "off"}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of six megabytes."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if not mount or os.geteuid() != 0:
+        pytest.skip("only root can make a small disk")
+    words = [mount, "-t", "tmpfs", "-o", "size=6m", "none", str(folder)]
+    if subprocess.run(words, check=False, capture_output=True).returncode:
+        pytest.skip("this system lets nobody make a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def address_of(folder: Path) -> str:
+    return f"sqlite:///{folder / 'headroom.db'}"
+
+
+def test_a_full_disk_loses_nothing_and_says_so(small: Path):
+    server = Server(small / "data", TINY, backups="off", **UNLIMITED).start()
+    learners = Learners(server.url)
+    learners.begin()
+    learners.wait_for(more=20)
+
+    ballast = small / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    wait_until(lambda: 500 in learners.refused)
+    with httpx.Client(base_url=server.url, timeout=30) as visitor:
+        assert visitor.get("/concepts/weights").status_code == 200
+        ready = visitor.get("/readyz")
+        assert ready.status_code == 503
+        assert "disk" in ready.text
+        assert visitor.get("/healthz").status_code == 200
+
+    ballast.unlink()
+    learners.wait_for(more=20)
+    learners.end()
+    server.stop()
+    assert_nothing_lost_or_doubled(learners, address_of(small / "data"))
+
+
+def test_a_lock_held_by_somebody_else_is_waited_out(tmp_path: Path):
+    server = Server(tmp_path / "data", TINY, **UNLIMITED).start()
+    learners = Learners(server.url)
+    learners.begin()
+    learners.wait_for(more=10)
+
+    with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as other:
+        other.isolation_level = None
+        other.execute("BEGIN IMMEDIATE")
+        with httpx.Client(base_url=server.url, timeout=60) as visitor:
+            assert visitor.get("/concepts/weights").status_code == 200
+            assert visitor.get("/healthz").status_code == 200
+            assert visitor.get("/readyz").status_code == 503
+        other.execute("ROLLBACK")
+
+    learners.wait_for(more=10)
+    learners.end()
+    server.stop()
+    assert_nothing_lost_or_doubled(learners, address_of(server.data))
+
+
+def test_a_folder_that_vanishes_ends_writes_at_once(tmp_path: Path):
+    server = Server(tmp_path / "data", TINY, **UNLIMITED).start()
+    learners = Learners(server.url)
+    learners.begin()
+    learners.wait_for(more=10)
+
+    server.data.rename(tmp_path / "moved")
+    wait_until(lambda: 500 in learners.refused)
+    known = len(learners.acknowledged)
+    with httpx.Client(base_url=server.url, timeout=30) as visitor:
+        assert visitor.get("/readyz").status_code == 503
+    assert len(learners.acknowledged) == known
+
+    (tmp_path / "moved").rename(server.data)
+    learners.wait_for(more=10)
+    learners.end()
+    server.stop()
+    assert_nothing_lost_or_doubled(learners, address_of(server.data))
+
+
+def wait_until(fact: Callable[[], bool]) -> None:
+    """Ask again until it is so; the learners go on meanwhile."""
+    for _ in range(2400):
+        if fact():
+            return
+        time.sleep(0.05)  # two minutes in all, so that a broken server ends the test
+    raise AssertionError("it did not come to that")
