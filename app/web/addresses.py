@@ -1,8 +1,12 @@
-"""Addresses that a form may name, to lead back to where it was sent from."""
+"""What addresses are made of: rows by their number, and the way back of a form."""
 
 from typing import Annotated
 
+from fastapi import Path
 from pydantic import AfterValidator, Field
+
+LAST_ROW = 2**31 - 1
+"""The largest number of a row: PostgreSQL counts them in 32 bits."""
 
 
 def local(address: str) -> str:
@@ -13,4 +17,6 @@ def local(address: str) -> str:
     return address
 
 
+RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
+"""The number of a row as a part of an address; any other is not found."""
 Address = Annotated[str, AfterValidator(local), Field(max_length=400)]

@@ -24,6 +24,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BadExpression, _unanswerable)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(UnicodeEncodeError, _unwritable)
 
 
 def answer_to(request: Request, error: Exception, number: str) -> Response:
@@ -89,6 +90,12 @@ def _unreadable(request: Request, error: Exception) -> Response:
         for e in error.errors()
     ]
     return answer(request, 422, problems)
+
+
+def _unwritable(request: Request, _error: Exception) -> Response:
+    """Half a character, which only a program can send."""
+    words = "A text that was sent holds half a character, which no text may hold."
+    return answer(request, 422, [{"field": "", "message": words}])
 
 
 def _shown(given: object) -> str:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.content.library import Library, LiveLibrary
 from app.errors import NotAllowed
 from app.web import errors
+from app.web.characters import refuse_null, without_null
 from app.web.csrf import comes_from_here
 from app.web.exchange import Exchange
 from app.web.headers import security
@@ -102,7 +103,9 @@ class Front:
         try:
             room = self._door.room(exchange)
             _admit(exchange, room)
-            await self._app(inner, _limited(receive, room), exchange.record)
+            kind = exchange.headers.get(b"content-type", b"")
+            body = without_null(_limited(receive, room), kind)
+            await self._app(inner, body, exchange.record)
         except Exception as error:
             if exchange.started:
                 raise
@@ -135,6 +138,7 @@ def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scop
 
 
 def _admit(exchange: Exchange, room: int) -> None:
+    refuse_null(*exchange.target)
     if not comes_from_here(exchange.method, exchange.headers):
         raise NotAllowed(
             "This was sent by another site, so nothing was changed.",
