@@ -137,13 +137,14 @@ def _health(_given: argparse.Namespace) -> int:
     settings = _settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
     try:
-        connection = http.client.HTTPConnection(host, settings.port, timeout=2)
-        connection.request("GET", "/healthz")
-        status = connection.getresponse().status
+        connection = http.client.HTTPConnection(host, settings.port, timeout=10)
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        words = answer.read().decode(errors="replace")
     except OSError as error:
         raise Stop(f"no answer on {host}:{settings.port} ({error}).") from None
-    print("well" if status == http.HTTPStatus.OK else f"the server answered {status}")
-    return int(status != http.HTTPStatus.OK)
+    print(words, end="")
+    return int(answer.status != http.HTTPStatus.OK)
 
 
 def _upgrade(_given: argparse.Namespace) -> int:

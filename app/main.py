@@ -35,6 +35,7 @@ from app.web import errors, health, worker
 from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
+from app.web.readiness import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper
@@ -73,6 +74,7 @@ def create_app(
     app.state.sheets = Sheets(app.state.templates)
     app.state.patience = Patience()
     app.state.pages = Pages(pulse_of(app.state.engine))
+    app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
     _open_rooms(app)
     app.add_middleware(Front, door=_door(app))

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.content.library import Library, LiveLibrary
 from app.errors import NotAllowed
-from app.web import errors
+from app.web import errors, health
 from app.web.characters import refuse_null, without_null
 from app.web.csrf import comes_from_here
 from app.web.exchange import Exchange
@@ -26,6 +26,7 @@ from app.web.visitor import Doorkeeper, Visitor
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
 _LARGEST = 256 * 1024
+_LOOKS = {"GET", "HEAD"}
 _NOBODY = Visitor(key="", renewal=b"")
 
 
@@ -65,6 +66,8 @@ class Front:
             await self._app(scope, receive, send)
         elif scope["path"].startswith("/static/"):
             await self._file(Exchange(scope, send, _NOBODY, self._security))
+        elif scope["path"] in health.ADDRESSES and scope["method"] in _LOOKS:
+            await self._app(scope, receive, send)  # whatever else is broken
         else:
             await self._page(scope, receive, send)
 
