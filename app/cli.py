@@ -300,15 +300,20 @@ def _announce(settings: "Settings", library: "Library") -> None:
 def _run_server(settings: "Settings", app: "FastAPI") -> None:
     import uvicorn  # noqa: PLC0415 - slow to import
 
+    from app.web import logs  # noqa: PLC0415 - slow to import
+
+    logs.configure(settings.log)
+
     alone = settings.workers == 1  # several processes make an app each
     uvicorn.run(
-        app if alone else "app.main:create_app",
+        app if alone else "app.main:serve_app",
         factory=not alone,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # uvloop lets new clients wait behind rendered pages
         access_log=False,  # slow and failed requests are logged by the app
+        log_config=None,  # app.web.logs writes all of it
         log_level="warning",
         timeout_graceful_shutdown=1,
         server_header=False,

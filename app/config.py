@@ -1,7 +1,7 @@
 """Settings from the environment; only the two front doors read them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -32,6 +32,9 @@ class Settings(BaseSettings):
     workers: int = Field(1, ge=1, le=64, description="Server processes.")
     secure_cookies: bool = Field(
         False, description="Send cookies over HTTPS only (set it behind TLS)."
+    )
+    log: Literal["text", "json"] = Field(
+        "text", description="How the log is written to standard error: text or json."
     )
     authoring: bool | None = Field(
         None,

@@ -31,7 +31,8 @@ from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
 from app.search import routes as search
-from app.web import errors, health, worker
+from app.web import errors, health, logs, worker
+from app.web.addresses import RouteNames
 from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
@@ -81,6 +82,13 @@ def create_app(
     return app
 
 
+def serve_app() -> FastAPI:
+    """The application of a server process, whose log goes where the settings say."""
+    settings = Settings()
+    logs.configure(settings.log)
+    return create_app(settings)
+
+
 @contextlib.asynccontextmanager
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
@@ -119,6 +127,7 @@ def _door(app: FastAPI) -> Door:
         pages=state.pages,
         doorkeeper=state.doorkeeper,
         clock=state.clock,
+        routes=RouteNames(app),
         https=state.settings.secure_cookies,
         uploads=exchange.UPLOADS,
     )

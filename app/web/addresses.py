@@ -2,8 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import FastAPI, Path
+from fastapi.routing import iter_route_contexts
 from pydantic import AfterValidator, Field
+from starlette.types import Scope
 
 LAST_ROW = 2**31 - 1
 """The largest number of a row: PostgreSQL counts them in 32 bits."""
@@ -20,3 +22,23 @@ def local(address: str) -> str:
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 """The number of a row as a part of an address; any other is not found."""
 Address = Annotated[str, AfterValidator(local), Field(max_length=400)]
+
+
+class RouteNames:
+    """Requests by the template of their route, which holds nothing that was sent."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._names: dict[int, str] = {}
+
+    def of(self, scope: Scope) -> str:
+        """The template, e.g. “/quiz/{topic}”; “-” where no route was found."""
+        route = scope.get("route")
+        if route is None:
+            return "-"
+        if id(route) not in self._names:
+            self._names = {
+                id(one.original_route): one.path or "-"
+                for one in iter_route_contexts(self._app.routes)
+            }
+        return self._names.get(id(route), "-")

@@ -112,7 +112,8 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _fault(request: Request, error: Exception, number: str) -> Response:
-    _log.error("request %s failed: %s", number, request.url.path, exc_info=error)
+    known = {"request": number, "method": request.method}
+    _log.error("request %s failed", number, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {number}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."
     return answer(request, 500, [{"field": "", "message": message}], hint)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.content.library import Library, LiveLibrary
 from app.errors import NotAllowed
 from app.web import errors, health
+from app.web.addresses import RouteNames
 from app.web.characters import refuse_null, without_null
 from app.web.csrf import comes_from_here
 from app.web.exchange import Exchange
@@ -42,6 +43,7 @@ class Door:
     pages: Pages
     doorkeeper: Doorkeeper
     clock: Callable[[], dt.datetime]
+    routes: RouteNames
     https: bool
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
@@ -115,7 +117,8 @@ class Front:
             request = Request(inner, receive)
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
-        _note(exchange, time.perf_counter() - begun)
+        route = self._door.routes.of(inner)
+        _note(exchange, route, time.perf_counter() - begun)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)
 
@@ -171,14 +174,16 @@ def _too_large(room: int) -> HTTPException:
     return HTTPException(413, f"At most {room // 1024:,} kB can be sent at once.")
 
 
-def _note(exchange: Exchange, seconds: float) -> None:
+def _note(exchange: Exchange, route: str, seconds: float) -> None:
     if seconds < _SLOW and exchange.status < 500:
         return
+    known = {
+        "request": exchange.number,
+        "method": exchange.method,
+        "route": route,
+        "status": exchange.status,
+        "milliseconds": round(seconds * 1000),
+    }
     _log.warning(
-        "request %s: %s %s answered %d after %.0f ms",
-        exchange.number,
-        exchange.method,
-        exchange.target[0],
-        exchange.status,
-        seconds * 1000,
+        "request %s: %s %s answered %d after %d ms", *known.values(), extra=known
     )
