@@ -141,13 +141,14 @@ def _health(_given: argparse.Namespace) -> int:
     settings = _settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
     try:
-        connection = http.client.HTTPConnection(host, settings.port, timeout=2)
-        connection.request("GET", "/healthz")
-        status = connection.getresponse().status
+        connection = http.client.HTTPConnection(host, settings.port, timeout=10)
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        words = answer.read().decode(errors="replace")
     except OSError as error:
         raise Stop(f"no answer on {host}:{settings.port} ({error}).") from None
-    print("well" if status == http.HTTPStatus.OK else f"the server answered {status}")
-    return int(status != http.HTTPStatus.OK)
+    print(words, end="")
+    return int(answer.status != http.HTTPStatus.OK)
 
 
 def _upgrade(_given: argparse.Namespace) -> int:
@@ -303,15 +304,18 @@ def _announce(settings: "Settings", library: "Library") -> None:
 def _run_server(settings: "Settings", app: "FastAPI") -> None:
     import uvicorn  # noqa: PLC0415 - slow to import
 
+    from app.web import logs  # noqa: PLC0415 - slow to import
     from app.web.connections import (  # noqa: PLC0415 - slow to import
         Limits,
         guarded,
         room_for,
     )
 
+    logs.configure(settings.log)
+
     alone = settings.workers == 1  # several processes make an app each
     uvicorn.run(
-        app if alone else "app.main:create_app",
+        app if alone else "app.main:serve_app",
         factory=not alone,
         host=settings.host,
         port=settings.port,
@@ -326,6 +330,7 @@ def _run_server(settings: "Settings", app: "FastAPI") -> None:
         ),
         ws="none",
         access_log=False,  # slow and failed requests are logged by the app
+        log_config=None,  # app.web.logs writes all of it
         log_level="warning",
         proxy_headers=False,  # the app believes the proxies that the settings name
         timeout_graceful_shutdown=_GRACE,

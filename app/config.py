@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -89,6 +89,9 @@ class Settings(BaseSettings):
         False,
         description="Send cookies over HTTPS only; not needed where HEADROOM_URL or a "
         "named proxy says that it is HTTPS.",
+    )
+    log: Literal["text", "json"] = Field(
+        "text", description="How the log is written to standard error: text or json."
     )
     authoring: bool | None = Field(
         None,

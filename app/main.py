@@ -31,7 +31,8 @@ from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
 from app.search import routes as search
-from app.web import errors, health, worker
+from app.web import errors, health, logs, worker
+from app.web.addresses import RouteNames
 from app.web.admission import Admission, Bounds
 from app.web.body import Intake, Patience
 from app.web.clock import system_clock
@@ -40,6 +41,7 @@ from app.web.keeping import Pages
 from app.web.lifetime import ending_with_parent
 from app.web.proxies import Proxies
 from app.web.rates import Rates
+from app.web.readiness import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper
@@ -79,11 +81,19 @@ def create_app(
     app.state.patience = codes.Patience()
     app.state.rates = Rates(settings.rates)
     app.state.pages = Pages(pulse_of(app.state.engine))
+    app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
     _open_rooms(app)
     app.add_middleware(Front, door=_door(app))
     app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
     return app
+
+
+def serve_app() -> FastAPI:
+    """The application of a server process, whose log goes where the settings say."""
+    settings = Settings()
+    logs.configure(settings.log)
+    return create_app(settings)
 
 
 @contextlib.asynccontextmanager
@@ -127,6 +137,7 @@ def _door(app: FastAPI) -> Door:
         clock=state.clock,
         intake=Intake(Patience(settings.request_seconds)),
         rates=state.rates,
+        routes=RouteNames(app),
         https=settings.https,
         admission=Admission(Bounds(), settings.host_names, settings.origin),
         uploads=exchange.UPLOADS,

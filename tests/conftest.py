@@ -115,7 +115,7 @@ def htmx(app: FastAPI) -> Iterator[TestClient]:
 def rosa(app: FastAPI) -> Iterator[TestClient]:
     """One learner."""
     with visit(app) as client:
-        client.get("/healthz")
+        client.get("/unreachable")
         yield client
 
 
@@ -123,5 +123,5 @@ def rosa(app: FastAPI) -> Iterator[TestClient]:
 def milo(app: FastAPI) -> Iterator[TestClient]:
     """Another learner."""
     with visit(app) as client:
-        client.get("/healthz")
+        client.get("/unreachable")
         yield client

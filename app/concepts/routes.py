@@ -100,9 +100,11 @@ def picture(
     """A picture that lies beside the page."""
     slug = find_topic(library, topic).slug
     folder = (request.app.state.library.folder / "topics" / slug).resolve()
-    file = (folder / name).resolve()
+    # Looked for among the files that are there: no path is made of what was asked.
+    beside = folder.iterdir() if folder.is_dir() else ()
+    file = next((f.resolve() for f in beside if f.name == name), folder)
     if file.parent != folder or file.suffix not in _PICTURES or not file.is_file():
-        raise NotFound(f"There is no picture “{name}”.")
+        raise NotFound("There is no picture of this name beside the page.")
     return FileResponse(file)
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
+from app.db.values import refuse_bad_values
 from app.db.writer import BUSY, WRITERS, Turn
 
 Result = TypeVar("Result")
@@ -65,10 +66,14 @@ def make_engine(address: str) -> Engine:
     registry.register("sqlite.plain", __name__, "PlainSavepoints")
     url = make_url(address).set(drivername="sqlite+plain")
     engine = create_engine(
-        url, connect_args={"check_same_thread": False}, pool_size=_CONNECTIONS
+        url,
+        connect_args={"check_same_thread": False},
+        pool_size=_CONNECTIONS,
+        hide_parameters=True,  # answers and names, which belong into no log
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
+    refuse_bad_values(engine)
     return engine
 
 
@@ -143,6 +148,7 @@ def _make_server_engine(address: str) -> Engine:
         address,
         pool_pre_ping=True,
         pool_size=_CONNECTIONS,
+        hide_parameters=True,
         isolation_level="REPEATABLE READ",
         connect_args={
             "connect_timeout": _SECONDS_TO_CONNECT,
@@ -151,6 +157,7 @@ def _make_server_engine(address: str) -> Engine:
     )
     event.listen(engine, "connect", _prepare_server)
     event.listen(engine, "set_connection_execution_options", _see_commits)
+    refuse_bad_values(engine)
     return engine
 
 

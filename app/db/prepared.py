@@ -13,6 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.expression import ClauseElement
 from sqlmodel import Session
 
+from app.db.values import bad_value
+
 _Key = TypeVar("_Key")
 _NOTHING: Mapping[str, Any] = {}
 
@@ -111,7 +113,11 @@ class _Form:
             return driver.execute(self._text, parameters)
         except driver.Error as error:
             base = driver.Error
-            raise DBAPIError.instance(self._text, parameters, error, base) from error
+            raise DBAPIError.instance(
+                self._text, parameters, error, base, hide_parameters=True
+            ) from error
+        except (OverflowError, UnicodeEncodeError) as error:
+            raise bad_value(error) from error
 
     def row(self, values: Sequence[Any]) -> Any:
         """A row of the cursor as Python's types."""

@@ -36,6 +36,7 @@ from app.learners.store import added_cards
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
 from app.quiz.routes.showing import Desk, Reader, Writer, moved, with_comeback
 from app.quiz.store import Given
+from app.web.addresses import RowNumber
 from app.web.asking import Asked, first_words, new_token
 from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
@@ -116,7 +117,7 @@ def add_sitting(desk: Writer, exam: str, typed: Begun) -> Response:
 
 @router.get("/sittings/{sitting}/questions/{number}")
 def question(
-    desk: Reader, sitting: int, number: int, reported: bool = False
+    desk: Reader, sitting: RowNumber, number: RowNumber, reported: bool = False
 ) -> Response:
     """One question of the paper; with its verdict after the end."""
     sat = _find(desk, sitting)
@@ -129,7 +130,9 @@ def question(
 
 
 @router.post("/sittings/{sitting}/answers/{number}")
-def keep_answer(desk: Writer, sitting: int, number: int, form: Answered) -> Response:
+def keep_answer(
+    desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered
+) -> Response:
     """Save a question as it stands now; after the end nothing changes any more."""
     sat = _find(desk, sitting)
     slot = _slot(sat, number)
@@ -147,7 +150,7 @@ def keep_answer(desk: Writer, sitting: int, number: int, form: Answered) -> Resp
 
 
 @router.get("/sittings/{sitting}/review")
-def review(desk: Reader, sitting: int, show: Filter = "all") -> Response:
+def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
     """The whole paper before the end: what is open, what is flagged."""
     sat = _find(desk, sitting)
     if sat.closed_at is not None:
@@ -171,7 +174,7 @@ def review(desk: Reader, sitting: int, show: Filter = "all") -> Response:
 
 
 @router.post("/sittings/{sitting}/submission")
-def submit(desk: Writer, sitting: int) -> Response:
+def submit(desk: Writer, sitting: RowNumber) -> Response:
     """End the exam; a second submission changes nothing and says so."""
     sat = _find(desk, sitting)
     if sat.closed_at is not None:
@@ -181,7 +184,7 @@ def submit(desk: Writer, sitting: int) -> Response:
 
 
 @router.get("/sittings/{sitting}/report")
-def report(desk: Reader, sitting: int, late: bool = False) -> Response:
+def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
     """What the sitting says, after its end."""
     sat = _find(desk, sitting)
     if sat.closed_at is None:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Form, Query
 from pydantic import BaseModel, Field
 
-from app.web.addresses import Address
+from app.web.addresses import LAST_ROW, Address
 
 Topic = Annotated[str, Field(max_length=80)]
 More = Annotated[int, Field(ge=0, le=200)]
@@ -46,7 +46,7 @@ class GradeForm(BaseModel):
 class UndoForm(BaseModel):
     """The grade to be undone, by its number."""
 
-    review: int = Field(ge=1)
+    review: int = Field(ge=1, le=LAST_ROW)
     topic: Topic = ""
     more: More = 0
 

@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 Problems = list[dict[str, str]]
+_DIGITS = 9  # more of them are no number of minutes, and slow to read
+_REPEATED = 40  # characters of what was typed that a message repeats
 
 
 class SettingsForm(BaseModel):
@@ -57,9 +59,10 @@ class _Reader:
 
     def whole(self, field: str, least: int, most: int, of: str) -> int:
         typed = self._typed(field).removesuffix("%").strip()
-        if typed.isascii() and typed.isdigit() and least <= int(typed) <= most:
+        digits = typed.isascii() and typed.isdigit() and len(typed) < _DIGITS
+        if digits and least <= int(typed) <= most:
             return int(typed)
-        said = f"“{typed}”" if typed else "nothing"
+        said = f"“{_brief(typed)}”" if typed else "nothing"
         self._refuse(
             field,
             f"Write a whole number from {least} to {most} {of}; {said} is not one.",
@@ -73,7 +76,9 @@ class _Reader:
         try:
             day = dt.date.fromisoformat(typed)
         except ValueError:
-            self._refuse(field, f"Write a day such as 2026-07-03; “{typed}” is none.")
+            self._refuse(
+                field, f"Write a day such as 2026-07-03; “{_brief(typed)}” is none."
+            )
             return None
         if not today <= day <= today + dt.timedelta(days=1100):
             self._refuse(field, "The day must lie between today and three years on.")
@@ -83,14 +88,15 @@ class _Reader:
         typed = self._typed(field)
         if typed not in zones():
             self._refuse(
-                field, f"Choose a zone such as Europe/Berlin; “{typed}” is not known."
+                field,
+                f"Choose a zone such as Europe/Berlin; “{_brief(typed)}” is not known.",
             )
         return typed
 
     def yes(self, field: str) -> bool:
         typed = self._typed(field)
         if typed not in {"yes", "no"}:
-            self._refuse(field, f"Choose yes or no; “{typed}” is neither.")
+            self._refuse(field, f"Choose yes or no; “{_brief(typed)}” is neither.")
         return typed == "yes"
 
     def _typed(self, field: str) -> str:
@@ -98,6 +104,10 @@ class _Reader:
 
     def _refuse(self, field: str, message: str) -> None:
         self.problems.append({"field": field, "message": message})
+
+
+def _brief(typed: str) -> str:
+    return typed if len(typed) <= _REPEATED else f"{typed[:_REPEATED]}…"
 
 
 @functools.cache

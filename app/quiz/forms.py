@@ -16,7 +16,7 @@ from pydantic import (
 
 from app.quiz.grading import Raw
 from app.quiz.practice import MODES, Mode, Wish
-from app.web.addresses import Address
+from app.web.addresses import LAST_ROW, Address
 
 _FIELDS = ("answer", "unit")
 _PREFIXES = ("place.", "pair.", "blank.", "choose.")
@@ -30,6 +30,7 @@ def _or_zero(value: Any) -> Any:
     return value or 0
 
 
+Row = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=LAST_ROW)]
 Count = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=2**53)]
 
 
@@ -41,12 +42,12 @@ class QuestionForm(BaseModel):
     revision: str = Field("", max_length=64)
     context: Literal["page", "quiz", "practice"] = "quiz"
     back: Address = ""
-    run: Count = 0
+    run: Row = 0
     hints: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=50)] = 0
     more: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=1)] = 0
     since: Count = 0
     certainty: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=3)] = 0
-    attempt: Count = 0
+    attempt: Row = 0
     move: str = Field("", max_length=200)
     reported: bool = False
 

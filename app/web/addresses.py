@@ -1,9 +1,14 @@
-"""Addresses that a form may name, and addresses that go out of this site."""
+"""Addresses: rows by their number, the way back of a form, links that leave the site."""
 
 from typing import Annotated
 
-from fastapi import Request
+from fastapi import FastAPI, Path, Request
+from fastapi.routing import iter_route_contexts
 from pydantic import AfterValidator, Field
+from starlette.types import Scope
+
+LAST_ROW = 2**31 - 1
+"""The largest number of a row: PostgreSQL counts them in 32 bits."""
 
 
 def local(address: str) -> str:
@@ -14,6 +19,8 @@ def local(address: str) -> str:
     return address
 
 
+RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
+"""The number of a row as a part of an address; any other is not found."""
 Address = Annotated[str, AfterValidator(local), Field(max_length=400)]
 
 
@@ -31,3 +38,23 @@ def public_address_of(request: Request) -> str:
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     query = request.scope["query_string"].decode("latin-1")
     return f"{public(request)}{path}{'?' if query else ''}{query}"
+
+
+class RouteNames:
+    """Requests by the template of their route, which holds nothing that was sent."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._names: dict[int, str] = {}
+
+    def of(self, scope: Scope) -> str:
+        """The template, e.g. “/quiz/{topic}”; “-” where no route was found."""
+        route = scope.get("route")
+        if route is None:
+            return "-"
+        if id(route) not in self._names:
+            self._names = {
+                id(one.original_route): one.path or "-"
+                for one in iter_route_contexts(self._app.routes)
+            }
+        return self._names.get(id(route), "-")

@@ -24,6 +24,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BadExpression, _unanswerable)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(UnicodeEncodeError, _unwritable)
 
 
 def answer_to(request: Request, error: Exception, number: str) -> Response:
@@ -92,6 +93,12 @@ def _unreadable(request: Request, error: Exception) -> Response:
     return answer(request, 422, problems)
 
 
+def _unwritable(request: Request, _error: Exception) -> Response:
+    """Half a character, which only a program can send."""
+    words = "A text that was sent holds half a character, which no text may hold."
+    return answer(request, 422, [{"field": "", "message": words}])
+
+
 def _shown(given: object) -> str:
     """What was given, cut where it is longer than a sentence bears."""
     words = repr(given)
@@ -108,7 +115,8 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _fault(request: Request, error: Exception, number: str) -> Response:
-    _log.error("request %s failed: %s", number, request.url.path, exc_info=error)
+    known = {"request": number, "method": request.method}
+    _log.error("request %s failed", number, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {number}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."
     return answer(request, 500, [{"field": "", "message": message}], hint)

@@ -80,6 +80,8 @@ class Exchange:
             (b"cache-control", b"private, no-cache"),
             (b"vary", b"accept-encoding, cookie"),
         ]
+        if self.number:  # it was made just now, so the log may speak of it
+            words.append((b"x-request-id", self.number.encode()))
         if self.visitor.cookie:
             words += [(b"set-cookie", self.visitor.cookie), _NEW]
         if kept.packed.tag in self.headers.get(b"if-none-match", b""):

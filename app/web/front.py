@@ -12,9 +12,11 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.content.library import Library, LiveLibrary
-from app.web import errors
+from app.web import errors, health
+from app.web.addresses import RouteNames
 from app.web.admission import Admission
 from app.web.body import Intake
+from app.web.characters import refuse_null, without_null
 from app.web.exchange import Exchange
 from app.web.headers import security
 from app.web.keeping import Kept, Moment, Pages, Wish
@@ -25,6 +27,7 @@ from app.web.visitor import Doorkeeper, Visitor
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
+_LOOKS = {"GET", "HEAD"}
 _NOBODY = Visitor(key="", renewal=b"")
 
 
@@ -42,6 +45,7 @@ class Door:
     clock: Callable[[], dt.datetime]
     intake: Intake
     rates: Rates
+    routes: RouteNames
     https: bool
     admission: Admission
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -67,6 +71,8 @@ class Front:
         exchange = Exchange(scope, send, _NOBODY, self._security)
         if exchange.path.startswith("/static/"):
             await self._file(exchange)
+        elif exchange.path in health.ADDRESSES and exchange.method in _LOOKS:
+            await self._app(scope, receive, send)  # whatever else is broken
         else:
             await self._page(scope, receive, exchange)
 
@@ -117,7 +123,8 @@ class Front:
             request = Request(inner, receive)
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
-        _note(exchange, time.perf_counter() - begun)
+        route = self._door.routes.of(inner)
+        _note(exchange, route, time.perf_counter() - begun)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)
 
@@ -132,12 +139,14 @@ class Front:
         if refusal is not None:
             raise refusal
         door = self._door
-        kind = kind_of(exchange.method, exchange.path, exchange.target[1])
-        door.rates.admit(kind, exchange.client)
+        refuse_null(exchange.path, exchange.target[1])
+        work = kind_of(exchange.method, exchange.path, exchange.target[1])
+        door.rates.admit(work, exchange.client)
         async with door.intake.whole(
             receive, exchange.headers, door.room(exchange), exchange.client
         ) as whole:
-            await self._app(inner, whole, exchange.record)
+            kind = exchange.headers.get(b"content-type", b"")
+            await self._app(inner, without_null(whole, kind), exchange.record)
 
     async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
         if wish is None or exchange.status != 200 or not exchange.reads:
@@ -160,14 +169,16 @@ def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scop
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
 
 
-def _note(exchange: Exchange, seconds: float) -> None:
+def _note(exchange: Exchange, route: str, seconds: float) -> None:
     if seconds < _SLOW and exchange.status < 500:
         return
+    known = {
+        "request": exchange.number,
+        "method": exchange.method,
+        "route": route,
+        "status": exchange.status,
+        "milliseconds": round(seconds * 1000),
+    }
     _log.warning(
-        "request %s: %s %s answered %d after %.0f ms",
-        exchange.number,
-        exchange.method,
-        exchange.target[0],
-        exchange.status,
-        seconds * 1000,
+        "request %s: %s %s answered %d after %d ms", *known.values(), extra=known
     )

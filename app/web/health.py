@@ -1,17 +1,30 @@
-"""Whether this process answers and reaches its database."""
+"""What those who run the server ask: is it alive, can it serve.
+
+The front passes these addresses on before it asks for course, learner or database, so
+that they are answered whatever is wrong with those.
+"""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
-from sqlmodel import text
 
-from app.db.engine import DbSession
+from app.web.readiness import Readiness
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
+ADDRESSES = frozenset({"/healthz", "/readyz"})
+_FRESH = {"cache-control": "no-store"}
 
 
-@router.get("/healthz", include_in_schema=False)
-def health(request: Request, db: DbSession) -> PlainTextResponse:
-    """One word when all is well; anything else is an error answer."""
-    db.connection().execute(text("SELECT 1"))
-    request.app.state.library.current()
-    return PlainTextResponse("well")
+@router.api_route("/healthz", methods=["GET", "HEAD"])
+async def alive() -> PlainTextResponse:
+    """One word, as long as the process answers at all."""
+    return PlainTextResponse("well", headers=_FRESH)
+
+
+@router.api_route("/readyz", methods=["GET", "HEAD"])
+async def ready(request: Request) -> PlainTextResponse:
+    """One line for each check; 503 where learners cannot be served."""
+    readiness: Readiness = request.app.state.readiness
+    checks = await readiness.report()
+    words = "".join(f"{check.line}\n" for check in checks)
+    status = 503 if any(check.problem for check in checks) else 200
+    return PlainTextResponse(words, status, headers=_FRESH)

@@ -66,6 +66,12 @@ def test_before_anything_is_done_the_head_says_so():
     assert summary(StudyDays(), 0, TUESDAY) == "Nothing was answered or reviewed yet."
 
 
+def test_the_summary_bears_a_clock_that_was_set_back_behind_the_first_day():
+    days = StudyDays(recent={}, first=TUESDAY + dt.timedelta(weeks=1000))
+
+    assert summary(days, 0, TUESDAY).startswith("One\u00a0week,")
+
+
 def test_one_of_each_is_one_of_each():
     days = StudyDays({"2026-06-09": Studied(1, 1)}, first=TUESDAY)
 

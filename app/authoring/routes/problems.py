@@ -8,6 +8,7 @@ from app.authoring.forms import ListingAsked
 from app.authoring.listing import Filter, lines_around, listing, name_of, topic_of
 from app.db.engine import DbSession
 from app.learners.current import CurrentLearner, EnrolledLearner
+from app.web.addresses import RowNumber
 from app.web.clock import Now
 from app.web.render import page
 from app.web.shelf import CurrentLibrary
@@ -52,7 +53,7 @@ async def changes(library: CurrentLibrary) -> PlainTextResponse:
 
 @router.post("/reports/{report}/settlement")
 def settle(
-    report: int, _learner: EnrolledLearner, db: DbSession, now: Now
+    report: RowNumber, _learner: EnrolledLearner, db: DbSession, now: Now
 ) -> RedirectResponse:
     """Take a report off the list; it stays with its question."""
     store.settle(db, report, now)

@@ -106,7 +106,8 @@ def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
     """
     if days.first is None:
         return "Nothing was answered or reviewed yet."
-    number = (today - days.first).days // 7 + 1
+    # The first day lies ahead where the clock of the machine was set back.
+    number = max(0, (today - days.first).days) // 7 + 1
     word = _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
     total = days.total
     parts = (

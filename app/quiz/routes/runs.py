@@ -23,6 +23,7 @@ from app.quiz.routes.showing import (
 )
 from app.quiz.routes.weakest import weakest_of
 from app.quiz.store import Run, Wanted
+from app.web.addresses import LAST_ROW, RowNumber
 from app.web.asking import Asked, first_words, new_token
 from app.web.render import page
 
@@ -63,14 +64,14 @@ def score(wanted: ScoreWished) -> Response:
 
 
 @router.get("/runs/{run}")
-def resume(desk: Reader, run: int) -> Response:
+def resume(desk: Reader, run: RowNumber) -> Response:
     """Go to the first open question of a run."""
     found = _find(desk, run)
     return RedirectResponse(frame_of(desk, found, 0).onward, 303)
 
 
 @router.get("/runs/{run}/result")
-def result(desk: Reader, run: int) -> HTMLResponse:
+def result(desk: Reader, run: RowNumber) -> HTMLResponse:
     """The run summed up."""
     found = _find(desk, run)
     rows = [
@@ -93,7 +94,9 @@ def result(desk: Reader, run: int) -> HTMLResponse:
 
 
 @router.get("/runs/{run}/{place}")
-def show(desk: Reader, run: int, place: int, sent: AskedFor) -> HTMLResponse:
+def show(
+    desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor
+) -> HTMLResponse:
     """A question of a run: open, or with the verdict of its answer."""
     found = _find(desk, run)
     if not 1 <= place <= len(found.items):
@@ -141,7 +144,8 @@ def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
 
 def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
     """The questions of an earlier run that were not answered rightly."""
-    if not wish.scope.isascii() or not wish.scope.isdigit():
+    plain = wish.scope.isascii() and wish.scope.isdigit()
+    if not plain or int(wish.scope) > LAST_ROW:
         raise NotFound(f"There is no practice run “{wish.scope}” of yours.")
     run = _find(desk, int(wish.scope))
     away = in_running_exam(desk.db, desk.learner.id, desk.now)

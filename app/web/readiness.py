@@ -1,0 +1,201 @@
+"""Whether learners can be served and their work be saved: what /readyz answers.
+
+Anybody may ask, so answers name no path and no host, and however often they are
+asked, the checks run once a second at most and never on the event loop.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import anyio
+from anyio import to_thread
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.content.library import LiveLibrary
+
+LEAST_FREE = 64 * 1024 * 1024
+_KEPT = 1.0  # seconds that an answer holds
+_PATIENCE = 0.8  # seconds for another process that writes
+_LIMIT = 3.0  # seconds for a check, after which it counts as failed
+_PROBE = 64 * 1024  # bytes that are written to see whether the disk takes them
+_ASKED = "SELECT count(*) FROM alembic_version"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at; `problem` says what is wrong and what to do."""
+
+    name: str
+    problem: str = ""
+    note: str = ""
+
+    @property
+    def line(self) -> str:
+        """How the answer says it."""
+        if self.problem:
+            return f"{self.name}: FAILED. {self.problem}"
+        return f"{self.name}: ok{', ' if self.note else ''}{self.note}"
+
+
+class Readiness:
+    """The checks of one process, and their last outcome."""
+
+    def __init__(self, engine: Engine, folder: Path, library: LiveLibrary) -> None:
+        self._library = library
+        self._checks = (
+            ("database", _database_check(engine)),
+            ("disk", lambda: check_disk(_folders(engine, folder))),
+        )
+        # Threads of their own: those of the requests may all be waiting.
+        self._threads = {n: anyio.CapacityLimiter(1) for n, _ in self._checks}
+        self._lock = asyncio.Lock()
+        self._until = 0.0
+        self._found: tuple[Check, ...] = ()
+
+    async def report(self) -> tuple[Check, ...]:
+        """Every check, at most a second old."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                found = [await self._run(name, work) for name, work in self._checks]
+                self._found = (*found, self._course())
+                self._until = time.monotonic() + _KEPT
+            return self._found
+
+    async def _run(self, name: str, work: Callable[[], Check]) -> Check:
+        with anyio.move_on_after(_LIMIT):
+            limiter = self._threads[name]
+            return await to_thread.run_sync(
+                work, abandon_on_cancel=True, limiter=limiter
+            )
+        words = f"There was no answer within {_LIMIT:.0f} seconds. "
+        return Check(name, words + "See that database and disk can be reached.")
+
+    def _course(self) -> Check:
+        try:
+            course = self._library.current()
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is said
+            return Check("content", f"The course cannot be read. {_CHECK_CONTENT}")
+        if not course.topics:
+            return Check("content", f"The course has no topics. {_CHECK_CONTENT}")
+        wrong = sum(p.severity == "error" for p in course.problems)
+        note = f"{len(course.topics)} topics"
+        if wrong:
+            note += f", {wrong} errors in the files; `headroom check` names each"
+        return Check("content", note=note)
+
+
+_CHECK_CONTENT = "Run `headroom check`, and fix what it names."
+
+
+def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> Check:
+    """Whether each folder takes what is written and has `least` bytes free."""
+    free = 0
+    for folder in folders:
+        try:
+            free = shutil.disk_usage(folder).free
+            _write(folder)
+        except OSError as error:
+            words = f"The data folder cannot be written ({error.strerror}). "
+            return Check("disk", words + "Free space, or make the folder writable.")
+        if free < least:
+            words = f"Only {free // 1_000_000:,} MB are free. "
+            return Check("disk", words + f"Free at least {least // 1_000_000:,} MB.")
+    return Check("disk", note=f"{free / 1e9:,.1f} GB free")
+
+
+def _write(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(bytes(_PROBE))
+        probe.flush()
+        os.fsync(probe.fileno())
+
+
+def _folders(engine: Engine, folder: Path) -> tuple[Path, ...]:
+    path = _path(engine)
+    return (folder,) if path is None else tuple({folder, path.parent})
+
+
+def _path(engine: Engine) -> Path | None:
+    name = engine.url.database
+    return Path(name) if engine.dialect.name == "sqlite" and name else None
+
+
+def _database_check(engine: Engine) -> Callable[[], Check]:
+    path = _path(engine)
+    if path is None:
+        return lambda: Check("database", _of_server(engine))
+    born = _identity(path)
+    return lambda: Check("database", _of_file(path, born))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _of_file(path: Path, born: tuple[int, int] | None) -> str:
+    """What is wrong with a database file; empty where a write would succeed."""
+    now = _identity(path)
+    if now is None:
+        return "The database file is gone. Stop the server, and restore a backup."
+    if now != born:
+        return "The database file was replaced. Restart the server to use the new one."
+    try:
+        with _opened(path) as connection:
+            connection.execute("BEGIN IMMEDIATE")  # given back at once
+            connection.execute(_ASKED)
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+        return _SAID.get(code, _DAMAGED)
+    return ""
+
+
+_DAMAGED = "The database is damaged. Stop the server, and restore a backup."
+_SAID = {
+    sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
+    "Find the program that has it open, and end it.",
+    sqlite3.SQLITE_READONLY: "The database is read-only. Make it writable.",
+    sqlite3.SQLITE_FULL: "The disk is full. Free space.",
+    sqlite3.SQLITE_CANTOPEN: "The database cannot be opened. "
+    "Make the data folder readable and writable.",
+    sqlite3.SQLITE_IOERR: "The disk reports errors. Look at the system's log.",
+}
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection beside the pool, which never makes a file that is not there."""
+    address = f"file:{quote(str(path.absolute()))}?mode=rw"
+    with contextlib.closing(
+        sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+    ) as connection:
+        yield connection
+
+
+def _of_server(engine: Engine) -> str:
+    try:
+        with engine.connect() as connection:
+            connection.execute(text(_ASKED))
+            closed = connection.execute(text(_READ_ONLY)).scalar()
+    except SQLAlchemyError:
+        return "The database server gives no answer. See that it runs and is reachable."
+    return "The database server takes no writes. Make it writable." if closed else ""
+
+
+_READ_ONLY = (
+    "SELECT pg_is_in_recovery() OR "
+    "current_setting('default_transaction_read_only')::boolean"
+)

@@ -1,0 +1,268 @@
+"""No value that can be sent is a fault of ours: every route, on both databases."""
+
+from collections.abc import Iterable
+from urllib.parse import quote, urlencode
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.authoring.forms import ListingForm, TableForm
+from app.db.prepared import Prepared
+from app.db.tables import Learner
+from app.errors import Problem
+from app.flashcards.forms import AdditionForm, GradeForm, SuspensionForm, UndoForm
+from app.flashcards.forms import WishForm as CardsForm
+from app.learners.forms import SettingsForm
+from app.notes.forms import NoteForm
+from app.quiz.forms import QuestionForm, ReportForm, RunForm, ScoreForm
+from tests.databases import SERVER
+
+# What no column, no file system and no number can hold.
+NUL, BEYOND_64_BITS, BEYOND_32_BITS = "a\0b.png", str(2**63), str(2**31)
+DIGITS, LONG, LINES = "9" * 5000, "x" * 5000 + ".png", "a\nforged line"
+VALUES = (NUL, BEYOND_64_BITS, BEYOND_32_BITS, DIGITS)
+# A value that each name takes, so that one bad value among good ones is what is read.
+SANE = {
+    "topic": "weights",
+    "question": "w-bf16-70b",
+    "item": "w-bf16-70b",
+    "card": "w-c-bf16",
+    "exam": "short",
+    "name": "training-memory",
+    "run": "1",
+    "place": "1",
+    "sitting": "1",
+    "number": "1",
+    "report": "1",
+    "kind": "json",
+    "rating": "3",
+    "token": "t",
+    "since": "0",
+    "given": "0",
+    "seed": "1",
+    "aside": "yes",
+    "wanted": "yes",
+    "review": "1",
+    "words": "odd",
+    "word": "no",
+    "pick": "mixed",
+    "count": "3",
+    "hidden": "yes",
+    "code": "abc",
+    "leave": "yes",
+    "what": "deck",
+    "deck": "mine",
+    "q": "memory",
+    "section": "",
+    "theme": "dark",
+    "exam_day": "",
+    "minutes_a_day": "30",
+    "retention": "90",
+    "target": "70",
+    "zone": "UTC",
+    "answer": "1",
+    "unit": "GB",
+    "place.a": "1",
+    "age": "0",
+    "go": "next",
+    "move": "",
+    "factor": "1",
+    "strike": "a",
+    "model": "70B",
+    "context": "quiz",
+    "start": "0",
+    "revision": "r",
+    "calendar": "yes",
+}
+ANSWERED = {*QuestionForm.model_fields, "answer", "unit", "place.a"}
+FIELDS = {
+    "quiz": {*ANSWERED, *RunForm.model_fields, *ScoreForm.model_fields, "words"},
+    "authoring": {*ANSWERED, *ListingForm.model_fields, *TableForm.model_fields},
+    "concepts": {*NoteForm.model_fields},
+    "flashcards": {
+        *(*CardsForm.model_fields, *GradeForm.model_fields, *UndoForm.model_fields),
+        *(*SuspensionForm.model_fields, *AdditionForm.model_fields),
+    },
+    "settings": {*SettingsForm.model_fields, "what", "deck", "word", "leave", "theme"},
+    "exams": {"answer", "place.a", "since", "age", "go", "move", "factor", "target"},
+    "calculators": {"model", "context_length", "batch"},
+    "api": {"model", "context_length"},
+}
+ANY = {"q", "code", "topic", "kept"}
+assert ReportForm.model_fields.keys() <= {*ANSWERED, "words"}
+
+
+def routes(app: FastAPI) -> list[tuple[str, str]]:
+    """(method, template) of every route."""
+    found = []
+    for route in iter_route_contexts(app.routes):
+        methods = (route.methods or set()) & {"GET", "POST"}
+        found += [(method, str(route.path)) for method in sorted(methods)]
+    return sorted(found)
+
+
+def addressed(template: str, **values: str) -> str:
+    known = {
+        n: quote(v, safe="") for n, v in {**SANE, **values}.items() if "." not in n
+    }
+    return template.format(**known)
+
+
+def fields_of(template: str) -> list[str]:
+    return sorted(FIELDS.get(template.split("/")[1], ANY))
+
+
+@pytest.fixture
+def known(rosa: TestClient) -> TestClient:
+    """A learner who has begun everything that can be begun."""
+    rosa.post("/quiz/runs", data={"pick": "mixed", "count": "3"})
+    rosa.post("/exams/short/sittings", data={"factor": "1", "token": "s"})
+    rosa.post("/quiz/weights/w-bf16-70b/reports", data={"words": "odd"})
+    rosa.post("/flashcards/w-c-bf16/reviews", data={"rating": "3", "token": "t"})
+    return rosa
+
+
+Asked = tuple[str, str, dict[str, str]]
+
+
+def faults(client: TestClient, asked: Iterable[Asked]) -> list[Asked]:
+    """What was answered with a fault, each asked by the same learner."""
+    cookies = "; ".join(f"{k}={v}" for k, v in client.cookies.items())
+    client.cookies.clear()
+    client.headers["cookie"] = cookies
+    return [
+        (method, address[:80], fields)
+        for method, address, fields in asked
+        if client.request(method, address, data=fields or None).status_code >= 500
+    ]
+
+
+def test_no_part_of_an_address_is_a_fault(app: FastAPI, known: TestClient):
+    asked = [
+        (method, addressed(template, **{name: value}), {})
+        for method, template in routes(app)
+        for name in SANE
+        if f"{{{name}}}" in template
+        for value in (*VALUES, "-1", LONG, LINES)
+    ]
+
+    assert len(asked) > 300
+    assert faults(known, asked) == []
+
+
+def test_no_query_is_a_fault(app: FastAPI, known: TestClient):
+    asked = [
+        ("GET", f"{addressed(template)}?{urlencode({name: value})}", {})
+        for method, template in routes(app)
+        if method == "GET"
+        for name in fields_of(template)
+        for value in (NUL, BEYOND_64_BITS, DIGITS)
+    ]
+
+    assert len(asked) > 1000
+    assert faults(known, asked) == []
+
+
+def test_no_field_is_a_fault(app: FastAPI, known: TestClient):
+    asked = [
+        ("POST", addressed(template), {**SANE, name: value})
+        for method, template in routes(app)
+        if method == "POST"
+        for name in fields_of(template)
+        for value in VALUES
+    ]
+
+    assert len(asked) > 1000
+    assert faults(known, asked) == []
+
+
+@pytest.mark.parametrize("number", [BEYOND_32_BITS, BEYOND_64_BITS, DIGITS, "0", "-1"])
+def test_a_number_that_no_row_has_is_not_found(rosa: TestClient, number: str):
+    for address in (f"/exams/sittings/{number}/report", f"/quiz/runs/{number}"):
+        assert rosa.get(address).status_code == 404, address
+
+
+def test_nul_in_an_address_is_not_found(client: TestClient):
+    assert client.get("/concepts/weights/files/a%00b.png").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"name=a%00b", "application/x-www-form-urlencoded"),
+        (b"name=a\0b", "application/x-www-form-urlencoded; charset=utf-8"),
+    ],
+)
+def test_nul_in_a_form_is_refused_in_words(
+    rosa: TestClient, session: Session, body: bytes, kind: str
+):
+    answer = rosa.post("/settings", content=body, headers={"content-type": kind})
+
+    assert answer.status_code == 422
+    assert "holds the character NUL" in answer.text
+    assert session.exec(select(Learner.name)).all() == []
+
+
+def test_nul_between_two_pieces_of_a_form_is_refused(rosa: TestClient):
+    def pieces():
+        yield b"name=a%0"
+        yield b"0b"
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+
+    assert rosa.post("/settings", content=pieces(), headers=kind).status_code == 422
+
+
+def test_nul_in_a_query_is_refused_in_words(client: TestClient):
+    answer = client.get("/search?q=a%00b")
+
+    assert answer.status_code == 422
+    assert "holds the character NUL" in answer.text
+
+
+def test_nul_that_only_the_database_sees_is_refused_by_it(rosa: TestClient):
+    answer = rosa.post("/settings", files={"name": (None, "a\0b")})
+
+    assert answer.status_code == (422 if SERVER else 303)  # SQLite can hold it
+
+
+def test_half_a_character_is_refused_in_words(rosa: TestClient):
+    kind = {"content-type": "multipart/form-data; boundary=x; charset=unicode_escape"}
+    part = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n\\ud800\r\n--x--'
+
+    answer = rosa.post("/settings", content=part, headers=kind)
+
+    assert answer.status_code == 422
+    assert "half a character" in answer.text or "cannot be saved" in answer.text
+
+
+def test_what_the_database_has_no_room_for_is_refused_by_it(session: Session):
+    session.add(Learner(key="k", created_at=2**63))
+
+    with pytest.raises(Problem, match="cannot be saved"):
+        session.flush()
+
+
+def test_a_prepared_statement_refuses_it_as_well(session: Session):
+    found = Prepared(select(Learner.id).where(Learner.id == 2**63))
+
+    with pytest.raises(Problem, match="cannot be saved"):
+        found.all(session)
+
+
+def test_a_number_of_thousands_of_digits_is_named_in_short(rosa: TestClient):
+    answer = rosa.post("/settings", data={**SANE, "minutes_a_day": DIGITS})
+
+    assert answer.status_code == 422
+    assert f"“{'9' * 40}…” is not one" in answer.text
+
+
+@pytest.mark.parametrize("years", [-20, 20])
+def test_no_page_minds_a_clock_that_was_set(known: TestClient, clock, years: int):
+    clock.now = clock.now.replace(year=clock.now.year + years)
+
+    for page in ("/", "/progress", "/plan", "/flashcards", "/quiz", "/settings/export"):
+        assert known.get(page).status_code == 200, page
