@@ -54,10 +54,10 @@ def parse_size(name: str) -> int:
         raise LookupError(f"“{name}” is not a size such as 70B.")
     unit = match["unit"] or ""
     factor = _FACTOR.get(_SPELLED.get(unit, unit), 1)
-    number = round(float(match["number"].replace(",", "")) * factor)
-    if not SMALLEST <= number <= LARGEST:
+    number = float(match["number"].replace(",", "")) * factor
+    if not SMALLEST <= number <= LARGEST:  # a long one is infinite
         raise LookupError(f"“{name}” is outside of 10M to 100T parameters.")
-    return number
+    return round(number)
 
 
 def size_name(parameters: int) -> str:
