@@ -13,6 +13,7 @@ from app.api.document import CATALOGUES, openapi
 from app.api.schemas import described
 from app.calculators.exports import answer
 from app.calculators.forms import typed_in
+from app.calculators.pace import paced
 from app.errors import NotFound, Problem
 from app.estimator import registry
 from app.estimator.inputs import read
@@ -66,12 +67,14 @@ def estimates(request: Request) -> Response:
 
 
 @router.get("/api/v1/estimates/{name}")
+@paced
 def ask(request: Request, name: str) -> Response:
     keep(request, shared=True)
     return _answered(_entry(name), dict(typed_in(request.url.query)))
 
 
 @router.post("/api/v1/estimates/{name}")
+@paced
 def ask_by_body(name: str, sent: Sent) -> Response:
     return _answered(_entry(name), sent)
 

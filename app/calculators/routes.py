@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from app.calculators import accuracy, comparison, exports, side_exports, starts
 from app.calculators.forms import posted, query_of, typed_in
-from app.calculators.pace import Pace
+from app.calculators.pace import PACE, paced
 from app.calculators.sides import (
     query_of_sides,
     scenarios_in,
@@ -35,7 +35,6 @@ from app.web.shelf import CurrentLibrary, read_library
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
-_PACE = Pace()
 _KINDS = {
     "md": "text/markdown",
     "csv": "text/csv",
@@ -90,7 +89,7 @@ async def _kept_fragment(request: Request, *, short: bool) -> Response:
     def work() -> Response:
         return _fragment(request, entry, typed, library, short=short)
 
-    return await _PACE.run(entry.name, work)
+    return await PACE.run(entry.name, work)
 
 
 @router.get("")
@@ -126,6 +125,7 @@ def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Re
 
 
 @router.get("/{name}")
+@paced
 def show(
     request: Request,
     name: str,
@@ -138,6 +138,7 @@ def show(
 
 
 @router.post("/{name}")
+@paced
 def show_posted(
     request: Request,
     name: str,
@@ -152,6 +153,7 @@ def show_posted(
 
 
 @router.post("/{name}/result")
+@paced
 def result_posted(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
 ) -> Response:
@@ -159,6 +161,7 @@ def result_posted(
 
 
 @router.post("/{name}/reading")
+@paced
 def reading_posted(
     request: Request, name: str, typed: Posted, library: CurrentLibrary
 ) -> Response:
@@ -166,6 +169,7 @@ def reading_posted(
 
 
 @router.get("/{name}/result.svg")
+@paced
 def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
     entry = _entry(name)
     pictures = entry.compute(read(entry.inputs, typed)).pictures
@@ -177,6 +181,7 @@ def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
 
 
 @router.get("/{name}/result.{kind}")
+@paced
 def take_along(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
@@ -194,6 +199,7 @@ def take_along(
 
 
 @router.get("/{name}/compare")
+@paced
 def compare(
     request: Request,
     name: str,
@@ -225,6 +231,7 @@ def compare(
 
 
 @router.get("/{name}/compare/result")
+@paced
 def compare_result(request: Request, name: str, typed: Typed) -> Response:
     keep(request, shared=True)
     entry = _entry(name)
@@ -243,6 +250,7 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
 
 
 @router.get("/{name}/compare/result.{kind}")
+@paced
 def take_sides_along(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:

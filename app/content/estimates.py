@@ -24,7 +24,7 @@ class Unanswerable(ValueError):  # noqa: N818 - reads as what it is at the raise
         self.hint = hint
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=1024)  # of about 17 kB each
 def _estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
     try:
         return registry.estimate(name, dict(inputs))

@@ -11,6 +11,11 @@ from typing import Any
 
 from app.estimator import units
 
+LONGEST_VALUE = 200
+"""Characters of one value that is typed; longer texts have a maximum of their own."""
+MOST_INPUTS = 200
+"""Inputs that one question may have, the unknown ones included."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Input:
@@ -80,6 +85,9 @@ def read(inputs: type, typed: Mapping[str, Any]) -> Any:
     int or float are base units already.
     """
     fields = declared(inputs)
+    if len(typed) > MOST_INPUTS:
+        message = f"{len(typed):,} inputs are too many: at most {MOST_INPUTS}."
+        raise BadInputs((InputProblem("", "", message),))
     problems: list[InputProblem] = []
     values: dict[str, Any] = {}
     for name, raw in _expanded(fields, typed).items():
@@ -90,7 +98,7 @@ def read(inputs: type, typed: Mapping[str, Any]) -> Any:
             try:
                 values[name] = _value(field, raw)
             except ValueError as error:
-                problems.append(InputProblem(name, str(raw), str(error)))
+                problems.append(InputProblem(name, _cut(raw), str(error)))
     if problems:
         raise BadInputs(tuple(problems))
     return inputs(**values)
@@ -155,6 +163,8 @@ def _expanded(fields: dict[str, Input], typed: Mapping[str, Any]) -> dict[str, A
         field = fields.get(name)
         if field is None or not field.count_field or not isinstance(raw, str):
             continue
+        if len(raw) > LONGEST_VALUE:
+            continue
         counted = _COUNTED.match(raw)
         if counted:
             given[name] = counted["what"]
@@ -172,12 +182,24 @@ def _is_left_out(raw: Any, field: Input) -> bool:
 
 
 def _unknown(name: str, raw: Any, fields: dict[str, Input]) -> InputProblem:
+    if len(name) > LONGEST_VALUE:
+        message = f"The name of an input has {len(name):,} characters; none here has."
+        return InputProblem(_cut(name), _cut(raw), message)
     near = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
     hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_listed(tuple(fields))}."
-    return InputProblem(name, str(raw), f"“{name}” is not an input here. {hint}")
+    return InputProblem(name, _cut(raw), f"“{name}” is not an input here. {hint}")
+
+
+def _cut(raw: Any) -> str:
+    """A value as it is told back: in full, unless nobody would read it."""
+    words = str(raw)
+    return words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
 
 
 def _value(field: Input, raw: Any) -> Any:
+    if field.kind != "text" and len(str(raw)) > LONGEST_VALUE:
+        message = f"The value for {_named(field)} has {len(str(raw)):,} characters"
+        raise ValueError(f"{message}; at most {LONGEST_VALUE} can be read.")
     reader = _READERS.get(field.kind)
     if reader is not None:
         return reader(field, raw)

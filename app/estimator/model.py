@@ -72,7 +72,8 @@ _CONTRADICTIONS = (
 )
 
 
-@functools.lru_cache(maxsize=64)
+# A text of 200,000 characters makes a model of 3 MB.
+@functools.lru_cache(maxsize=8)
 def read_config(text: str) -> Architecture:
     """Read a pasted `config.json`; BadInputs says what is wrong with it."""
     try:

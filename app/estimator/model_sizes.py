@@ -55,7 +55,7 @@ def parse_size(name: str) -> int:
     unit = match["unit"] or ""
     factor = _FACTOR.get(_SPELLED.get(unit, unit), 1)
     number = float(match["number"].replace(",", "")) * factor
-    if not SMALLEST <= number <= LARGEST:
+    if not SMALLEST <= number <= LARGEST:  # a long one is infinite
         raise LookupError(f"“{name}” is outside of 10M to 100T parameters.")
     return round(number)
 

@@ -18,7 +18,7 @@ from app.estimator.job_questions import (
 )
 from app.estimator.network import Fabric, fabric_of
 from app.estimator.plan_answer import Found
-from app.estimator.plan_search import Candidate, Job, best, search, smallest
+from app.estimator.plan_search import STEPS, Job, Search, best, fewest, look, search
 from app.estimator.questions import ask_gpu, ask_model, refuse
 from app.estimator.registry import Entry
 
@@ -26,7 +26,8 @@ __all__ = ["ENTRY", "ParallelismPlan", "best", "search"]
 
 # Clusters beside the asked one that are tried when money decides: half, a quarter.
 _HALVINGS = 4
-_ALL = 1_000_000
+_MOST, _MOST_OF_PARTS = 10, 3  # layouts that are ranked
+_STEPS_OF_FEWEST = 10_000  # see STEPS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,30 +142,43 @@ def find_plans(asked: ParallelismPlan, model: Architecture, gpu: Accelerator) ->
     """The best layouts, the smallest cluster, and how many were tried."""
     fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
     job = job_of(asked)
-    ranked = list(search(model, gpu, job, fabric, _ALL))
-    count = len(ranked)
+    searches = _searches(asked, model, gpu, job, fabric)
+    ranked = [c for found in searches for c in found.ranked]
     if asked.objective == "cost":
-        ranked += _on_fewer(model, gpu, job, fabric)
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
     return Found(
         job=job,
         fabric=fabric,
         ranked=tuple(ranked[:10]),
-        smallest=smallest(model, gpu, job, fabric),
-        count=count,
+        fewest=fewest(model, gpu, job, fabric, _STEPS_OF_FEWEST),
+        count=searches[0].fitting,
+        seen=sum(found.seen for found in searches),
+        legal=sum(found.legal for found in searches),
     )
 
 
-def _on_fewer(
-    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric
-) -> list[Candidate]:
-    found: list[Candidate] = []
-    for halving in range(1, _HALVINGS + 1):
-        gpus = job.gpus >> halving
-        if gpus < 1:
-            break
-        fewer = dataclasses.replace(job, gpus=gpus)
-        found += search(model, gpu, fewer, fabric, 3)
+def _searches(
+    asked: ParallelismPlan,
+    model: Architecture,
+    gpu: Accelerator,
+    job: Job,
+    fabric: Fabric,
+) -> list[Search]:
+    """The search on the whole cluster, and behind it those on its parts.
+
+    The smallest is searched first, and what it leaves of the work goes to the others.
+    """
+    halvings = _HALVINGS if asked.objective == "cost" else 0
+    sizes = [n for n in range(halvings + 1) if job.gpus >> n]
+    found: list[Search] = []
+    left = STEPS
+    while sizes:
+        steps = left // len(sizes)
+        halving = sizes.pop()
+        part = dataclasses.replace(job, gpus=job.gpus >> halving)
+        most = _MOST_OF_PARTS if halving else _MOST
+        found.insert(0, look(model, gpu, part, fabric, most, steps))
+        left -= found[0].steps
     return found
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the estimate imports this module
     from app.estimator.hardware import Accelerator
     from app.estimator.network import Fabric
     from app.estimator.parallelism_plan import ParallelismPlan
-    from app.estimator.plan_search import Candidate, Job
+    from app.estimator.plan_search import Candidate, Fewest, Job
 
 OUTPUTS = (
     Output("fits", "A layout fits", ""),
@@ -69,13 +69,19 @@ _DESIGNS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
-    """The layouts that were found, best first, and the smallest cluster."""
+    """The layouts that were found, best first, and the smallest cluster.
+
+    `count` of those looked at fit; `seen` of `legal` ones were looked at before the
+    work became too much.
+    """
 
     job: Job
     fabric: Fabric
     ranked: tuple[Candidate, ...]
-    smallest: Candidate | None
+    fewest: Fewest
     count: int
+    seen: int
+    legal: int
 
     @property
     def first(self) -> Candidate | None:
@@ -104,24 +110,39 @@ def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
     first = found.first
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if first is None:
-        text = f"No layout of the model fits on {where} with this batch."
-        return Verdict("no", "Does not fit.", text)
+        return _none(where, found)
     plan = first.plan
     limit = (gpu.memory or 0.0) * asked.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
     text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
+    text += _unseen(found)
     tight = first.memory > 0.95 * limit
     return Verdict(
         "tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text
     )
 
 
+def _none(where: str, found: Found) -> Verdict:
+    if found.seen == found.legal:
+        text = f"No layout of the model fits on {where} with this batch."
+        return Verdict("no", "Does not fit.", text)
+    text = f"No layout that was looked at fits on {where} with this batch."
+    return Verdict("no", "No layout was found.", text + _unseen(found))
+
+
+def _unseen(found: Found) -> str:
+    """That a search ended early; empty where it saw everything."""
+    if found.seen == found.legal:
+        return ""
+    seen, legal = format_number(found.seen), format_number(found.legal)
+    return f" The search looked at {seen} of {legal} layouts; a better one may exist."
+
+
 def _figures(
     asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
 ) -> tuple[Figure, ...]:
     first = found.first
-    smallest = found.smallest
     return (
         Figure("fits", "A layout fits", first is not None),
         *_degrees(first),
@@ -129,9 +150,11 @@ def _figures(
         Figure(
             "fewest_gpus",
             "Fewest GPUs",
-            smallest.plan.gpus if smallest else None,
+            found.fewest.gpus,
             "GPU",
-            note="Powers of two up to the cluster were tried.",
+            note="Powers of two up to the cluster were tried."
+            if found.fewest.sure
+            else "The search ended before it found a size on which a layout fits.",
         ),
         Figure(
             "reference_design", "Reference design", reference_design(gpu, asked.gpus)
@@ -320,10 +343,8 @@ def _notes(asked: ParallelismPlan, found: Found) -> tuple[str, ...]:
 
 
 def _changes(asked: ParallelismPlan, found: Found) -> tuple[Change, ...]:
-    smallest = found.smallest
-    if found.first is None or smallest is None or smallest.plan.gpus >= asked.gpus:
+    fewest = found.fewest.gpus
+    if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:
         return ()
-    now, then = format_number(asked.gpus), format_number(smallest.plan.gpus // 2)
-    if smallest.plan.gpus < 2:
-        return ()
+    now, then = format_number(asked.gpus), format_number(fewest // 2)
     return (Change("gpus", "GPUs", now, then, "No layout fits any more."),)

@@ -1,39 +1,25 @@
 """Search over layouts of a training job: what fits, ranked by what it costs in time."""
 
+import bisect
 import dataclasses
-import functools
-from collections.abc import Iterator
 
 from app.estimator.architecture import Architecture
+from app.estimator.compute import engine_of
 from app.estimator.hardware import Accelerator
 from app.estimator.network import Fabric, fabric_of
-from app.estimator.sharding import tensor_parallel_problem
+from app.estimator.plan_fitting import Fitting
+from app.estimator.plan_layouts import Family, Job, layouts, splits
 from app.estimator.training_load import Load
 from app.estimator.training_memory_fit import load_of
-from app.estimator.training_plan import FREE_PLACES, SOFTWARE, Plan, Recompute
-from app.estimator.training_step import StepTime, step_time
+from app.estimator.training_plan import SOFTWARE, Plan, Recompute, layers_per_stage
+from app.estimator.training_step import LayerTimes, StepTime, layer_times, step_of
 
-_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
-_MICRO_BATCHES = (1, 2, 4, 8, 16)
-# Sequences are divided over GPUs only from this length on: below it, other ways of
-# dividing are always better.
-_LONG = 16384
+__all__ = ["Candidate", "Job", "Search", "best", "fewest", "layouts", "look", "search"]
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Job:
-    """What is to be laid out: the cluster, the batch and what may be used.
-
-    `usable` is the share of memory that a plan may fill; `global_batch` counts
-    sequences per step.
-    """
-
-    gpus: int
-    sequence: int
-    global_batch: int
-    number_format: str = "bf16"
-    software: str = "tuned"
-    usable: float = 0.95
+# Work in units of about three microseconds, so that a limit of it is a limit of time.
+# It is counted and not timed, so that every machine comes to the same answer.
+STEPS = 45_000
+_TIMED, _LAYER = 5, 12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +41,28 @@ class Candidate:
         return self.plan.tokens / self.step.total
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Search:
+    """The best layouts that fit, and how many fit, were looked at and are legal.
+
+    `steps` is the work that it was.
+    """
+
+    ranked: tuple[Candidate, ...]
+    fitting: int
+    seen: int
+    legal: int
+    steps: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fewest:
+    """The fewest GPUs on which a layout fits; not `sure` where the search ended."""
+
+    gpus: int | None
+    sure: bool = True
+
+
 def search(
     model: Architecture,
     gpu: Accelerator,
@@ -62,19 +70,7 @@ def search(
     fabric: Fabric | None = None,
     most: int = 10,
 ) -> tuple[Candidate, ...]:
-    """The fastest layouts that fit, the best first.
-
-    Every combination of tensor, pipeline, context and expert parallelism that
-    divides the cluster and the model, with micro-batch, interleaving, recomputation
-    and ZeRO stage. Of layouts that differ in recomputation alone the lightest
-    that fits is kept.
-
-    Where:
-        model: what is trained.
-        gpu: the accelerator.
-        job: cluster and batch.
-        fabric: the links; those usual for the card where none are given.
-        most: how many layouts to return [1].
+    """The fastest layouts that fit, the best first; see `look`.
 
     >>> from app.estimator.architecture import find_model
     >>> from app.estimator.hardware import find_accelerator
@@ -82,16 +78,7 @@ def search(
     >>> best(find_model("llama-3.1-8b"), find_accelerator("H100"), job).plan.tensor
     1
     """
-    links = fabric or fabric_of(gpu)
-    limit = (gpu.memory or 0.0) * job.usable
-    found: list[Candidate] = []
-    for plan in layouts(model, links, job):
-        fitting = _fitting(model, plan, limit)
-        if fitting is not None:
-            step = step_time(model, gpu, links, fitting[0])
-            found.append(Candidate(fitting[0], step, fitting[1]))
-    found.sort(key=lambda c: (-c.tokens_per_second, c.memory))
-    return tuple(found[:most])
+    return look(model, gpu, job, fabric or fabric_of(gpu), most).ranked
 
 
 def best(
@@ -102,117 +89,132 @@ def best(
     return found[0] if found else None
 
 
-def _fitting(model: Architecture, plan: Plan, limit: float) -> tuple[Plan, Load] | None:
-    """The plan with the least recomputation that fits, and what fills a GPU."""
-    for recompute in _RECOMPUTES:
-        candidate = dataclasses.replace(plan, recompute=recompute)
-        load = load_of(model, candidate)
-        if load.total <= limit:
-            return candidate, load
-    return None
+def look(
+    model: Architecture,
+    gpu: Accelerator,
+    job: Job,
+    fabric: Fabric,
+    most: int = 10,
+    steps: int = STEPS,
+) -> Search:
+    """The best of all layouts that fit, or of as many as can be looked at.
+
+    Every combination of tensor, pipeline, context and expert parallelism that
+    divides the cluster and the model, with micro-batch, interleaving, recomputation
+    and ZeRO stage. Of layouts that differ in recomputation alone the lightest
+    that fits is kept.
+
+    Where:
+        model: what is trained.
+        gpu: the accelerator.
+        job: cluster and batch.
+        fabric: the links.
+        most: how many layouts to rank [1].
+        steps: how much work may be done [1]; see `STEPS`.
+    """
+    every = tuple(splits(model, fabric, job))
+    looking = _Looking(model, gpu, job, fabric, most)
+    seen = 0
+    for split in every:
+        for family in split.families():
+            if looking.steps >= steps:
+                break
+            looking.look_at(family)
+            seen += len(family.sizes)
+    legal = sum(split.layouts for split in every)
+    return Search(looking.best(), looking.fitting, seen, legal, looking.steps)
 
 
-def layouts(model: Architecture, fabric: Fabric, job: Job) -> Iterator[Plan]:
-    """Every legal layout of a job, recomputation left open."""
-    for tensor in _tensors(model, fabric, job.gpus):
-        for pipeline in _pipelines(model, job.gpus // tensor):
-            for context in _contexts(job, job.gpus // (tensor * pipeline)):
-                yield from _batched(model, job, (tensor, pipeline, context))
+class _Looking:
+    """A search under way: the best so far, and how much work it was."""
 
+    def __init__(
+        self,
+        model: Architecture,
+        gpu: Accelerator,
+        job: Job,
+        fabric: Fabric,
+        most: int,
+    ) -> None:
+        older = SOFTWARE[job.software].older_attention
+        self.fitting = 0
+        self._timed = 0
+        self._model, self._job, self._fabric, self._most = model, job, fabric, most
+        self._engine = engine_of(gpu, job.number_format, older_kernels=older)
+        self._fits = Fitting(model, job, (gpu.memory or 0.0) * job.usable)
+        self._times: dict[tuple[object, ...], LayerTimes] = {}
+        self._stages: dict[tuple[int, int], float] = {}
+        self._ranked: list[tuple[float, float, int, Plan, StepTime]] = []
 
-def _tensors(model: Architecture, fabric: Fabric, gpus: int) -> tuple[int, ...]:
-    """Tensor parallelism within the inner links."""
-    most = min(fabric.domain, 16, gpus)
-    return tuple(
-        n
-        for n in (1, 2, 4, 8, 16)
-        if n <= most and gpus % n == 0 and tensor_parallel_problem(model, n) is None
-    )
+    @property
+    def steps(self) -> int:
+        """The work done so far."""
+        return self._fits.steps + self._timed
 
+    def best(self) -> tuple[Candidate, ...]:
+        """The fastest of those that fit, the best first."""
+        return tuple(
+            Candidate(plan, step, load_of(self._model, plan))
+            for _, _, _, plan, step in self._ranked
+        )
 
-def _pipelines(model: Architecture, gpus: int) -> tuple[int, ...]:
-    """Stages: powers of two and numbers that divide the layers."""
-    most = min(model.layers, gpus, 64)
-    useful = {n for n in range(1, most + 1) if model.layers % n == 0}
-    useful |= {2**k for k in range(7) if 2**k <= most}
-    return tuple(n for n in sorted(useful) if gpus % n == 0)
-
-
-def _contexts(job: Job, gpus: int) -> tuple[int, ...]:
-    if job.sequence < _LONG:
-        return (1,)
-    most = min(gpus, job.sequence // 2048)
-    return tuple(2**k for k in range(8) if 2**k <= most and gpus % 2**k == 0)
-
-
-def _batched(
-    model: Architecture, job: Job, degrees: tuple[int, int, int]
-) -> Iterator[Plan]:
-    """Data and expert parallelism, micro-batches, interleaving and ZeRO."""
-    tensor, pipeline, context = degrees
-    data = job.gpus // (tensor * pipeline * context)
-    if data > job.global_batch or job.global_batch % data:
-        return
-    each = job.global_batch // data
-    for expert in _experts(model, data * context * tensor):
-        for micro_batch in _MICRO_BATCHES:
-            batches = each // micro_batch
-            if each % micro_batch or batches < pipeline:
+    def look_at(self, family: Family) -> None:
+        """Rank what fits of a family, each micro-batch with the least recomputation."""
+        fill = (family.pipeline - 1) / family.pieces
+        stage = self._stage(family)
+        for size, recompute, memory in self._fits.lightest(family):
+            self.fitting += 1
+            times = self._layer_times(family, size, recompute)
+            if self._is_beaten((size[1] + fill) * times.busy * stage):
                 continue
-            for pieces, zero in _variants(model.layers, pipeline, data, batches):
-                yield Plan(
-                    tensor=tensor,
-                    pipeline=pipeline,
-                    data=data,
-                    context=context,
-                    expert=expert,
-                    pieces=pieces,
-                    sequence=job.sequence,
-                    micro_batch=micro_batch,
-                    micro_batches=batches,
-                    number_format=job.number_format,
-                    zero=zero,
-                    software=SOFTWARE[job.software],
-                )
+            plan = family.plan(self._job, size, recompute)
+            self._timed += _TIMED
+            step = step_of(self._model, self._engine, self._fabric, plan, times)
+            entry = (step.total, memory, self.fitting, plan, step)
+            bisect.insort(self._ranked, entry)
+            del self._ranked[self._most :]
+
+    def _stage(self, family: Family) -> float:
+        """The share of the layers that the fullest stage has."""
+        key = family.pipeline, family.pieces
+        if key not in self._stages:
+            plan = family.plan(self._job, family.sizes[0])
+            self._stages[key] = layers_per_stage(self._model, plan) / self._model.layers
+        return self._stages[key]
+
+    def _is_beaten(self, least: float) -> bool:
+        """Whether a step that takes at least so long is not among the best."""
+        return len(self._ranked) >= self._most and least > self._ranked[-1][0]
+
+    def _layer_times(
+        self, family: Family, size: tuple[int, int], recompute: Recompute
+    ) -> LayerTimes:
+        key = (family.tensor, family.context, family.expert, size[0], recompute)
+        times = self._times.get(key)
+        if times is None:
+            plan = family.plan(self._job, size, recompute)
+            times = layer_times(self._model, self._engine, self._fabric, plan)
+            self._times[key] = times
+            self._timed += _LAYER * len(self._model.runs)
+        return times
 
 
-def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
-    """Expert parallelism that divides the experts and the GPUs of a stage."""
-    if not model.is_routed:
-        return (1,)
-    return tuple(
-        2**k
-        for k in range(9)
-        if 2**k <= gpus and model.experts % 2**k == 0 and gpus % 2**k == 0
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def _variants(
-    layers: int, pipeline: int, data: int, batches: int
-) -> tuple[tuple[int, int], ...]:
-    """Pieces per stage, and ZeRO stage: sharded weights only without a pipeline."""
-    if pipeline == 1:
-        return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
-    chunks = [1]
-    if batches % pipeline == 0:
-        most = layers // pipeline
-        chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= most]
-        even = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
-        chunks = even or [chunks[0]]
-    return tuple((v, 1) for v in chunks)
-
-
-def smallest(
-    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric | None = None
-) -> Candidate | None:
+def fewest(
+    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric, steps: int
+) -> Fewest:
     """The fewest GPUs on which some layout fits, by powers of two up to the job's."""
-    gpus = 1
+    limit = (gpu.memory or 0.0) * job.usable
+    gpus, done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
         smaller = dataclasses.replace(job, gpus=gpus, global_batch=batch)
-        found = best(model, gpu, smaller, fabric)
-        if found is not None:
-            return found
+        fits = Fitting(model, smaller, limit)
+        if fits.holds_states:
+            for split in splits(model, fabric, smaller):
+                if any(map(fits.has_room, split.families())):
+                    return Fewest(gpus)
+                if done + fits.steps >= steps:
+                    return Fewest(None, sure=False)
+        done += fits.steps
         gpus *= 2
-    return None
+    return Fewest(None)

@@ -346,6 +346,4 @@ def _notes(
     if found.simulated is not None:
         served = format_number(found.simulated.served)
         notes.append(f"The simulated replica served {served} requests/s.")
-        if not found.simulated.finished:
-            notes.append("The simulation was cut short: the replica could not keep up.")
     return tuple(notes)

@@ -10,26 +10,24 @@ from app.estimator.serving_profile import Profile
 
 # Requests that are left out at the start, until the replica has filled up.
 _WARM_UP = 0.2
-_STEPS = 400_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
     """What requests of a simulated replica saw: sorted latencies [s].
 
-    `served` requests per second; `batch` answered at once on average; `finished` is
-    false when the replica could not keep up and the simulation was cut.
+    `served` requests per second; `batch` answered at once on average.
     """
 
     ttft: tuple[float, ...]
     tpot: tuple[float, ...]
     served: float
     batch: float
-    finished: bool
 
 
 @dataclasses.dataclass(slots=True)
 class _Request:
+    number: int
     arrival: float
     prompt: float
     answer: int
@@ -44,6 +42,8 @@ def simulate(
 
     Requests arrive at random (Poisson) with lengths of the given variation; a step
     continues every answer and reads as many waiting prompts as fit in 8,192 tokens.
+    Steps in which nothing but this happens are as long as each other, and are made
+    at one stroke: the work is that of the requests, however long their answers are.
 
     Where:
         profile: the replica and its requests.
@@ -57,25 +57,40 @@ def simulate(
     done: list[_Request] = []
     now, step, held, weight = 0.0, 0, 0.0, 0.0
     most = max(1, int(profile.most))
-    while len(done) < requests and step < _STEPS:
+    while len(done) < requests:
         if not running and not waiting and line:
             now = max(now, line[-1].arrival)
         while line and line[-1].arrival <= now:
             waiting.append(line.pop())
         taken = _taken(waiting, most - len(running))
         length = _step_time(profile, len(running), taken)
-        now += length
-        held += length * len(running)
-        weight += length
+        alike = 1 if taken else _alike(running, step, line, now, length)
+        now += length * alike
+        held += length * alike * len(running)
+        weight += length * alike
         for request in taken:
             request.first = now
-            heapq.heappush(running, (step + request.answer, id(request), request))
-        step += 1
+            heapq.heappush(running, (step + request.answer, request.number, request))
+        step += alike
         while running and running[0][0] <= step:
             request = heapq.heappop(running)[2]
             request.last = now
             done.append(request)
-    return _outcome(done, requests, held / max(weight, 1e-12))
+    return _outcome(done, held / max(weight, 1e-12))
+
+
+def _alike(
+    running: list[tuple[int, int, _Request]],
+    step: int,
+    line: list[_Request],
+    now: float,
+    length: float,
+) -> int:
+    """How many steps are alike: until an answer ends, or a request arrives."""
+    ends = running[0][0] - step
+    if not line or ends <= 1:
+        return max(1, ends)
+    return max(1, min(ends, math.ceil((line[-1].arrival - now) / length)))
 
 
 def _arrivals(
@@ -83,11 +98,11 @@ def _arrivals(
 ) -> list[_Request]:
     """All requests, the first to arrive at the end."""
     traffic, now, found = profile.traffic, 0.0, []
-    for _ in range(requests):
+    for number in range(requests):
         now += dice.expovariate(rate)
         prompt = _length(traffic.requests.prompt, traffic.prompt_variation, dice)
         answer = _length(traffic.requests.answer, traffic.answer_variation, dice)
-        found.append(_Request(now, prompt, max(1, round(answer))))
+        found.append(_Request(number, now, prompt, max(1, round(answer))))
     found.reverse()
     return found
 
@@ -123,7 +138,7 @@ def _step_time(profile: Profile, running: int, taken: list[_Request]) -> float:
     return profile.decode_at(max(1, running)) + reading
 
 
-def _outcome(done: list[_Request], asked: int, batch: float) -> Outcome:
+def _outcome(done: list[_Request], batch: float) -> Outcome:
     counted = done[int(len(done) * _WARM_UP) :] or done
     first = sorted(r.first - r.arrival for r in counted)
     pace = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
@@ -132,7 +147,6 @@ def _outcome(done: list[_Request], asked: int, batch: float) -> Outcome:
         tpot=tuple(pace),
         served=_served(counted),
         batch=batch,
-        finished=len(done) >= asked,
     )
 
 

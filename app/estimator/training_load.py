@@ -65,6 +65,22 @@ class Load:
         return states + moving + self.buffers + self.overhead
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """Bytes on one GPU of one stage that are there whatever its micro-batches are."""
+
+    stage: int
+    weights: float
+    gradients: float
+    optimizer: float
+    buffers: float
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return self.weights + self.gradients + self.optimizer + self.buffers
+
+
 def stage_loads(
     model: Architecture,
     layout: Layout,
@@ -75,11 +91,12 @@ def stage_loads(
     tuning: Tuning = _ALL,
 ) -> tuple[Load, ...]:
     """The load of a GPU on each different stage of the pipeline."""
-    loads = (
-        _stage_load(model, stage, layout, step, recipe, tuning)
-        for stage in stages(model, layout.pipeline, layout.virtual)
+    standings = standing(model, layout, step.framework, recipe, tuning)
+    movings = moving(model, layout, step, tuning)
+    return tuple(
+        _load(stays, moves, overhead, tuning)
+        for stays, moves in zip(standings, movings, strict=True)
     )
-    return tuple(_with_host(load, overhead, tuning) for load in loads)
 
 
 def worst(loads: tuple[Load, ...]) -> Load:
@@ -87,44 +104,56 @@ def worst(loads: tuple[Load, ...]) -> Load:
     return max(loads, key=lambda load: load.total)
 
 
-def _stage_load(
+def standing(
     model: Architecture,
-    stage: Stage,
     layout: Layout,
-    step: Step,
+    framework: Framework,
     recipe: Recipe,
-    tuning: Tuning,
-) -> Load:
-    weights, gradients, optimizer = _states(model, stage, layout, recipe, tuning)
-    activations, logits = _moving(model, stage, layout, step, tuning)
-    if step.framework.dummies:
-        buffers = _stand_ins(model, stage, layout)
-    else:
-        buffers = _gathered(model, stage, layout, recipe, tuning)
-    return Load(
-        stage=stage.index,
-        weights=weights,
-        gradients=gradients,
-        optimizer=optimizer,
-        activations=activations,
-        logits=logits,
-        buffers=buffers,
+    tuning: Tuning = _ALL,
+) -> tuple[Standing, ...]:
+    """States and buffers on each different stage.
+
+    The same for layouts that differ only in how sequences are divided.
+    """
+    found = []
+    for stage in stages(model, layout.pipeline, layout.virtual):
+        states = _states(model, stage, layout, recipe, tuning)
+        if framework.dummies:
+            buffers = _stand_ins(model, stage, layout)
+        else:
+            buffers = _gathered(model, stage, layout, recipe, tuning)
+        found.append(Standing(stage.index, *states, buffers))
+    return tuple(found)
+
+
+def moving(
+    model: Architecture, layout: Layout, step: Step, tuning: Tuning = _ALL
+) -> tuple[tuple[float, float], ...]:
+    """Activations and logits on each different stage.
+
+    The same for layouts that differ only in how experts and states are divided.
+    """
+    return tuple(
+        _moving(model, stage, layout, step, tuning)
+        for stage in stages(model, layout.pipeline, layout.virtual)
     )
 
 
-def _with_host(load: Load, overhead: float, tuning: Tuning) -> Load:
-    """Add the overhead and move to the host what waits there."""
+def _load(
+    stays: Standing, moves: tuple[float, float], overhead: float, tuning: Tuning
+) -> Load:
+    """Everything on one stage, without what waits on the host."""
     kept = tuning.host == "none"
     streamed = tuning.host == "all"
-    host = 0.0 if kept else load.optimizer + (load.weights if streamed else 0.0)
+    host = 0.0 if kept else stays.optimizer + (stays.weights if streamed else 0.0)
     return Load(
-        stage=load.stage,
-        weights=0.0 if streamed else load.weights,
-        gradients=load.gradients,
-        optimizer=load.optimizer if kept else 0.0,
-        activations=load.activations,
-        logits=load.logits,
-        buffers=load.buffers,
+        stage=stays.stage,
+        weights=0.0 if streamed else stays.weights,
+        gradients=stays.gradients,
+        optimizer=stays.optimizer if kept else 0.0,
+        activations=moves[0],
+        logits=moves[1],
+        buffers=stays.buffers,
         overhead=overhead,
         host=host,
     )

@@ -14,7 +14,8 @@ OVERHEAD = 4e9
 
 
 @functools.cache
-def _adam() -> Recipe:
+def usual_states() -> Recipe:
+    """Mixed precision with Adam."""
     return recipe("adamw", "bf16-mixed")
 
 
@@ -36,7 +37,15 @@ def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Lo
         plan: the layout.
         states: bytes per parameter; mixed precision with Adam where none is given.
     """
-    layout = Layout(
+    loads = stage_loads(
+        model, layout_of(plan), step_of(plan), states or usual_states(), OVERHEAD
+    )
+    return worst(loads)
+
+
+def layout_of(plan: Plan) -> Layout:
+    """The degrees of a plan as the memory sees them."""
+    return Layout(
         gpus=plan.gpus,
         tensor=plan.tensor,
         pipeline=plan.pipeline,
@@ -46,15 +55,16 @@ def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Lo
         zero=plan.zero,
         sequence_parallel=plan.sequence_parallel,
     )
+
+
+def step_of(plan: Plan) -> Step:
+    """The step of a plan as the memory sees it."""
     fused = plan.software.fused
-    kept = "selective" if plan.recompute == "operators" else plan.recompute
-    step = Step(
+    return Step(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,
-        recompute=kept,
+        recompute="selective" if plan.recompute == "operators" else plan.recompute,
         framework=FRAMEWORKS["megatron" if fused else "torch"],
         fused_loss=fused,
     )
-    loads = stage_loads(model, layout, step, states or _adam(), OVERHEAD)
-    return worst(loads)

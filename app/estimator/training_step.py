@@ -87,7 +87,7 @@ class StepTime:
 
 
 @dataclasses.dataclass(slots=True)
-class _Sums:
+class LayerTimes:
     """Seconds per micro-batch, over all layers of the model."""
 
     matmul: float = 0.0
@@ -97,6 +97,12 @@ class _Sums:
     tensor: float = 0.0
     expert: float = 0.0
     context: float = 0.0
+
+    @property
+    def busy(self) -> float:
+        """All of it, without gathering of weights [s]."""
+        work = self.matmul + self.attention + self.traffic + self.launch
+        return work + self.tensor + self.expert + self.context
 
 
 def step_time(
@@ -128,12 +134,20 @@ def step_time(
     >>> 1400 < plan.tokens / step.total / plan.gpus < 1900
     True
     """
-    software = plan.software
-    engine = engine_of(gpu, plan.number_format, older_kernels=software.older_attention)
-    sums = _layers(model, engine, fabric, plan)
+    older = plan.software.older_attention
+    engine = engine_of(gpu, plan.number_format, older_kernels=older)
+    return step_of(
+        model, engine, fabric, plan, layer_times(model, engine, fabric, plan)
+    )
+
+
+def step_of(
+    model: Architecture, engine: Engine, fabric: Fabric, plan: Plan, sums: LayerTimes
+) -> StepTime:
+    """The step whose layers take `sums`; see `step_time` and `layer_times`."""
     stage = layers_per_stage(model, plan) / model.layers
     head = _head_time(model, engine, plan)
-    gather = _gather_time(model, fabric, plan, _busy(sums, stage))
+    gather = _gather_time(model, fabric, plan, sums.busy * stage)
     return _assembled(model, engine, fabric, plan, (sums, stage, head, gather))
 
 
@@ -142,12 +156,12 @@ def _assembled(
     engine: Engine,
     fabric: Fabric,
     plan: Plan,
-    parts: tuple[_Sums, float, float, float],
+    parts: tuple[LayerTimes, float, float, float],
 ) -> StepTime:
     sums, stage, head, gather = parts
     times, stages = plan.micro_batches, plan.pipeline
     head_share = 1.0 / stages if balanced(model, plan) else 1.0
-    on_stage = _busy(sums, stage) + gather
+    on_stage = sums.busy * stage + gather
     bubble = (stages - 1) / plan.pieces * (on_stage + head / stages)
     parameters = local_parameters(model, plan)
     shards = plan.data * plan.context if plan.zero else 1
@@ -167,14 +181,14 @@ def _assembled(
     )
 
 
-def _busy(sums: _Sums, stage: float) -> float:
-    """One micro-batch on one stage, without gathering of weights [s]."""
-    work = sums.matmul + sums.attention + sums.traffic + sums.launch
-    return (work + sums.tensor + sums.expert + sums.context) * stage
+def layer_times(
+    model: Architecture, engine: Engine, fabric: Fabric, plan: Plan
+) -> LayerTimes:
+    """What the layers take on one micro-batch, all of them on one stage.
 
-
-def _layers(model: Architecture, engine: Engine, fabric: Fabric, plan: Plan) -> _Sums:
-    sums = _Sums()
+    The same for layouts that differ only in stages, pieces, replicas and ZeRO stage.
+    """
+    sums = LayerTimes()
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
     tensor = _tensor_time(message, fabric, plan)

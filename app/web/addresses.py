@@ -1,4 +1,4 @@
-"""Addresses: rows by their number, the way back of a form, links that leave the site."""
+"""Addresses: rows by number, the way back of a form, links that leave the site."""
 
 from typing import Annotated
 

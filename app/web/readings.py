@@ -176,7 +176,16 @@ def _query(words: Mapping[str, str]) -> str:
     return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
 
 
-_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
+def _quoted(value: str) -> str:
+    """A value as an address writes it; long ones are not kept, for they stay long."""
+    return (
+        quote_plus(value)
+        if len(value) > given_inputs.LONGEST_VALUE
+        else _kept_quoted(value)
+    )
+
+
+_kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
 def address(name: str, query: str = "", *, part: str = "") -> str:

@@ -1,0 +1,107 @@
+"""Values of absurd length: refused at the edge, with the field and what is allowed."""
+
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from app.content import estimates
+from app.estimator import registry
+from app.estimator.inputs import (
+    LONGEST_VALUE,
+    MOST_INPUTS,
+    BadInputs,
+    InputProblem,
+    declared,
+)
+from app.estimator.model import Model, read_config
+from app.web.readings import read_estimate
+
+
+def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:
+    with pytest.raises(BadInputs) as refused:
+        registry.estimate(name, typed)
+    return refused.value.problems
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["9" * 5000, "x" * 60_000, int("9" * 4000), "1" * 400 + "T", ["x" * 300] * 50],
+)
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_a_very_long_value_is_refused_by_every_field(name: str, value: object) -> None:
+    entry = registry.find(name)
+    assert entry is not None
+    fields = declared(entry.inputs)
+
+    problems = problems_of(name, dict.fromkeys(fields, value))
+
+    for problem in problems:
+        assert len(problem.value) <= LONGEST_VALUE
+        assert len(problem.message) < 1000
+    texts = {field for field, known in fields.items() if known.kind == "text"}
+    assert {p.field for p in problems} >= fields.keys() - texts
+
+
+def test_the_refusal_names_field_length_and_what_is_allowed() -> None:
+    problem = problems_of("inference-memory", {"context": "9" * 5000})[0]
+
+    assert problem.field == "context"
+    assert problem.message == (
+        "The value for context has 5,000 characters; at most 200 can be read."
+    )
+
+
+@pytest.mark.parametrize("digits", [150, 190])
+def test_a_size_of_hundreds_of_digits_is_outside_of_the_range(digits: int) -> None:
+    for size in ("9" * digits, "9" * digits + "T", "9" * digits + ".5B"):
+        problem = problems_of("inference-memory", {"model": size})[0]
+        assert problem.field == "model"
+        assert "outside of 10M to 100T parameters" in problem.message
+
+
+def test_a_size_is_a_lookup_error_however_long_it_is() -> None:
+    with pytest.raises(estimates.Unanswerable):
+        estimates.catalogue_value("model", "9" * 310 + "B", "parameters")
+
+
+def test_more_inputs_than_any_question_has_are_refused_as_one_mistake() -> None:
+    typed = {f"unknown-{number}": "1" for number in range(MOST_INPUTS + 1)}
+
+    problems = problems_of("kv-cache", typed)
+
+    assert [p.message for p in problems] == ["201 inputs are too many: at most 200."]
+
+
+def test_the_name_of_an_input_can_be_too_long_to_look_for_a_likeness() -> None:
+    problem = problems_of("kv-cache", {"x" * 60_000: "1"})[0]
+
+    assert "has 60,000 characters" in problem.message
+    assert len(problem.field) == LONGEST_VALUE
+
+
+def test_pasted_models_are_kept_in_small_number() -> None:
+    plain = '{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2,'
+    plain += '"num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 100,'
+
+    for number in range(50):
+        read_config(f'{plain} "remark": "{number}{"x" * 50_000}"}}')
+
+    assert read_config.cache_info().currsize <= 8
+
+
+def test_long_texts_do_not_stay_behind_in_addresses() -> None:
+    entry = registry.find("model")
+    assert entry is not None
+    plain = '{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2,'
+    plain += '"num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 100,'
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            asked = Model(config=f'{plain} "remark": "{number}{"x" * 100_000}"}}')
+            read_estimate(entry, asked, entry.compute(asked))
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert held < 3_000_000

@@ -1,0 +1,161 @@
+"""How far searches and simulations go: a count of work ends them, never a clock."""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from app.estimator import plan_search, registry
+from app.estimator.architecture import find_model
+from app.estimator.hardware import find_accelerator
+from app.estimator.network import fabric_of
+from app.estimator.parallelism_plan import ParallelismPlan
+from app.estimator.plan_fitting import Fitting
+from app.estimator.plan_layouts import splits
+from app.estimator.plan_search import STEPS, Job, look
+from app.estimator.training_memory_fit import load_of
+from app.estimator.training_step import step_time
+
+# Counts with many divisors, long sequences and many experts: all that makes layouts.
+AWKWARD = [
+    {"model": "deepseek-v2", "gpus": 92160, "sequence": 131072, "domain": 72},
+    {"model": "mimo-v2-flash", "gpus": 46080, "sequence": 131072, "domain": 72},
+    {"model": "qwen3-next-80b-a3b", "gpus": 983040, "sequence": 10_000_000},
+    {"model": "405B", "gpus": 983040, "sequence": 10_000_000, "objective": "cost"},
+    {"model": "gpt-oss-120b", "gpus": 720720, "sequence": 131072, "objective": "cost"},
+]
+
+
+@pytest.mark.parametrize("typed", AWKWARD)
+def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -> None:
+    asked = dataclasses.replace(
+        ParallelismPlan(global_batch=4 * int(str(typed["gpus"]))), **typed
+    )
+    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
+    links = fabric_of(gpu, domain=asked.domain or 0)
+    job = Job(asked.gpus, asked.sequence, asked.global_batch or 1)
+
+    steps = look(model, gpu, job, links).steps
+
+    # The family that was begun is finished: a handful of layouts.
+    assert steps <= STEPS * 1.05
+
+
+def test_a_search_that_ended_early_says_how_far_it_came() -> None:
+    typed = {**AWKWARD[0], "global_batch": 368640, "usable_memory": 0.9}
+
+    answer = registry.estimate("parallelism-plan", typed)
+
+    assert "The search looked at" in answer.verdict.text
+    assert "layouts; a better one may exist." in answer.verdict.text
+    assert answer == registry.estimate("parallelism-plan", typed)
+
+
+def test_a_search_that_saw_everything_says_nothing_of_it() -> None:
+    for typed in (
+        {},
+        {"model": "llama-3.1-405b", "gpus": 16384, "global_batch": 2048},
+        {"model": "deepseek-v3", "gpu": "h800-sxm-80", "gpus": 2048},
+        {"model": "kimi-k2", "gpus": 1024, "objective": "cost", "sequence": 4096},
+    ):
+        answer = registry.estimate("parallelism-plan", typed)
+        assert "looked at" not in answer.verdict.text
+
+
+def test_nothing_found_early_is_not_called_impossible() -> None:
+    model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
+    job = Job(gpus=10080, sequence=131072, global_batch=40320)
+
+    early = look(model, gpu, job, fabric_of(gpu), steps=1)
+
+    assert early.seen < early.legal
+
+
+def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
+    model, gpu = find_model("mixtral-8x7b"), find_accelerator("H100")
+    job = Job(gpus=48, sequence=16384, global_batch=96)
+    links = fabric_of(gpu)
+    slow = []
+    every = list(plan_search.layouts(model, links, job))
+    for plan in every:
+        for recompute in ("none", "selective", "full"):
+            tried = dataclasses.replace(plan, recompute=recompute)
+            load = load_of(model, tried)
+            if load.total <= (gpu.memory or 0) * job.usable:
+                slow.append((step_time(model, gpu, links, tried).total, load.total))
+                break
+
+    found = look(model, gpu, job, links)
+
+    assert found.seen == found.legal == len(every)
+    assert found.fitting == len(slow)
+    assert [(c.step.total, c.memory) for c in found.ranked] == sorted(slow)[:10]
+
+
+def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> None:
+    model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
+    job = Job(gpus=256, sequence=8192, global_batch=1024)
+
+    fewest = plan_search.fewest(model, gpu, job, fabric_of(gpu), STEPS)
+
+    assert fewest.gpus is not None
+    by_trying = next(
+        n
+        for n in (2**k for k in range(9))
+        if plan_search.best(model, gpu, dataclasses.replace(job, gpus=n))
+    )
+    assert fewest.gpus == by_trying
+
+
+def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
+    model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
+    job = Job(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
+
+    fewest = plan_search.fewest(model, gpu, job, fabric_of(gpu), steps=1)
+
+    assert fewest.gpus is None
+    assert not fewest.sure
+
+
+def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
+    model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
+    fits = Fitting(model, job := Job(1024, 131072, 4096), (gpu.memory or 0) * 0.95)
+    layouts = 0
+    for split in splits(model, fabric_of(gpu), job):
+        for family in split.families():
+            list(fits.lightest(family))
+            layouts += len(family.sizes)
+
+    assert fits.steps < 3 * layouts
+
+
+def test_a_simulation_is_as_much_work_for_long_answers_as_for_short_ones() -> None:
+    asked = {"simulate": True, "ttft_target": "", "tpot_target": "", "concurrent": 50}
+
+    short = calls_of(lambda: simulated({**asked, "output_tokens": 100}))
+    long = calls_of(lambda: simulated({**asked, "output_tokens": 20_000}))
+
+    assert long < 2 * short
+
+
+def simulated(typed: dict[str, object]) -> None:
+    answer = registry.estimate("serving-capacity", typed)
+    assert any("simulated replica served" in note for note in answer.notes)
+
+
+def calls_of(work: Callable[[], None]) -> int:
+    """How many functions are called, which no other program on the machine changes."""
+    calls = 0
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
