@@ -70,7 +70,10 @@ def create_app(
     app.state.turn = turns(app.state.engine)
     app.state.reading_room = reading_room()
     app.state.library = library or LiveLibrary(
-        settings.content, settings.data / "cache", _GLANCE
+        settings.content,
+        settings.data / "cache",
+        _GLANCE,
+        settings.data / "last-good",
     )
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)

@@ -185,5 +185,6 @@ def version_of(readings: Mapping[str, ParsedFile]) -> str:
     digest = hashlib.sha256(code_version().encode())
     for path, reading in sorted(readings.items()):
         # A file that broke is shown as it was, but what is said of it is new.
-        digest.update(f"{path}\0{reading.digest}\0{reading.problems}".encode())
+        words = f"{path}\0{reading.digest}\0{reading.problems}"
+        digest.update(words.encode(errors="replace"))
     return digest.hexdigest()[:16]

@@ -112,7 +112,10 @@ class Cache:
     def put(self, name: str, reading: ParsedFile) -> None:
         """Keep a reading; a folder that cannot be written is no misfortune."""
         beside = self.folder / f"{name}.{os.getpid()}"
-        with contextlib.suppress(OSError):
+        # A value that JSON cannot hold is read anew at each start.
+        with contextlib.suppress(
+            OSError, ValueError, LookupError, TypeError, RecursionError
+        ):
             self.folder.mkdir(parents=True, exist_ok=True)
             text = json.dumps(
                 encode(reading), ensure_ascii=False, separators=(",", ":")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from app.content import quantities
 from app.content.expressions import (
+    MOST_CHARACTERS,
     BadExpression,
     Expression,
     Value,
@@ -64,7 +65,7 @@ class Judgement:
 @functools.lru_cache(maxsize=1024)
 def read_condition(text: str) -> Condition:
     """Read one condition; raises BadExpression (E44, E45, E42)."""
-    match = _OPERATOR.match(text.strip())
+    match = _OPERATOR.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
         return Condition(text, compile_expression(text))
     right = _BEST.sub(rf"{_MARK}\1", match["right"])

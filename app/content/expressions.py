@@ -3,7 +3,9 @@
 import ast
 import dataclasses
 import functools
+import logging
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 
@@ -25,11 +27,12 @@ _WRITTEN = re.compile(
     r"(?![\w(/])"
 )
 _OPERATORS: dict[type, Callable[[Quantity, Quantity], Quantity]] = {
-    ast.Add: lambda a, b: quantities.combine(a, b, lambda x, y: x + y),
-    ast.Sub: lambda a, b: quantities.combine(a, b, lambda x, y: x - y),
+    ast.Add: lambda a, b: quantities.combine(a, b, operator.add),
+    ast.Sub: lambda a, b: quantities.combine(a, b, operator.sub),
     ast.Mult: quantities.multiply,
     ast.Div: quantities.divide,
 }
+_log = logging.getLogger("headroom")
 _ROUNDERS = ("round", "ceil", "floor", "min", "max")
 _QUANTITY = "quantity"
 
@@ -160,6 +163,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
     """
     try:
         value = _evaluate(expression.tree, names)
+        finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatch as error:
         raise BadExpression("E42", f"{error}.") from None
     except estimates.Unanswerable as error:
@@ -170,7 +174,11 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
             raise
         message = f"“{expression.text}” has no value: {error}."
         raise BadExpression("E47", message) from None
-    if isinstance(value, Quantity) and not math.isfinite(value.value):
+    except Exception as error:  # what is authored must never be a fault of the server
+        _log.exception("the expression “%s” could not be evaluated", expression.text)
+        message = f"“{expression.text}” has no value."
+        raise BadExpression("E47", message) from error
+    if not finite:
         raise BadExpression("E47", f"“{expression.text}” is not a finite number.")
     return value
 
@@ -182,7 +190,7 @@ def _evaluate(  # noqa: C901, PLR0911 - a case per node
         case ast.Constant(value=str(text)):
             return text
         case ast.Constant(value=int() | float() as number):
-            return Quantity(number)
+            return Quantity(quantities.held(number))
         case ast.Name(id=name):
             return _named(name, names)
         case ast.UnaryOp(op=op, operand=operand):
@@ -190,7 +198,9 @@ def _evaluate(  # noqa: C901, PLR0911 - a case per node
             sign = -1 if isinstance(op, ast.USub) else 1
             return dataclasses.replace(found, value=sign * found.value)
         case ast.BinOp(left=left, op=op, right=right):
-            return _OPERATORS[type(op)](_number(left, names), _number(right, names))
+            how = _OPERATORS[type(op)]
+            found = how(_number(left, names), _number(right, names))
+            return dataclasses.replace(found, value=quantities.held(found.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert(_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):

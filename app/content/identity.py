@@ -9,8 +9,10 @@ import zlib
 from collections.abc import Iterable
 
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no vowels: a key never spells a word
-_SKETCH = 12
-_LOW_BITS = (0xFFFFFF).__and__
+MOST_SAMPLES = 12  # of the words of a text
+_LONGEST_WORD = 80  # that is compared with others, which takes its length squared
+LARGEST_SAMPLE = 0xFFFFFF
+_LOW_BITS = LARGEST_SAMPLE.__and__
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
 SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
 
@@ -50,20 +52,22 @@ def sketch(text: str) -> tuple[int, ...]:
     words = " ".join(_WORD.findall(text.lower())).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
-    return tuple(sorted(set(map(_LOW_BITS, hashes)))[:_SKETCH])
+    return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
 
 
 def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     """How much two sketched texts share, 0 to 1 (bottom-k estimate of Jaccard)."""
     if not one or not other:
         return 1.0 if one == other else 0.0
-    union = sorted({*one, *other})[:_SKETCH]
+    union = sorted({*one, *other})[:MOST_SAMPLES]
     both = set(one) & set(other)
     return sum(value in both for value in union) / len(union)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word closest to `word`, or an empty string."""
+    if len(word) > _LONGEST_WORD:
+        return ""
     found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return found[0] if found else ""
 

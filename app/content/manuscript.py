@@ -1,9 +1,14 @@
 """A file while it is read: its lines, and what was found wrong or mentioned in it."""
 
+import bisect
 import dataclasses
+import itertools
 from typing import Literal
 
-from app.content.problems import Problem, problem
+from app.content.limits import A_PROBLEM, MOST_EFFORT, TooMuch
+from app.content.problems import Problem, failure, problem
+
+_MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,7 +34,11 @@ class Edit:
 
 @dataclasses.dataclass(slots=True)
 class Manuscript:
-    """The text of one file, and the notes taken while reading it."""
+    """The text of one file, and the notes taken while reading it.
+
+    `line` is where the reader stands, as far as it says so; `mark` how many problems
+    there were before the item at hand; `effort` what reading has cost so far.
+    """
 
     path: str
     text: str
@@ -37,7 +46,13 @@ class Manuscript:
     mentions: list[Mention] = dataclasses.field(default_factory=list)
     edits: list[Edit] = dataclasses.field(default_factory=list)
     item: str = ""
+    line: int = 1
+    mark: int = 0
+    effort: int = 0
     lines: list[str] = dataclasses.field(init=False)
+    _starts: list[int] = dataclasses.field(init=False, default_factory=list)
+    _sought: int = 0
+    _paid: set[str] = dataclasses.field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.lines = self.text.split("\n")
@@ -46,8 +61,19 @@ class Manuscript:
         self, code: str, line: int, column: int, message: str, hint: str = ""
     ) -> None:
         """Note a problem at (line, column), for the item being read."""
-        place = (self.path, line, column)
+        self.spend(A_PROBLEM)
+        place = (self.path, max(line, 1), max(column, 1))
         self.problems.append(problem(place, code, message, hint, self.item))
+
+    def give_up(self, error: Exception, what: str, line: int = 0) -> None:
+        """Note that something could not be read, whatever the reason; never raises."""
+        place = (self.path, max(line or self.line, 1), 1)
+        if isinstance(error, TooMuch):
+            place = (self.path, error.line or place[1], 1)
+            found = problem(place, "E88", error.message, error.hint, self.item)
+        else:
+            found = failure(place, what, error, self.item)
+        self.problems.append(found)
 
     def mention(
         self,
@@ -59,10 +85,34 @@ class Manuscript:
         """Note a word to be checked against the other files."""
         self.mentions.append(Mention(kind, value, line, column, self.item))
 
+    def spend(self, effort: float, once_for: str = "") -> None:
+        """Count what reading costs; raises TooMuch where a file asks too much.
+
+        Work that is kept after the first time is paid once for its name.
+        """
+        if once_for:
+            if once_for in self._paid:
+                return
+            self._paid.add(once_for)
+        self.effort += int(effort)
+        if self.effort > MOST_EFFORT:
+            message = "The problems, formulas and figures of this file are too many."
+            raise TooMuch(message, "Part it into several topics.", self.line)
+
     def find(self, needle: str, first: int, last: int) -> tuple[int, int]:
         """Where `needle` stands in lines first..last (from 1); else the first line."""
-        for number in range(first, min(last, len(self.lines)) + 1):
-            at = self.lines[number - 1].find(needle)
-            if at >= 0:
-                return number, at + 1
-        return first, 1
+        if not self._starts:
+            lengths = (len(line) + 1 for line in self.lines)
+            self._starts = [0, *itertools.accumulate(lengths)]
+        start, end = self._start(first), self._start(last + 1)
+        if start >= end or self._sought > _MOST_SOUGHT:
+            return first, 1
+        at = self.text.find(needle, start, end)
+        self._sought += (end if at < 0 else at) - start
+        if at < 0:
+            return first, 1
+        line = bisect.bisect_right(self._starts, at)
+        return line, at - self._starts[line - 1] + 1
+
+    def _start(self, line: int) -> int:
+        return self._starts[min(max(line, 1), len(self._starts)) - 1]

@@ -50,7 +50,8 @@ class LockEntry:
 class ParsedFile:
     """One file of the course as read by itself; `digest` stands for its text.
 
-    `entries` are the lines of objectives and sources in their registers.
+    `entries` are the lines of objectives and sources in their registers. `outdated` is
+    whether this is the last good version, and only the problems are of the newest.
     """
 
     path: str
@@ -70,3 +71,4 @@ class ParsedFile:
     mentions: tuple[Mention, ...] = ()
     edits: tuple[Edit, ...] = ()
     problems: tuple[Problem, ...] = ()
+    outdated: bool = False

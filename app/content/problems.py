@@ -2,7 +2,12 @@
 
 import dataclasses
 import enum
+import logging
+import re
 from typing import Literal
+
+_log = logging.getLogger("headroom")
+_LONGEST = 1_000
 
 
 class Severity(enum.StrEnum):
@@ -100,6 +105,7 @@ RULES: dict[str, str] = {
     "E84": "The inputs of a calculator or figure are out of range.",
     "W85": "A number with a unit is neither computed nor sourced.",
     "E86": "A footnote names no source of the bibliography.",
+    "E88": "A file, an item or a text is larger or deeper than can be read.",
     "W87": "A topic lacks an exam box, a memory hook, cards or five questions.",
 }
 
@@ -109,4 +115,33 @@ def problem(
 ) -> Problem:
     """Make the problem `code` at (path, line, column); its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
-    return Problem(*place, code, severity, message, hint, item)
+    return Problem(*place, code, severity, _cut(message), _cut(hint), item)
+
+
+def _cut(words: str) -> str:
+    """Words that a person can read: what is quoted in them may be a whole file."""
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+
+
+def failure(
+    place: tuple[str, int, int], what: str, error: Exception, item: str = ""
+) -> Problem:
+    """What to say where reading failed in a way that no rule foresees, and log it.
+
+    `what` begins the sentence, e.g. “This question”.
+    """
+    where = on_one_line(f"{place[0]}:{place[1]}")
+    _log.error("content %s: it could not be read", where, exc_info=error)
+    message = f"{what} could not be read: Headroom failed at it ({_kind(error)})."
+    hint = "Undo its last change, and report this with the log of the server."
+    return problem(place, "E00", message, hint, item)
+
+
+def on_one_line(words: str) -> str:
+    """Words for the log: a name with a line break must not look like a second entry."""
+    return "".join(c if c.isprintable() else "?" for c in words)
+
+
+def _kind(error: Exception) -> str:
+    """The name of an exception as words: “recursion error”."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()

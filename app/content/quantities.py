@@ -23,6 +23,9 @@ _ALIASES = {
 }
 
 
+_MOST_EXACT = 10**15
+
+
 class UnitMismatch(ValueError):  # noqa: N818 - reads as what it is at the raise
     """Two units that cannot be added, compared or converted."""
 
@@ -33,6 +36,17 @@ class Quantity:
 
     value: float
     unit: str | None = ""
+
+
+def held(value: float) -> float:
+    """A result as it is kept: a whole number that has grown long becomes a float.
+
+    Whole numbers are exact and may be of any length, so a few multiplications could
+    fill the memory. Raises OverflowError beyond 10^308.
+    """
+    if isinstance(value, int) and abs(value) > _MOST_EXACT:
+        return float(value)
+    return value
 
 
 def known_unit(word: str) -> str | None:
@@ -159,13 +173,23 @@ def show(value: float, spec: str = "") -> str:
     ('2048', '2,048')
     """
     comma, digits, form = _format(spec)
-    if form == "d" or (spec in {"", ","} and value == int(value)):
+    if not _is_finite(value):
+        text = "infinity" if value > 0 else "-infinity" if value < 0 else "no number"
+    elif form == "d" or (spec in {"", ","} and value == int(value)):
         text = f"{round(value):,}" if comma else f"{round(value)}"
     elif form == "f":
         text = f"{value:,.{2 if digits is None else digits}f}"
     else:
         text = _significant(value, 6 if digits is None else digits)
     return text.replace("-", MINUS)
+
+
+def _is_finite(value: float) -> bool:
+    """Whether a number is one that a float can hold."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 @functools.lru_cache(maxsize=512)
@@ -179,8 +203,8 @@ def _format(spec: str) -> tuple[bool, int | None, str]:
 
 
 def _significant(value: float, digits: int) -> str:
-    if not value or not math.isfinite(value):
-        return f"{value:g}"
+    if not value:
+        return "0"
     rounded = float(f"{value:.{max(digits, 1) - 1}e}")
     places = max(0, max(digits, 1) - 1 - math.floor(math.log10(abs(rounded))))
     text = f"{rounded:,.{places}f}"

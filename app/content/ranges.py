@@ -1,5 +1,6 @@
 """Accepted numbers as authors write them: `140 GB ± 3%`, `8 .. 10 s`, `3.14 sig 3`."""
 
+import math
 import re
 
 from app.content import quantities
@@ -19,6 +20,7 @@ _NUMBER = re.compile(
 )
 _SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DUST = 1e-9
+_MOST_LETTERS = 200
 
 
 class BadRange(ValueError):  # noqa: N818 - reads as what it is at the raise
@@ -37,7 +39,17 @@ def read_range(text: str, otherwise: float | None = None) -> Range:
     `otherwise` is the relative tolerance of an answer that names none; without it a
     number with decimals is refused (E41). Raises BadRange with E40, E41 or E42.
     """
-    match = _PARTS.match(text.strip())
+    found = _read(text.strip(), otherwise)
+    if not all(map(math.isfinite, (found.low, found.centre, found.high))):
+        raise BadRange("E40", f"“{text.strip()}” is too large.")
+    return found
+
+
+def _read(text: str, otherwise: float | None) -> Range:
+    if len(text) > _MOST_LETTERS:
+        hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
+        raise BadRange("E40", f"“{text[:40]}…” is too long for a number.", hint)
+    match = _PARTS.match(text)
     if match is None:
         raise BadRange("E40", "The answer is empty.", "Write a number.")
     number, unit = _quantity(match["number"])
@@ -54,8 +66,8 @@ def read_range(text: str, otherwise: float | None = None) -> Range:
     elif otherwise is not None:
         half = abs(centre) * otherwise
     elif number != int(number):
-        message = f"“{text.strip()}” has decimals and no tolerance."
-        raise BadRange("E41", message, f"Write {text.strip()} ± 2%.")
+        message = f"“{text}” has decimals and no tolerance."
+        raise BadRange("E41", message, f"Write {text} ± 2%.")
     else:
         half = 0.0
     half = max(half, abs(centre) * _DUST)

@@ -5,11 +5,14 @@ import dataclasses
 import gc
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from app.content.cache import Cache
 from app.content.crew import read_all
+from app.content.lastgood import LastGood
+from app.content.limits import MOST_BYTES
+from app.content.parse import parse
 from app.content.parsed import ParsedFile
 from app.content.problems import problem
 from app.content.terms import Names, anchors_of, names_of
@@ -17,7 +20,6 @@ from app.content.terms import Names, anchors_of, names_of
 _SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
 _TOPIC = ("concept.md", "quiz.md", "cards.md")
 _FRESH = 0.1  # seconds in which a file may change again without a new time stamp
-_MOST_BYTES = 2_000_000
 
 Stamp = tuple[int, int, int]
 NO_NAMES = names_of(())
@@ -25,13 +27,40 @@ NO_NAMES = names_of(())
 
 def paths(folder: Path) -> list[str]:
     """The files of a course, relative to its folder, in reading order."""
-    found = [name for name in _SINGLE if (folder / name).is_file()]
+    found = [name for name in _SINGLE if exists(folder / name)]
     found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
-    for topic in sorted(d for d in folder.glob("topics/*") if d.is_dir()):
+    for topic in sorted(folder.glob("topics/*")):
         for name in _TOPIC:
-            if (topic / name).is_file():
+            if exists(topic / name):
                 found.append(f"topics/{topic.name}/{name}")
-    return found
+    return [path for path in found if _is_text(path)]
+
+
+def exists(file: Path) -> bool:
+    """Whether there is such a file; also where its name is none that could be one."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def unnamed(folder: Path) -> list[str]:
+    """Folders and exams whose names are not UTF-8, as far as they can be written."""
+    found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
+    paths = (str(f.relative_to(folder)) for f in found)
+    return sorted(
+        os.fsencode(path).decode("utf-8", "replace")
+        for path in paths
+        if not _is_text(path)
+    )
 
 
 def strays(folder: Path) -> list[str]:
@@ -39,7 +68,9 @@ def strays(folder: Path) -> list[str]:
     return sorted(
         f"topics/{file.parent.name}/{file.name}"
         for file in folder.glob("topics/*/*.md")
-        if file.name not in _TOPIC and file.name.lower() != "readme.md"
+        if _is_text(str(file))
+        and file.name not in _TOPIC
+        and file.name.lower() != "readme.md"
     )
 
 
@@ -77,8 +108,11 @@ def watch(folder: Path, names: list[str]) -> Watch:
 class Shelf:
     """Reads files, each once for each content; a broken one keeps its good reading."""
 
-    def __init__(self, folder: Path, cache: Path | None) -> None:
+    def __init__(
+        self, folder: Path, cache: Path | None, kept: LastGood | None = None
+    ) -> None:
         self.folder = folder
+        self.kept = kept
         self.cache = Cache(cache / "content") if cache else None
         self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
         self.good: dict[str, ParsedFile] = {}
@@ -90,7 +124,7 @@ class Shelf:
         with without_collection():
             names = self._names(found)
             readings = self._readings(found, names)
-            shown = {p: self._shown(p, reading) for p, reading in readings.items()}
+            shown = {p: self._shown(p, r, names) for p, r in readings.items()}
         for path in set(self.good) - set(found):
             del self.good[path]
             self.readings.pop(path, None)
@@ -98,19 +132,42 @@ class Shelf:
             self.cache.prune()
         return shown, stamps
 
+    def keep(self, without: Collection[str] = ()) -> None:
+        """Keep a copy of every file whose newest reading is without errors."""
+        if self.kept is None:
+            return
+        for path, ((content, _), reading) in self.readings.items():
+            if path in without or _errors(reading):
+                continue
+            if self.good.get(path) is reading:
+                self.kept.keep(path, content)
+        self.kept.forget_all_but(paths(self.folder))
+
     def _names(self, found: list[str]) -> Names:
         if "glossary.md" not in found:
             return NO_NAMES
         reading = self._readings(["glossary.md"], NO_NAMES)["glossary.md"]
-        return names_of(anchors_of(self._shown("glossary.md", reading).terms))
+        shown = self._shown("glossary.md", reading, NO_NAMES)
+        return names_of(anchors_of(shown.terms))
 
-    def _shown(self, path: str, now: ParsedFile) -> ParsedFile:
+    def _shown(self, path: str, now: ParsedFile, names: Names) -> ParsedFile:
         """The newest reading, or the last good one with the problems of the newest."""
         good = self.good.get(path)
+        if good is None and _errors(now):
+            good = self._last_good(path, names)
         if good is None or _errors(now) <= _errors(good):
             self.good[path] = now
             return now
-        return dataclasses.replace(good, problems=now.problems)
+        self.good[path] = good
+        return dataclasses.replace(good, problems=now.problems, outdated=True)
+
+    def _last_good(self, path: str, names: Names) -> ParsedFile | None:
+        """What the copy says that an earlier run of the server kept of a file."""
+        content = self.kept.get(path) if self.kept else None
+        if content is None:
+            return None
+        fitting = names if path.endswith("concept.md") else NO_NAMES
+        return parse(content.decode("utf-8", "replace"), path, fitting)
 
     def _readings(self, found: list[str], names: Names) -> dict[str, ParsedFile]:
         """What the files say now: known, cached, or read together."""
@@ -135,11 +192,11 @@ class Shelf:
         """The bytes of a file, or a reading that says why there are none."""
         try:
             with (self.folder / path).open("rb") as stream:
-                content = stream.read(_MOST_BYTES + 1)
+                content = stream.read(MOST_BYTES + 1)
             content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             return _unreadable(path, error)
-        if len(content) > _MOST_BYTES:
+        if len(content) > MOST_BYTES:
             return _unreadable(path, ValueError("it is larger than 2 MB"))
         return content
 
@@ -164,7 +221,8 @@ class Shelf:
     ) -> ParsedFile:
         content, names = basis
         self.readings[path] = ((content, names.fingerprint), reading)
-        if self.cache:
+        # What failed unforeseen, as for want of memory, may succeed at the next start.
+        if self.cache and not any(p.code == "E00" for p in reading.problems):
             name = self.cache.name(path, content, names.fingerprint)
             self.cache.put(name, reading)
         return reading

@@ -14,6 +14,9 @@ _BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
+_MOST_NESTED = 40
+# Only a line that begins far to the right, or with many marks, can be nested deeply.
+_DEEP = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,10 +65,13 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
     try:
-        node = yaml.compose(text, Loader=_Loader)
+        deep = _DEEP.search(text) is not None and _depth(text) > _MOST_NESTED
+        node = None if deep else yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         _report_unreadable(error, report, line, column)
         return empty
+    if deep:
+        report("E88", line, column, *_TOO_DEEP)
     if node is None:
         return empty
     built = _Builder(report, line, column).build(node)
@@ -73,6 +79,24 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
         return built
     report("E10", line, column, "This is not a list of “key: value” lines.", "")
     return empty
+
+
+_TOO_DEEP = (
+    f"The lists of this block are nested more than {_MOST_NESTED} deep.",
+    "Write plain values, or lists of plain values.",
+)
+
+
+def _depth(text: str) -> int:
+    """How deep the lists of a text are nested, told without building them."""
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return deepest
 
 
 def _read_plain(text: str, line: int, column: int) -> Mapped | None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import logging
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from app.content.ranges import BadRange, read_range
 
 MOST_VARIANTS = 200
 _SEEDS = 2**31
+_log = logging.getLogger("headroom")
 _T = TypeVar("_T")
 
 
@@ -42,8 +44,19 @@ def draw(question: Question, seed: int) -> Variant:
     The same seed gives the same numbers and the same order of options. Seeds that
     differ by less than the number of combinations give different numbers. A
     combination without an answer gives way to the next that has one; raises
-    BadExpression where none of them has.
+    BadExpression where none of them has, and where drawing fails in any other way.
     """
+    try:
+        return _drawn(question, seed)
+    except BadExpression:
+        raise
+    except Exception as error:  # what is authored must never be a fault of the server
+        _log.exception("the question “%s” could not be drawn", question.id)
+        message = "The numbers of this question cannot be computed."
+        raise BadExpression("E47", message) from error
+
+
+def _drawn(question: Question, seed: int) -> Variant:
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
     answer = question.answer

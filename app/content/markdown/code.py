@@ -1,4 +1,4 @@
-"""Code in colours: Pygments classes, no inline style."""
+"""Code in colors: Pygments classes, no inline style."""
 
 import functools
 
@@ -7,6 +7,8 @@ from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
+
+from app.content.limits import MOST_COLORED
 
 _PLAIN = frozenset({"", "text", "txt", "plain"})
 
@@ -18,8 +20,10 @@ def _formatter() -> "HtmlFormatter[str]":
 
 @functools.lru_cache(maxsize=1024)
 def to_html(text: str, language: str) -> str:
-    """A block of code; an unknown language stays plain."""
+    """A block of code; a very long one, or an unknown language, stays plain."""
     inner = escapeHtml(text)
+    if len(text) > MOST_COLORED:
+        language = ""
     if language not in _PLAIN:
         try:
             inner = highlight(text, get_lexer_by_name(language), _formatter())

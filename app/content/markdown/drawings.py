@@ -10,6 +10,7 @@ from markdown_it.token import Token
 from app.content import quantities, strict_yaml
 from app.content.estimates import Unanswerable
 from app.content.identity import did_you_mean
+from app.content.limits import AN_ESTIMATE
 from app.content.manuscript import Manuscript
 from app.content.markdown import figures
 from app.content.quantities import Quantity, UnitMismatch
@@ -29,6 +30,8 @@ _COMPONENTS = {
 _NAMES = {"kv": "KV cache"}
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
 _ROW = 72
+_LEAST, _MOST = 1e-9, 1e15
+_MOST_ROWS = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ def draw(kind: str, token: Token, sheet: Manuscript) -> str:
         sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
     fields = strict_yaml.read(token.content, sheet.report, line)
+    sheet.spend(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
         return _svg(_read(fields))
     except _Unusable as error:
@@ -112,6 +116,9 @@ def _read(fields: Mapped) -> Drawing:
     if not isinstance(rows, Mapped) or not rows.values:
         hint = "Write rows: and below it “Label: calc:…#output”."
         raise _Unusable(fields, "E13", "The figure has no rows.", hint)
+    if len(rows.values) > _MOST_ROWS:
+        message = f"The figure has {len(rows.values)} rows."
+        raise _Unusable(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     bars = tuple(
         Bar(label, _parts(label, node, unit)) for label, node in rows.values.items()
     )
@@ -143,11 +150,17 @@ def _amount(node: Node, unit: str) -> float:
         value = figures.answer(target).value if target else quantities.read(written)
         if not isinstance(value, Quantity):
             raise _Unusable(node, "E40", f"“{written}” is not a number.")
-        return factor * quantities.convert(value, unit).value
+        amount = factor * quantities.convert(value, unit).value
     except Unanswerable as error:
         raise _Unusable(node, error.code, error.message, error.hint) from None
     except UnitMismatch as error:
         raise _Unusable(node, "E42", f"{error}.") from None
+    except OverflowError:
+        amount = math.inf
+    if amount and not _LEAST <= amount <= _MOST:
+        message = f"“{written[:60]}” cannot be drawn."
+        raise _Unusable(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
+    return amount
 
 
 # --- the drawing ---

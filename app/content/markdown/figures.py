@@ -171,7 +171,7 @@ def _scale(shown: Shown, value: Quantity) -> float | None:
 
 def _unit_of(text: str) -> str | None:
     """The unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
-    words = text.strip().split()
+    words = text.strip()[:60].split()[:4]
     for count in range(len(words), 0, -1):
         unit = quantities.known_unit(" ".join(words[:count]).rstrip(".,;"))
         if unit:

@@ -9,9 +9,12 @@ from markdown_it.ruler import Ruler
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
+from app.content.limits import MOST_BLOCKS, MOST_NESTED, TooMuch
+
 Rule = Callable[..., bool]
 Table = Mapping[str, tuple[Rule, ...]]  # "" for characters with which no rule begins
 
+_MANY = f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
 # The characters with which a rule begins; one that is not here is asked everywhere.
 _BLOCKS = {
     "code": "",  # begins with an indent
@@ -39,6 +42,7 @@ _INLINES = {
     "html_inline": "<",
     "entity": "&",
 }
+_NESTING = frozenset({"blockquote", "list"})
 _INDENT = 4  # from which on a line is code, or goes on with what stands above it
 
 
@@ -49,7 +53,9 @@ def ask_by_character(reader: MarkdownIt) -> None:
 
 
 def _install(
-    ruler: Ruler[Any], starts: Mapping[str, str], made: Callable[[Table, Any], Rule]
+    ruler: Ruler[Any],
+    starts: Mapping[str, str],
+    made: Callable[[Table, Any, Any], Rule],
 ) -> None:
     """Put one rule, which picks from the others, in place of each chain of rules."""
     chain_of = ruler.getRules
@@ -59,7 +65,8 @@ def _install(
     def picking(chainName: str = "") -> list[Rule]:  # noqa: N803 - as in the reader
         rules = chain_of(chainName)
         table = _table([(rule, starts.get(names[rule])) for rule in rules])
-        return [made(table, tuple(rules))] if rules else []
+        flat = tuple(rule for rule in rules if names[rule] not in _NESTING)
+        return [made(table, tuple(rules), flat)] if rules else []
 
     ruler.getRules = picking  # type: ignore[method-assign]
 
@@ -73,12 +80,17 @@ def _table(rules: Sequence[tuple[Rule, str | None]]) -> Table:
     return {**table, "": tuple(rule for rule, starts in rules if starts is None)}
 
 
-def _block(table: Table, every: tuple[Rule, ...]) -> Rule:
+def _block(table: Table, every: tuple[Rule, ...], flat: tuple[Rule, ...]) -> Rule:
+    """`flat` are the rules for the depth at which lists and quotes are words."""
     otherwise = table[""]
 
     def pick(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+        if len(state.tokens) > MOST_BLOCKS:
+            raise TooMuch(_MANY, "Part it into several topics.", first + 1)
         rules = every
-        if state.sCount[first] - state.blkIndent < _INDENT:
+        if state.level >= MOST_NESTED:
+            rules = flat
+        elif state.sCount[first] - state.blkIndent < _INDENT:
             start = state.bMarks[first] + state.tShift[first]
             rules = table.get(state.src[start : start + 1], otherwise)
         for rule in rules:  # noqa: SIM110 - a generator costs more than a rule
@@ -89,7 +101,7 @@ def _block(table: Table, every: tuple[Rule, ...]) -> Rule:
     return pick
 
 
-def _inline(table: Table, _every: tuple[Rule, ...]) -> Rule:
+def _inline(table: Table, _every: tuple[Rule, ...], _flat: tuple[Rule, ...]) -> Rule:
     otherwise = table[""]
 
     def pick(state: StateInline, silent: bool) -> bool:

@@ -5,13 +5,22 @@ import re
 from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.dollarmath.index import math_inline_dollar
 
+from app.content.limits import (
+    MOST_BLOCKS,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    MOST_LETTERS,
+    MOST_MARKS,
+    MOST_NESTED,
+    TooMuch,
+)
 from app.content.markdown.starts import ask_by_character
 
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
@@ -20,6 +29,8 @@ _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
 # No inline rule begins with any of these characters; a box is no link.
 _WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
 _GAPS = re.compile(r"[ \t]+")
+_MARKS = "[<`*_$~!&\\"
+_RULER = re.compile(r"[|:\s-]+")
 
 
 @functools.cache
@@ -33,12 +44,13 @@ def _reader() -> MarkdownIt:
 
 def patient_reader() -> MarkdownIt:
     """The rules of our Markdown, each asked everywhere: slow, and the measure."""
-    reader = MarkdownIt("commonmark", {"html": True, "maxNesting": 40})
+    reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MOST_NESTED + 10})
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
     reader.inline.ruler.at("math_inline", _formula)
     reader.inline.ruler.before("link", "cite", _cite)
     reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
+    reader.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     reader.core.ruler.at("inline", _inline)
     reader.validateLink = _any_address  # type: ignore[method-assign]
     return reader
@@ -54,19 +66,54 @@ def tokens(text: str) -> list[Token]:
     """The blocks of a text; alerts are marked on their quotes."""
     found = _reader().parse(text)
     _mark_alerts(found)
+    _mark_deep(found)
     return found
 
 
 def _inline(state: StateCore) -> None:
     """Read the text of the blocks; one without any mark is words as it stands."""
+    count, large = 0, state.env.get("large", {})
     for token in state.tokens:
         if token.type != "inline":
             continue
         token.children = []
-        if state.env.get("references") or not _WORDS.match(token.content):
+        refused = len(token.content) > MOST_MARKS and _refused(token.content)
+        if large and token.map:
+            refused = large.get(token.map[0]) or refused
+        if refused:
+            token.meta["refused"] = refused
+            token.content = f"{token.content[:_SHOWN]}…"
+            token.children.append(Token("text", "", 0, content=token.content))
+        elif state.env.get("references") or not _WORDS.match(token.content):
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         elif token.content:
             token.children.append(Token("text", "", 0, content=token.content))
+        count += len(token.children)
+        if count > MOST_BLOCKS:
+            raise TooMuch(_MANY, _PART, first_line(token))
+
+
+_MANY = "The file has too many words and marks to be read."
+_PART = "Part it into several topics."
+_SHOWN = 200  # characters of a text that is not read
+
+
+def _refused(text: str) -> str:
+    """Why a paragraph is not read, or nothing: some marks are looked at in pairs."""
+    if len(text) > MOST_LETTERS:
+        return f"This text has {len(text):,} characters, {MOST_LETTERS:,} are read."
+    for mark in _MARKS:
+        count = text.count(mark)
+        if count > MOST_MARKS:
+            return f"This text has {count:,} times “{mark}”, {MOST_MARKS} are read."
+    return ""
+
+
+def _mark_deep(found: Sequence[Token]) -> None:
+    """Mark where lists and quotes lie so deep in each other that they are words."""
+    for token in found:
+        if token.level >= MOST_NESTED and token.nesting == 1:
+            token.meta["refused"] = "Lists and quotes are nested too deep here."
 
 
 _DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)
@@ -97,6 +144,25 @@ def _cite(state: StateInline, silent: bool) -> bool:
         token.content = match[1]
     state.pos = match.end()
     return True
+
+
+def _table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read a table, unless it has so many cells that it stays as it is written.
+
+    A row may leave cells out, which are made all the same.
+    """
+    if not silent and first + 1 < last:
+        ruler = state.src[state.bMarks[first + 1] : state.eMarks[first + 1]]
+        columns = ruler.count("|") + 1
+        if columns > 1 and _RULER.fullmatch(ruler):
+            row = first + 2
+            while row < last and not state.isEmpty(row):
+                row += 1
+            if columns > MOST_COLUMNS or columns * (row - first) > MOST_CELLS:
+                message = f"The table has {columns:,} columns in {row - first:,} rows."
+                state.env.setdefault("large", {})[first] = message
+                return False
+    return table(state, first, last, silent)
 
 
 def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:

@@ -87,10 +87,23 @@ def _unbalanced(token: Token, report: Report) -> None:
 
 def refuse_block(content: str, report: Report) -> None:
     """Report a block of HTML that is not a comment."""
-    rest = re.sub(r"<!--.*?-->", "", content, flags=re.DOTALL).strip()
+    rest = _without_comments(content).strip()
     if rest:
         first = rest.split("\n", maxsplit=1)[0]
         report("E62", first[:40], f"The HTML {first[:40]} is not allowed.", _HINT)
+
+
+def _without_comments(content: str) -> str:
+    """A text without its comments; one that is never closed stays."""
+    kept = []
+    at = 0
+    while (opened := content.find("<!--", at)) >= 0:
+        closed = content.find("-->", opened + 4)
+        if closed < 0:
+            break
+        kept.append(content[at:opened])
+        at = closed + 3
+    return "".join([*kept, content[at:]])
 
 
 def local_address(href: str, folder: str) -> str:

@@ -12,6 +12,7 @@ from markdown_it.utils import OptionsDict
 
 from app.content.estimates import Unanswerable
 from app.content.identity import slug
+from app.content.limits import A_FORMULA, A_LETTER_OF_A_FORMULA, price_of
 from app.content.manuscript import Edit, Manuscript
 from app.content.markdown import alerts, code, drawings, figures, tags, working
 from app.content.markdown.math import BadMath, to_mathml
@@ -53,6 +54,7 @@ class Scope:
         """Note which block is being written."""
         if token.map:
             self.first, self.last = first_line(token), last_line(token)
+            self.sheet.line = self.first
         if token.type == "inline":
             self.top = token.level == 1
 
@@ -67,7 +69,7 @@ def write(tokens: Sequence[Token], scope: Scope) -> Text:
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
         tokens = lone
-        words = bare(lone[0])
+        words = None if lone[0].meta else bare(lone[0])
         if words is not None:  # as the writer would have it, with less ado
             scope.stand(lone[0])
             html = escapeHtml(words).strip()
@@ -95,6 +97,8 @@ class _Writer(RendererHTML):
         result = ""
         for index, token in enumerate(tokens):
             scope.stand(token)
+            if token.meta and "refused" in token.meta:
+                scope.report("E88", "", token.meta["refused"], "Part it.")
             if token.type == "inline":
                 tags.check_balance(token, scope.report)
                 result += self.inline_of(token, env)
@@ -302,6 +306,8 @@ def _aligned(token: Token) -> str:
 
 
 def _math(latex: str, block: bool, scope: Scope) -> str:
+    effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
+    scope.sheet.spend(effort, f"${latex}")
     try:
         return to_mathml(latex, block)
     except BadMath as error:
@@ -317,6 +323,7 @@ def _figure_open(
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain(tokens[index + 1 : _link_end(tokens, index)])
+    scope.sheet.spend(price_of(target.name), href)
     try:
         answer = figures.answer(target)
     except Unanswerable as error:

@@ -29,12 +29,23 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
     sheet = Manuscript(path, valid)
-    where = PurePosixPath(path)
-    if where.parts[:1] == ("exams",):
-        return _closed(sheet, ParsedFile(path, exam=read_exam(sheet, where.stem)))
-    read = _READERS.get(path)
-    parsed = read(sheet) if read else read_topic_file(sheet, where, names)
+    try:
+        parsed = _read(sheet, names)
+    except Exception as error:  # noqa: BLE001 - no file may stop the server
+        sheet.item = ""
+        sheet.give_up(error, "This file")
+        sheet.mentions.clear()
+        sheet.edits.clear()
+        parsed = ParsedFile(path)
     return _closed(sheet, parsed)
+
+
+def _read(sheet: Manuscript, names: Names) -> ParsedFile:
+    where = PurePosixPath(sheet.path)
+    if where.parts[:1] == ("exams",):
+        return ParsedFile(sheet.path, exam=read_exam(sheet, where.stem))
+    read = _READERS.get(sheet.path)
+    return read(sheet) if read else read_topic_file(sheet, where, names)
 
 
 _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {

@@ -1,10 +1,12 @@
 """The answer part of a question, by type."""
 
 import re
+from collections.abc import Sized
 
 from markdown_it.token import Token
 
 from app.content.identity import key, normal
+from app.content.limits import MOST_OPTIONS
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
@@ -96,8 +98,11 @@ def order(
 ) -> Order:
     """Steps of an ordered list; unticked options are distractors."""
     made: list[Choice] = []
+    taken: set[str] = set()
     at = 1
     while at < len(steps) - 1:
+        if _is_full(made, "steps", first_line(steps[at]), scope.sheet):
+            break
         end = close_of(steps, at)
         inside = steps[at + 1 : end]
         quote = next(
@@ -107,17 +112,29 @@ def order(
             (inside, []) if quote < 0 else (inside[:quote], inside[quote + 1 : -1])
         )
         text = write(body, scope)
-        name = _fresh(comment.id, f"step {normal(text.plain)}", [c.key for c in made])
+        name = _fresh(comment.id, f"step {normal(text.plain)}", taken)
         made.append(Choice(name, text, True, text_of(why, scope)))
         at = end + 1
     return Order(tuple(made), choices_of(comment.id, wrong, scope))
 
 
-def _fresh(item: str, basis: str, taken: list[str]) -> str:
-    name = key(item, basis)
+def _fresh(item: str, basis: str, taken: set[str]) -> str:
+    name, count = key(item, basis), 0
     while name in taken:
-        name = key(item, basis, name)
+        count += 1
+        # Names made of names may come round to the first, so that none is free.
+        name = key(item, basis, name if count <= len(taken) else str(count))
+    taken.add(name)
     return name
+
+
+def _is_full(made: Sized, what: str, line: int, sheet: Manuscript) -> bool:
+    """Whether a question has as many parts as it can; the first too many is named."""
+    if len(made) < MOST_OPTIONS:
+        return False
+    message = f"The question has more than {MOST_OPTIONS} {what}."
+    sheet.report("E88", line, 1, message, "Part it into several questions.")
+    return True
 
 
 def match(comment: Comment, table: list[Token], scope: Scope) -> Match:
@@ -125,11 +142,14 @@ def match(comment: Comment, table: list[Token], scope: Scope) -> Match:
     rows = rows_of(table)
     titles = [plain(cell) for cell in rows[0]] if rows else []
     pairs: list[Pair] = []
+    taken: set[str] = set()
     for row in rows[1:]:
+        if _is_full(pairs, "pairs", first_line(table[0]), scope.sheet):
+            break
         left, right, why = (
             write(row[i], scope) if i < len(row) else NO_TEXT for i in range(3)
         )
-        name = _fresh(comment.id, f"left {normal(left.plain)}", [p.key for p in pairs])
+        name = _fresh(comment.id, f"left {normal(left.plain)}", taken)
         answer = key(comment.id, f"right {normal(right.plain)}")
         pairs.append(Pair(name, left, right, why, answer))
     padded = [*titles, "", ""]
@@ -166,6 +186,9 @@ def cloze(comment: Comment, blocks: list[Token], scope: Scope) -> Cloze:
                 at = scope.sheet.find("[[", line, line + 20)
                 message = "A blank is opened and not closed."
                 scope.sheet.report("E54", *at, message, "Close it with ]].")
+    if len(blanks) > MOST_OPTIONS:
+        _is_full(blanks, "blanks", first_line(blocks[0]), scope.sheet)
+        return Cloze((NO_TEXT,), ())
     text = write(blocks, scope)
     html, words = text.html.split(mark), text.plain.split(mark)
     words += [""] * (len(html) - len(words))

@@ -5,12 +5,14 @@ import re
 from markdown_it.token import Token
 
 from app.content.identity import slug
+from app.content.limits import MOST_TERMS
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain, tokens
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Place, Term
 from app.content.parse.metadata import front_matter
 
+_LONGEST = 200  # characters of a term
 _SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
 
 
@@ -24,6 +26,10 @@ def read_glossary(sheet: Manuscript) -> tuple[Term, ...]:
     while at < len(found):
         end = _next_heading(found, at + 1)
         if found[at].type == "heading_open" and found[at].tag != "h1":
+            if len(terms) == MOST_TERMS:
+                message = f"The glossary has more than {MOST_TERMS:,} terms."
+                sheet.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
+                break
             terms.append(_term(found[at:end], scope))
         at = end
     return _without_doubles([t for t in terms if t.meaning.html], sheet)
@@ -37,7 +43,7 @@ def _next_heading(found: list[Token], start: int) -> int:
 
 
 def _term(block: list[Token], scope: Scope) -> Term:
-    name = plain(block[1:2])
+    name = plain(block[1:2])[:_LONGEST]
     line = first_line(block[0])
     body, see = _part_see(block[3:])
     meaning = write(body, scope) if body else NO_TEXT

@@ -8,6 +8,7 @@ from markdown_it.token import Token
 
 from app.content import templates
 from app.content.identity import did_you_mean, revision
+from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
@@ -73,6 +74,7 @@ def build(draft: Draft, kind: Kind, front: Front, scope: Scope) -> Built | None:
     if computed:
         templates.protect([draft.heading, *draft.body], computed)
     parts = _sort(draft, sheet)
+    _limit(draft, parts, sheet)
     kind_of = _type(draft, parts, kind, sheet)
     if not kind_of:
         return None
@@ -124,6 +126,18 @@ def _sort(draft: Draft, sheet: Manuscript) -> Parts:
             (parts.explanation if answered else parts.stem).extend(block)
         at = end
     return parts
+
+
+def _limit(draft: Draft, parts: Parts, sheet: Manuscript) -> None:
+    """Report more options or hints than a question can have, and drop them."""
+    for what, most, found in (
+        ("options", MOST_OPTIONS, parts.options),
+        ("hints", MOST_HINTS, parts.hints),
+    ):
+        if len(found) > most:
+            message = f"The question has {len(found):,} {what}."
+            sheet.report("E88", draft.line, 1, message, f"Use at most {most}.")
+            del found[most:]
 
 
 def _add_alert(role: str, inside: list[Token], parts: Parts) -> None:

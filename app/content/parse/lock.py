@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from app.content.identity import LARGEST_SAMPLE, MOST_SAMPLES
+from app.content.limits import MOST_OPTIONS
 from app.content.manuscript import Manuscript
 from app.content.parsed import LockEntry
 
@@ -32,6 +34,10 @@ def _entry(fields: list[str], line: int) -> LockEntry:
     name, kind, seen, retired, sketch, options = fields[:6]
     numbers = () if sketch == "-" else tuple(int(s, 36) for s in sketch.split("."))
     pairs = () if options == "-" else tuple(o.split(":") for o in options.split(","))
+    if len(numbers) > MOST_SAMPLES or len(pairs) > MOST_OPTIONS:
+        raise ValueError("no item has so many words or options")
+    if any(not 0 <= number <= LARGEST_SAMPLE for number in numbers):
+        raise ValueError("no word has this number")
     return LockEntry(
         name,
         kind,

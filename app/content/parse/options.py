@@ -12,7 +12,7 @@ from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Choice, Text
 
-_BOX = re.compile(r"^\[(?P<inside>[ \t]*[xX]?[ \t]*)\](?P<gap>[ \t]*)")
+_BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
 _PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
 
 

@@ -9,6 +9,7 @@ from markdown_it.token import Token
 
 from app.content import strict_yaml
 from app.content.estimates import Unanswerable, compute
+from app.content.limits import price_of
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, anchor, write
 from app.content.model import (
@@ -86,6 +87,7 @@ class _Desk:
         self.notes: dict[str, Text] = {}
         self.alerts: list[str] = []
         self.level = 1
+        self.numbered = 0
         self.open = _Open("", "", 0)
 
     def close(self) -> None:
@@ -157,8 +159,8 @@ class _Desk:
         if block[0].type == "heading_open":
             self.close()
             title = plain(block[1:2])
-            numbered = sum(1 for s in self.sections if s.number) + 1
-            self.open = _Open(anchor(title, self.scope), title, numbered)
+            self.numbered += 1
+            self.open = _Open(anchor(title, self.scope), title, self.numbered)
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
@@ -182,6 +184,7 @@ class _Desk:
         line = first_line(token)
         fields = strict_yaml.read(token.content, sheet.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, Scalar)}
+        sheet.spend(price_of(name), token.info + token.content)
         try:
             compute(name, inputs)
         except Unanswerable as error:

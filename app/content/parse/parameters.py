@@ -1,9 +1,11 @@
 """`params` and `let` of a computed question."""
 
+import math
 import re
 
 from app.content.expressions import BadExpression, compile_expression
 from app.content.identity import did_you_mean
+from app.content.limits import MOST_PARAMETERS
 from app.content.manuscript import Manuscript
 from app.content.model import Computed
 from app.content.parse.metadata import Comment
@@ -42,6 +44,11 @@ def read_computed(comment: Comment, sheet: Manuscript) -> Computed | None:
 
 def _mapping(node: Node | None, what: str, sheet: Manuscript) -> dict[str, Node]:
     if isinstance(node, Mapped):
+        if len(node.values) > MOST_PARAMETERS:
+            message = f"“{what}” has {len(node.values)} names."
+            hint = f"Use at most {MOST_PARAMETERS}."
+            sheet.report("E88", node.line, node.column, message, hint)
+            return {}
         return node.values
     if node is not None:
         hint = f"Write {what}: and below it, indented, “name: value”."
@@ -66,6 +73,11 @@ def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]
         found = (value_of(node.text),)
     else:
         found = ()
+    large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
+    if large:
+        message = f"A value of the parameter “{name}” is too large to compute with."
+        sheet.report("E45", node.line, node.column, message, "Write less than 1e308.")
+        return (0,)
     if not found:
         hint = "Write a list [1, 8, 32] or a range 2048..8192 step 2048."
         message = f"The parameter “{name}” has no values."
@@ -91,6 +103,8 @@ def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
         step = float(match["step"]) if match["step"] else 1.0
     except ValueError:
         return ()
+    if not all(map(math.isfinite, (low, high, step))):
+        return (math.inf,)
     if step <= 0 or high < low or (high - low) / step >= _MOST_VALUES:
         message = f"The range of “{name}” is empty or has over 10,000 values."
         sheet.report("E45", node.line, node.column, message)

@@ -10,7 +10,7 @@ from app.content.markdown.syntax import close_of, first_line, tokens
 from app.content.parse.metadata import Comment, read_comment
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:")
-_TICKED = re.compile(r"^\[[ \t]*[xX]?[ \t]*\]")
+_TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 _UNCLOSED = "<!-- -->"
 
 

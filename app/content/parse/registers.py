@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.identity import SLUG, did_you_mean
+from app.content.limits import MOST_ENTRIES, MOST_MINUTES
 from app.content.manuscript import Manuscript
 from app.content.model import (
     Domain,
@@ -26,7 +27,11 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
     """The tables of a TOML file; what cannot be read is reported (E10)."""
     try:
         return tomllib.loads(sheet.text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+    except RecursionError:
+        message = "The lists or tables of this file are nested too deeply."
+        sheet.report("E88", 1, 1, message, "Write plain values, or lists of them.")
+        return {}
+    except (tomllib.TOMLDecodeError, ValueError) as error:
         message = str(error)
         at = re.search(r"at line (\d+), column (\d+)", message)
         line, column = (int(at[1]), int(at[2])) if at else (len(sheet.lines), 1)
@@ -37,6 +42,7 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
         return {}
 
 
+_MOST = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
@@ -59,15 +65,65 @@ def _refuse_unknown(
             sheet.report("E12", *place, f"“{name}” is not a key here.", hint)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(str(v) for v in value) if isinstance(value, list) else ()
+def _texts(table: Mapping[str, Any], key: str, sheet: Manuscript) -> tuple[str, ...]:
+    """The texts of a list; what is no text is reported and left out."""
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        _refuse(key, "a list of texts in quotes", sheet)
+        return ()
+    words = [word for value in found if (word := _plain(value)) is not None]
+    if len(words) < len(found):
+        _refuse(key, "a list of texts in quotes", sheet)
+    return tuple(_few(words, key, sheet))
+
+
+def _text(
+    table: Mapping[str, Any], key: str, sheet: Manuscript, otherwise: str = ""
+) -> str:
+    """The text of a key; anything that is no text is reported."""
+    word = _plain(table.get(key, otherwise))
+    if word is None:
+        _refuse(key, "a text in quotes", sheet)
+        return otherwise
+    return word
+
+
+def _plain(value: Any) -> str | None:
+    """A text, or a short number or date as one; None for everything else."""
+    if isinstance(value, int | float) and not abs(value) < _MOST:
+        return None
+    return str(value) if isinstance(value, str | int | float | dt.date) else None
+
+
+def _rows(table: Mapping[str, Any], key: str, sheet: Manuscript) -> list[Any]:
+    """The tables of a list of tables."""
+    found = table.get(key, [])
+    rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
+    if not isinstance(found, list) or len(rows) < len(found):
+        _refuse(key, f"written as [[{key}]]", sheet)
+    return _few(rows, key, sheet)
+
+
+def _few(found: list[Any], key: str, sheet: Manuscript) -> list[Any]:
+    if len(found) > MOST_ENTRIES:
+        place = sheet.find(key, 1, len(sheet.lines))
+        message = f"“{key}” has {len(found):,} entries."
+        sheet.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
+    return found[:MOST_ENTRIES]
+
+
+def _refuse(key: str, wanted: str, sheet: Manuscript) -> None:
+    place = sheet.find(key, 1, len(sheet.lines))
+    sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
 
 
 def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
     """The bibliography; an entry without a title is reported and left out."""
     found = []
-    for key, table in read_toml(sheet).items():
-        place = sheet.find(f"[{key}]", 1, len(sheet.lines))
+    lines = dict(entries(sheet))
+    tables = read_toml(sheet)
+    for key in _few(list(tables), "sources", sheet):
+        table, place = tables[key], (lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
             sheet.report("E10", *sheet.find(key, 1, len(sheet.lines)), message)
@@ -80,25 +136,26 @@ def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
         if not table.get("title"):
             sheet.report("E10", *place, f"The source “{key}” has no title.", "")
             continue
-        found.append(_source(key, table, sheet))
+        found.append(_source(key, table, place, sheet))
     return tuple(found)
 
 
-def _source(key: str, table: Mapping[str, Any], sheet: Manuscript) -> Source:
-    address = str(table.get("address", ""))
-    place = sheet.find(f"[{key}]", 1, len(sheet.lines))
+def _source(
+    key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: Manuscript
+) -> Source:
+    address = _text(table, "address", sheet)
     if not address.startswith("https://"):
         message = f"The source “{key}” has no https address."
         sheet.report("W17", *place, message, 'Write address = "https://…".')
     read = table.get("read")
     return Source(
         key,
-        str(table["title"]),
-        str(table.get("publisher", "")),
+        _text(table, "title", sheet, key),
+        _text(table, "publisher", sheet),
         address if address.startswith(("https://", "http://")) else "",
         read if isinstance(read, dt.date) else None,
-        str(table.get("year", "")),
-        str(table.get("note", "")),
+        _text(table, "year", sheet),
+        _text(table, "note", sheet),
     )
 
 
@@ -106,51 +163,49 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
     """The exam, its domains and objectives, and the order of the topics."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
-    rows = tables.get("domains", [])
-    domains = tuple(_domain(r) for r in rows if isinstance(r, dict))
+    domains = tuple(_domain(r, sheet) for r in _rows(tables, "domains", sheet))
+    if not domains and not sheet.problems:
+        hint = "Name each domain of the exam below a line [[domains]]."
+        sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
     total = sum(d.weight for d in domains)
     if tables and abs(total - 1) > 0.005:
         place = sheet.find("weight", 1, len(sheet.lines))
         message = f"The weights of the domains add up to {total:.0%}, not to 100 %."
         sheet.report("E70", *place, message, "Correct the weights.")
-    order = _texts(tables.get("order"))
+    order = _texts(tables, "order", sheet)
     for name in order:
         sheet.mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
     return Syllabus(
-        str(tables.get("exam", "")),
-        str(tables.get("title", "")),
+        _text(tables, "exam", sheet),
+        _text(tables, "title", sheet),
         domains,
         order,
-        _texts(tables.get("notes")),
+        _texts(tables, "notes", sheet),
     )
 
 
-def _domain(table: Mapping[str, Any]) -> Domain:
-    number = str(table.get("number", ""))
-    weight = table.get("weight", 0)
-    rows = table.get("objectives", [])
+def _domain(table: Mapping[str, Any], sheet: Manuscript) -> Domain:
+    number = _text(table, "number", sheet)
     objectives = tuple(
-        Objective(str(r.get("number", "")), str(r.get("title", "")), number)
-        for r in rows
-        if isinstance(r, dict)
+        Objective(_text(r, "number", sheet), _text(r, "title", sheet), number)
+        for r in _rows(table, "objectives", sheet)
     )
-    share = float(weight) if isinstance(weight, int | float) else 0.0
-    share = share / 100 if share > 1 else share
-    return Domain(number, str(table.get("title", "")), share, objectives)
+    weight = table.get("weight", 0)
+    if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
+        _refuse("weight", "a number from 0 to 100", sheet)
+        weight = 0
+    share = weight / 100 if weight > 1 else float(weight)
+    return Domain(number, _text(table, "title", sheet), share, objectives)
 
 
 def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
     """A mock exam; None when it does not say how many questions it has."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _EXAM_KEYS, sheet)
-    domains = tables.get("domains")
-    counts = {
-        str(k): v
-        for k, v in (domains.items() if isinstance(domains, dict) else ())
-        if isinstance(v, int) and v > 0
-    }
-    questions, minutes = tables.get("questions"), tables.get("minutes")
-    if not isinstance(questions, int) or not isinstance(minutes, int) or not counts:
+    counts = _counts(tables, sheet)
+    questions = _whole(tables, "questions", MOST_ENTRIES, sheet)
+    minutes = _whole(tables, "minutes", MOST_MINUTES, sheet)
+    if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
             sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
@@ -160,7 +215,30 @@ def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
         sheet.report("E70", *place, message, "Make them equal.")
-    title = str(tables.get("title", slug))
-    notes = _texts(tables.get("notes"))
+    title = _text(tables, "title", sheet, slug)
+    notes = _texts(tables, "notes", sheet)
     place_ = Place(sheet.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
+
+
+def _counts(tables: Mapping[str, Any], sheet: Manuscript) -> dict[str, int]:
+    """How many questions each domain gives; a domain that gives none is left out."""
+    domains = tables.get("domains")
+    if not isinstance(domains, dict):
+        return {}
+    names = [n for n in domains if domains[n] != 0]
+    counts = {
+        n: _whole(domains, n, MOST_ENTRIES, sheet)
+        for n in _few(names, "domains", sheet)
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _whole(table: Mapping[str, Any], key: str, most: int, sheet: Manuscript) -> int:
+    """A whole number from 1 on; 0, and reported, where it is anything else."""
+    value = table.get(key, 0)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
+        return value
+    if key in table:
+        _refuse(key, f"a whole number from 1 to {most:,}", sheet)
+    return 0

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from app.content.identity import normal, revision, sketch
+from app.content.limits import TooMuch
 from app.content.manuscript import Manuscript
 from app.content.markdown.writer import Scope
 from app.content.model import (
@@ -74,10 +75,8 @@ def _items(
     for draft in regions:
         if not isinstance(draft, Draft):
             continue
-        before = len(sheet.problems)
-        built = build(draft, kind, front, scope)
-        if built is not None:
-            check_item(built, kind == "quiz", sheet)
+        before = sheet.mark = len(sheet.problems)
+        built, stopped = _built(draft, kind, front, scope)
         errors = any(p.severity == "error" for p in sheet.problems[before:])
         broken = draft.broken or errors or built is None
         if draft.comment.id:
@@ -85,8 +84,32 @@ def _items(
         if built is not None and not broken and draft.comment.id not in items:
             items[built.item.id] = built.item
             _add_reverse(built, items)
+        if stopped:
+            break
     sheet.item = ""
     return items, facts
+
+
+def _built(
+    draft: Draft, kind: Kind, front: Front, scope: Scope
+) -> tuple[Built | None, bool]:
+    """An item, None where it cannot be read; and whether to stop reading here.
+
+    What fails at one item is said of it, so that the others are served.
+    """
+    sheet = scope.sheet
+    sheet.line = draft.line
+    try:
+        built = build(draft, kind, front, scope)
+        if built is not None:
+            check_item(built, kind == "quiz", sheet)
+    except TooMuch as error:
+        sheet.give_up(error, "", draft.line)
+        return None, True
+    except Exception as error:  # noqa: BLE001 - one item may not take the others away
+        sheet.give_up(error, "This item", draft.line)
+        return None, False
+    return built, False
 
 
 def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,10 +14,12 @@ from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 
 _STALE = dt.timedelta(days=365)
-_NO_SYLLABUS = Syllabus("", "", (), ())
+NO_SYLLABUS = Syllabus("", "", (), ())
 _SAME = 0.9
 _REPLACED = 0.3
 _COPIED = 0.6
+_MOST_COMPARED = 500  # stems that share a rare word with another
+_MOST_HINTS = 100  # unknown words for which the nearest known one is looked for
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Bank:
     def syllabus(self) -> Syllabus:
         """The syllabus, or an empty one."""
         reading = self.readings.get("syllabus.toml")
-        return (reading.syllabus if reading else None) or _NO_SYLLABUS
+        return (reading.syllabus if reading else None) or NO_SYLLABUS
 
     def objectives(self) -> set[str]:
         """The numbers of all objectives."""
@@ -152,6 +155,7 @@ def check_mentions(bank: Bank) -> list[Problem]:
         "topic": {r.topic.slug for r in bank.readings.values() if r.topic},
     }
     unread = {k for k, f in _REGISTERS.items() if not bank.is_sound(f)}
+    hints: dict[tuple[str, str], str] = {}
     found = []
     for path, reading in bank.readings.items():
         for mention in reading.mentions:
@@ -160,20 +164,27 @@ def check_mentions(bank: Bank) -> list[Problem]:
             if mention.kind in known:
                 words = known[mention.kind]
                 if mention.value not in words:
-                    found.append(_unknown(path, mention, words))
+                    found.append(_unknown(path, mention, _hint(mention, words, hints)))
             elif not _leads_somewhere(path, mention, bank):
                 found.append(_dead(path, mention))
     return found
 
 
-def _unknown(path: str, mention: Mention, known: set[str]) -> Problem:
+def _hint(mention: Mention, known: set[str], hints: dict[tuple[str, str], str]) -> str:
+    """The nearest known word; none for the last of very many unknown ones."""
+    word = (mention.kind, mention.value)
+    if word not in hints and len(hints) < _MOST_HINTS:
+        hints[word] = did_you_mean(mention.value, known)
+    return hints.get(word, "")
+
+
+def _unknown(path: str, mention: Mention, hint: str) -> Problem:
     code, where = {
         "objective": ("E14", "an objective of syllabus.toml"),
         "source": ("E86", "a key of sources.toml"),
         "topic": ("E61", "a topic of this course"),
     }[mention.kind]
     message = f"“{mention.value}” is not {where}."
-    hint = did_you_mean(mention.value, known)
     place = (path, mention.line, mention.column)
     return problem(place, code, message, hint, mention.item)
 
@@ -235,7 +246,8 @@ def check_stems(bank: Bank, questions: Mapping[str, Question]) -> list[Problem]:
         rarest = sorted(words, key=lambda word: (common[word], word))
         rarest = rarest[: len(words) - math.ceil(_SAME * len(words)) + 1]
         near = (pair for word in rarest for pair in known[word])
-        other = next((i for i, w in near if i != fact.id and _same(words, w)), "")
+        some = itertools.islice(near, _MOST_COMPARED)
+        other = next((i for i, w in some if i != fact.id and _same(words, w)), "")
         if other:
             where = questions[other].place
             message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."

@@ -1,10 +1,12 @@
 """Rules for numbers: accepted ranges, and every combination of a computed question."""
 
+import ast
 import math
 from collections.abc import Mapping
 
 from app.content import templates, variants
-from app.content.expressions import BadExpression, Value
+from app.content.expressions import BadExpression, Value, compile_expression
+from app.content.limits import price_of
 from app.content.manuscript import Manuscript
 from app.content.model import (
     Choices,
@@ -39,11 +41,15 @@ def _said(clash: tuple[Option, Option]) -> str:
 
 def clashing(answer: Numeric) -> tuple[Option, Option] | None:
     """A right and a wrong option of which the wrong one would be accepted."""
+    wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
-        for wrong in answer.options:
-            if not right.right or wrong.right or not right.range or not wrong.range:
-                continue
-            if right.range.low <= wrong.range.centre <= right.range.high:
+        if not right.right or not right.range:
+            continue
+        for wrong in wrongs:
+            if (
+                wrong.range
+                and right.range.low <= wrong.range.centre <= right.range.high
+            ):
                 return right, wrong
     return None
 
@@ -65,6 +71,7 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
         return
     if not _check_names(question, computed, comment, sheet):
         return
+    sheet.spend(_effort(question, computed))
     told: set[str] = set()
     for index in variants.indices(question):
         chosen = variants.combination(computed, index)
@@ -79,6 +86,21 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
             return
 
 
+def _effort(question: Question, computed: Computed) -> float:
+    """What it costs to try every combination."""
+    each = 0.05 * sum(map(len, _all_templates(question)))
+    if isinstance(question.answer, Numeric | Choices):
+        each += 0.2 * len(question.answer.options) ** 2
+    for _, text in computed.lets:
+        each += len(text)
+        each += sum(price_of(_called(c)) for c in compile_expression(text).calls)
+    return each * len(variants.indices(question))
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
 def _word(value: str | float) -> str:
     return value if isinstance(value, str) else show(value)
 
@@ -90,18 +112,19 @@ def _check_names(
     known = {*computed.params, *(n for n, _ in computed.lets)}
     used: set[str] = set()
     fine = True
+    where = (question.place.line, 10**6)
     for text in _all_templates(question):
-        for name, spec in templates.placeholders(text):
+        for name, spec in dict.fromkeys(templates.placeholders(text)):
             used.add(name)
             if name not in known:
-                place = sheet.find(f"{{{name}", question.place.line, 10**6)
+                place = sheet.find(f"{{{name}", *where)
                 message = f"The placeholder {{{name}}} is not defined."
                 sheet.report(
                     "E46", *place, message, f"Known: {', '.join(sorted(known))}."
                 )
                 fine = False
             elif not _formats(spec):
-                place = sheet.find(f"{{{name}:{spec}", question.place.line, 10**6)
+                place = sheet.find(f"{{{name}:{spec}", *where)
                 message = f"“{spec}” is not a number format."
                 sheet.report("E46", *place, message, "Use , or .2f or .3g.")
                 fine = False

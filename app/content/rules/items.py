@@ -31,8 +31,9 @@ def check_item(built: Built, exam: bool, sheet: Manuscript) -> None:
         check_feedback(parts.options, sheet)
     _check_shape(question, built, line, sheet)
     if question.computed:
-        if not any(
-            p.severity == "error" and p.item == question.id for p in sheet.problems
+        if not draft.broken and not any(
+            p.severity == "error" and p.item == question.id
+            for p in sheet.problems[sheet.mark :]
         ):
             check_computed(question, draft.comment, sheet)
     else:

@@ -21,7 +21,9 @@ def check_choices(
     line, exam, said = where
     ticked = [o for o in options if o.ticked]
     first = options[0].line if options else line
-    whole = not any(p.code == "E24" and p.item == sheet.item for p in sheet.problems)
+    whole = not any(
+        p.code == "E24" and p.item == sheet.item for p in sheet.problems[sheet.mark :]
+    )
     if not ticked and whole:
         check_any_right(options, line, sheet)
     if len(ticked) > 1 and answer.kind != "multiple":

@@ -11,10 +11,9 @@ from app.content.model import Choices, Cloze, Numeric, Question, Short
 from app.content.templates import PLACEHOLDER
 
 _MOST_WORDS = 120
-_NEGATIVE = re.compile(
-    r"\b(?:which|what|who|when|where)\b.*\b(not|except|never)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+_SEARCHING = 0.001  # microseconds for each character that is looked through
+_ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
+_NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def check_wording(question: Question, heading: Token, sheet: Manuscript) -> None:
@@ -43,10 +42,11 @@ def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
             strong -= 1
         elif not strong and child.type == "text":
             plain += child.content
-    match = _NEGATIVE.search(plain)
-    if match and match[1].islower():
-        message = f"The question turns on “{match[1]}”, which has no emphasis."
-        hint = f"Ask for what is so, or write **{match[1]}**."
+    asking = _ASKING.search(plain)
+    found = _NEGATIVE.findall(plain, asking.end()) if asking else []
+    if found and found[-1].islower():
+        message = f"The question turns on “{found[-1]}”, which has no emphasis."
+        hint = f"Ask for what is so, or write **{found[-1]}**."
         sheet.report("W29", line, 1, message, hint)
 
 
@@ -60,9 +60,12 @@ def _check_article(question: Question, line: int, sheet: Manuscript) -> None:
 
 
 def _check_hints(question: Question, line: int, sheet: Manuscript) -> None:
-    for answer in _right_answers(question):
-        for number, hint in enumerate(question.hints, 1):
-            if f" {answer} " in f" {normal(hint.plain)} ":
+    hints = [f" {normal(hint.plain)} " for hint in question.hints]
+    answers = _right_answers(question)
+    sheet.spend(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    for answer in answers:
+        for number, hint in enumerate(hints, 1):
+            if f" {answer} " in hint:
                 message = f"Hint {number} contains the answer “{answer}”."
                 sheet.report("W67", line, 1, message, "Point the way; do not arrive.")
                 return
@@ -88,6 +91,8 @@ def _right_answers(question: Question) -> list[str]:
 
 def _check_blanks(cloze: Cloze, line: int, sheet: Manuscript) -> None:
     text = f" {normal(' '.join(p.plain for p in cloze.pieces))} "
+    count = sum(len(blank.answers) for blank in cloze.blanks)
+    sheet.spend(count * len(text) * _SEARCHING)
     for blank in cloze.blanks:
         for answer in blank.answers:
             if len(answer) > 2 and f" {normal(answer)} " in text:

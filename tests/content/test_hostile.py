@@ -1,0 +1,234 @@
+"""Whatever stands in a content file is a problem with a line, never a failure."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.content.check import check
+from app.content.expressions import BadExpression, compile_expression, evaluate
+from app.content.library import load
+from app.content.parse import parse
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem
+from app.content.quantities import Quantity, show
+from app.content.ranges import BadRange, read_range
+
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+QUIZ = "topics/weights/quiz.md"
+SOUND = """\
+### Which of these is stored twice?
+<!-- q: sound -->
+
+- [x] Nothing
+- [ ] Weights
+  > They are stored once.
+- [ ] Biases
+  > They are stored once.
+"""
+FRONT = "---\ntitle: Weights\nobjective: 1.1\nsource: herd\n---\n\n"
+COMPUTED = """\
+### How large for {{n}}?
+<!-- q: hostile
+type: numeric
+params:
+  n: {n}
+let:
+  right: {right}
+-->
+
+- [x] `{{right}}`
+
+"""
+
+
+def computed(n: str = "[1, 2]", right: str = "n * 2") -> str:
+    return FRONT + COMPUTED.format(n=n, right=right) + SOUND
+
+
+def item(kind: str, answer: str) -> str:
+    heading = f"### Which is it?\n<!-- q: hostile\ntype: {kind} -->\n\n"
+    return f"{FRONT}{heading}{answer}\n\n{SOUND}"
+
+
+# What once stopped the whole server, or could: the text of a quiz.
+ITEMS = {
+    "a value beyond all numbers": computed(n="[1e400]"),
+    "a constant of 400 digits": computed(right="9" * 400),
+    "a list nested 5,000 deep": computed(n="\n" + "  " + "- " * 5_000 + "1"),
+    "brackets nested deep": computed(n="[" * 150 + "1" + "]" * 150),
+    "keys nested deep": computed(
+        n="\n" + "".join(" " * (at + 4) + "a:\n" for at in range(150))
+    ),
+    "a range from minus to plus infinity": computed(n=f"-{'9' * 400}..{'9' * 400}"),
+    "whole numbers that grow without end": computed(
+        n="[99999999]\nlet:".removesuffix("\nlet:"),
+        right="n*n*n*n*n*n*n*n*n\n"
+        + "".join(
+            f"  s{at}: {'*'.join([f's{at - 1}' if at else 'right'] * 60)}\n"
+            for at in range(9)
+        ),
+    ),
+    "a range whose unit makes it endless": item("numeric", "- [x] `1e300 YB`"),
+    "an endless tolerance": item("numeric", "- [x] `1e300 ± 1e300%`"),
+    "an answer of 50,000 blanks": item("numeric", f"- [x] `1{' ' * 50_000}x`"),
+    "a box of 19,000 blanks": item("single", f"- [{' ' * 19_000}a"),
+    "three hundred times the same step": item("order", "1. Again\n" * 300),
+    "three hundred times the same option": item("single", "- [ ] Again\n" * 300),
+    "more parameters than letters": computed(
+        n="[1]\n" + "".join(f"  n{at}: 1..9999\n" for at in range(60))
+    ),
+    "quotes in quotes": item("single", ">" * 3_000 + " a\n\n- [x] A\n- [ ] B"),
+    "lists in lists": item("single", "- " * 3_000 + " a\n\n- [x] A\n- [ ] B"),
+    "brackets without end": item("single", "[" * 10_000 + "\n\n- [x] A\n- [ ] B"),
+    "pictures in pictures": item("single", "![" * 5_000 + "\n\n- [x] A\n- [ ] B"),
+    "tags without end": item("single", "a<b>" * 5_000 + "\n\n- [x] A\n- [ ] B"),
+    "a paragraph of 100,000 letters": item("single", "a " * 50_000),
+    "a table of 2,000 columns": item(
+        "match", f"{'|a' * 2_000}|\n{'|-' * 2_000}|\n" + "|b|c|\n" * 20
+    ),
+    "a bar of infinite length": item(
+        "single", "```figure bar\nrows:\n  a: 1e308\n  b: 9e307 KiB\n```"
+    ),
+    "a bar times infinity": item(
+        "single", f"```figure bar\nrows:\n  a: {'9' * 400} x 3\n```"
+    ),
+    "a bar below zero": item("single", "```figure bar\nlimit: -5\nrows:\n  a: -1\n```"),
+    "a bar of almost nothing": item("single", "```figure bar\nrows:\n  a: 1e-320\n```"),
+    "a figure of 400 digits": item(
+        "single", f"[{'9' * 400} GB](calc:inference-memory?model=70B#weights)"
+    ),
+}
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+def errors_of(reading: ParsedFile) -> list[Problem]:
+    return [p for p in reading.problems if p.severity == "error"]
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_hostile_item_is_left_out_with_its_problem(name: str) -> None:
+    reading = parse(ITEMS[name], QUIZ)
+
+    assert [q.id for q in reading.questions] == ["sound"]
+    problems = errors_of(reading)
+    assert {p.item for p in problems} == {"hostile"}
+    last = ITEMS[name].removesuffix(SOUND).count("\n")
+    assert all(7 <= p.line <= last for p in problems)
+    assert all("Headroom failed" not in p.message for p in problems)
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_the_check_names_a_hostile_item(name: str, course: Path) -> None:
+    (course / QUIZ).write_text(ITEMS[name], encoding="utf-8")
+
+    found = check(course)
+
+    errors = [p for p in found if p.severity == "error" and p.path == QUIZ]
+    assert {p.item for p in errors} == {"hostile"}
+    assert set(load(course).topics) == {"weights", "kv-cache"}
+
+
+REGISTERS = {
+    "a weight that is no number": "[[domains]]\nnumber = '1'\nweight = nan\n",
+    "an infinite weight": "[[domains]]\nnumber = '1'\nweight = inf\n",
+    "a weight of 400 digits": f"[[domains]]\nweight = {'9' * 400}\n",
+    "a title of 5,000 digits": f"title = 0x{'f' * 5_000}\n",
+    "a title that is a list": "title = [[[]]]\n",
+    "an order of tables": f"order = [{{ {'a.' * 2_000}b = 1 }}]\n",
+    "lists nested deep": f"order = {'[' * 5_000}\n",
+    "tables nested deep": f"order = {'{a=' * 5_000}\n",
+    "domains that are a number": "domains = 5\n",
+    "objectives that are a word": "[[domains]]\nobjectives = 'many'\n",
+}
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_a_hostile_register_is_named(name: str, course: Path) -> None:
+    (course / "syllabus.toml").write_text(REGISTERS[name], encoding="utf-8")
+
+    found = [p for p in check(course) if p.path == "syllabus.toml"]
+
+    assert "error" in {p.severity for p in found}
+    assert all("Headroom failed" not in p.message for p in found)
+
+
+EXAMS = {
+    "true": "questions = true\nminutes = true\n[domains]\n1 = true\n",
+    "nothing": "questions = 0\nminutes = 0\n[domains]\n1 = 1\n",
+    "digits": f"questions = 0x{'f' * 90}\nminutes = 6\n[domains]\n1 = 0x{'f' * 90}\n",
+    "negative": "questions = -3\nminutes = 6\n[domains]\n1 = -3\n",
+    "years": "questions = 1\nminutes = 999999999\n[domains]\n1 = 1\n",
+}
+
+
+@pytest.mark.parametrize("name", EXAMS)
+def test_an_exam_that_nobody_could_sit_is_named(name: str) -> None:
+    reading = parse(EXAMS[name], "exams/short.toml")
+
+    assert reading.exam is None
+    assert {p.code for p in errors_of(reading)} == {"E10", "E13"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"an-id single 2026-01-01 - {'z' * 4_000} -",
+        "an-id single 2026-01-01 - -1.2 -",
+        f"an-id single 2026-01-01 - {'.'.join(['1'] * 99)} -",
+        f"an-id single 2026-01-01 - - {','.join(['k:d'] * 999)}",
+    ],
+)
+def test_a_line_of_the_lock_that_nobody_wrote_is_named(line: str) -> None:
+    reading = parse(f"# A comment.\n{line}\n", "ids.lock")
+
+    assert [(p.code, p.line) for p in reading.problems] == [("E10", 2)]
+
+
+def test_a_picture_with_an_endless_name_is_only_not_there(course: Path) -> None:
+    page = course / "topics/weights/concept.md"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(f"{text}\n![A picture]({'a' * 5_000}.svg)\n", encoding="utf-8")
+
+    assert [p.code for p in check(course)] == ["E61"]
+
+
+def test_a_folder_whose_name_is_no_text_is_named(course: Path) -> None:
+    folder = course / "topics" / b"\xff".decode("utf-8", "surrogateescape")
+    shutil.copytree(course / "topics/weights", folder)
+
+    found = check(course)
+
+    assert [(p.code, p.path) for p in found] == [
+        ("E00", "topics/\N{REPLACEMENT CHARACTER}")
+    ]
+    assert set(load(course).topics) == {"weights", "kv-cache"}
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "1e400", "1e300 * 1e300", "10 / 1e-320"])
+def test_an_expression_without_a_finite_value_is_refused(text: str) -> None:
+    with pytest.raises(BadExpression, match=r"no value|finite number"):
+        evaluate(compile_expression(text), {})
+
+
+def test_a_name_that_holds_a_number_of_any_length_is_refused() -> None:
+    with pytest.raises(BadExpression):
+        evaluate(compile_expression("n"), {"n": Quantity(10**400)})
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 10**400])
+def test_a_number_that_is_none_can_be_shown(value: float) -> None:
+    for spec in ("", ",", "d", ",d", ".2f", ".3g"):
+        assert show(value, spec) in {"infinity", "\N{MINUS SIGN}infinity", "no number"}
+
+
+@pytest.mark.parametrize(
+    "text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999]
+)
+def test_a_range_without_an_end_is_refused(text: str) -> None:
+    with pytest.raises(BadRange):
+        read_range(text)
