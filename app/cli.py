@@ -1,12 +1,14 @@
 """Front door 2: the `headroom` command."""
 
 import argparse
+import contextlib
+import datetime as dt
 import gc
 import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:  # importing these takes half a second that `check` has not
 
     from app.config import Settings
     from app.content.library import Library
+    from app.upkeep.installation import Installation
 
 
 class Stop(Exception):  # noqa: N818 - ends the command, with a sentence
@@ -29,6 +32,9 @@ _ELSEWHERE = {
     "new": "begin a topic, a question or a mock exam",
     "import": "take questions in from another format",
     "export": "write questions or attempts for others",
+    "backup": "write database and key to one file, while the server runs",
+    "restore": "put a backup in the place of what is there, which is kept",
+    "doctor": "check the installation and say what to do",
 }
 
 
@@ -109,8 +115,11 @@ def _settings() -> "Settings":
 
 def _list_settings(_given: argparse.Namespace) -> int:
     from app.config import rows  # noqa: PLC0415 - slow to import
+    from app.db.address import shown  # noqa: PLC0415 - slow to import
 
     for variable, value, default, meaning in rows(_settings()):
+        if variable == "HEADROOM_DATABASE_URL" and value:
+            value = shown(value)  # noqa: PLW2901 - as it may be seen
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0
@@ -152,10 +161,12 @@ def _health(_given: argparse.Namespace) -> int:
 
 
 def _upgrade(_given: argparse.Namespace) -> int:
+    from app.db.address import shown  # noqa: PLC0415 - slow to import
+
     settings = _settings()
     _make_folder(settings.data)
-    _migrate(settings)
-    print(f"The database {settings.database} is up to date.")
+    with _ready(settings):
+        print(f"The database {shown(settings.database)} is up to date.")
     return 0
 
 
@@ -192,6 +203,8 @@ def _elsewhere(words: list[str]) -> int:
         return _estimate(words[1:])
     if words[0] == "new":
         return _new(words[1:])
+    if words[0] in {"backup", "restore", "doctor"}:
+        return _upkeep(words)
     return _exchange(words)
 
 
@@ -212,6 +225,25 @@ def _exchange(words: list[str]) -> int:
     return exchange_command(words, settings.content, settings.database)
 
 
+def _upkeep(words: list[str]) -> int:
+    from app.config import Settings  # noqa: PLC0415 - slow to import
+    from app.upkeep.commands import upkeep_command  # noqa: PLC0415 - slow to import
+    from app.upkeep.doctor import Deployment  # noqa: PLC0415 - slow to import
+
+    settings = _settings()
+    names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
+    place = Deployment(_installation(settings), settings.content, names, os.environ)
+    return upkeep_command(words, place)
+
+
+def _installation(settings: "Settings") -> "Installation":
+    from app.upkeep.installation import Installation  # noqa: PLC0415 - slow to import
+
+    return Installation(
+        settings.data, settings.database, settings.secret, settings.backups_folder
+    )
+
+
 def _serve(_given: argparse.Namespace) -> int:
     settings = _settings()
     _make_folder(settings.data)
@@ -221,19 +253,19 @@ def _serve(_given: argparse.Namespace) -> int:
             "set HEADROOM_CONTENT to the folder that holds syllabus.toml."
         )
     _claim_port(settings)
-    _migrate(settings)
-    from app.main import create_app  # noqa: PLC0415 - slow to import
+    with _ready(settings):
+        from app.main import create_app  # noqa: PLC0415 - slow to import
 
-    app = create_app(settings)
-    _announce(settings, app.state.library.current())
-    gc.freeze()  # the course stays: the collector need not walk through it again
-    _run_server(settings, app)
+        app = create_app(settings)
+        _announce(settings, app.state.library.current())
+        gc.freeze()  # the course stays: the collector need not walk through it again
+        _run_server(settings, app)
     return 0
 
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
         probe.unlink()
@@ -258,34 +290,19 @@ def _claim_port(settings: "Settings") -> None:
             ) from None
 
 
-def _migrate(settings: "Settings") -> None:
-    from sqlalchemy.exc import (  # noqa: PLC0415 - slow to import
-        DBAPIError,
-        SQLAlchemyError,
-    )
+@contextlib.contextmanager
+def _ready(settings: "Settings") -> Iterator[None]:
+    """Use the data folder, in which the database was made ready."""
+    from app.upkeep.installation import Unusable  # noqa: PLC0415 - slow to import
+    from app.upkeep.starting import prepare  # noqa: PLC0415 - slow to import
 
-    from app.db.engine import make_engine  # noqa: PLC0415 - slow to import
-    from app.db.shape import is_current  # noqa: PLC0415 - slow to import
-
+    installation = _installation(settings)
     try:
-        engine = make_engine(settings.database)
-    except (ModuleNotFoundError, SQLAlchemyError) as error:
-        raise Stop(
-            f"the database address cannot be used ({error}); for PostgreSQL write "
-            "postgresql+psycopg://… and install psycopg[binary] beside Headroom."
-        ) from None
-    try:
-        if not is_current(engine):
-            from app.db.migrate import upgrade  # noqa: PLC0415 - slow, seldom needed
-
-            upgrade(engine)
-    except DBAPIError as error:
-        raise Stop(
-            f"the database {settings.database} cannot be opened ({error.orig}); "
-            "restore it from a copy, or set HEADROOM_DATABASE_URL to another."
-        ) from None
-    finally:
-        engine.dispose()
+        with installation.in_use():
+            prepare(installation, dt.datetime.now(dt.UTC))
+            yield
+    except Unusable as error:
+        raise Stop(str(error)) from None
 
 
 def _announce(settings: "Settings", library: "Library") -> None:

@@ -69,6 +69,11 @@ class Settings(BaseSettings):
         "",
         description="Key that signs cookies; empty means one made in the data folder.",
     )
+    backups: str = Field(
+        "",
+        description="Folder of the daily copies; empty means “backups” in the data "
+        "folder, “off” makes none.",
+    )
     workers: int = Field(1, ge=1, le=64, description="Server processes.")
     url: Annotated[str, AfterValidator(_public)] = Field(
         "",
@@ -133,6 +138,13 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The database address in force."""
         return self.database_url or f"sqlite:///{self.data / 'headroom.db'}"
+
+    @property
+    def backups_folder(self) -> Path | None:
+        """Where daily copies go; None where they are switched off."""
+        if self.backups == "off":
+            return None
+        return Path(self.backups) if self.backups else self.data / "backups"
 
     @property
     def bench(self) -> bool:

@@ -2,10 +2,7 @@
 
 import contextlib
 import datetime as dt
-import os
-import secrets
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 from fastapi import FastAPI
 from itsdangerous import Signer
@@ -31,6 +28,9 @@ from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
 from app.search import routes as search
+from app.upkeep.daily import daily_copies
+from app.upkeep.installation import Installation
+from app.upkeep.secret import key_of
 from app.web import errors, health, logs, worker
 from app.web.addresses import RouteNames
 from app.web.admission import Admission, Bounds
@@ -78,7 +78,8 @@ def create_app(
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)
     app.state.doorkeeper = Doorkeeper(
-        Signer(_secret(settings), salt="learner"), secure=settings.https
+        Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"),
+        secure=settings.https,
     )
     app.state.sheets = Sheets(app.state.templates)
     app.state.patience = codes.Patience()
@@ -103,8 +104,11 @@ def serve_app() -> FastAPI:
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    with ending_with_parent():
-        async with closing(state.engine, state.library, state.clock):
+    async with (
+        daily_copies(_installation(state.settings), state.clock),
+        closing(state.engine, state.library, state.clock),
+    ):
+        with ending_with_parent():
             yield
     put_together(state.engine)
 
@@ -147,21 +151,7 @@ def _door(app: FastAPI) -> Door:
     )
 
 
-def _secret(settings: Settings) -> str:
-    """The signing key: given, or made once and kept in the data folder."""
-    if settings.secret:
-        return settings.secret
-    return _kept_secret(settings.data / "secret")
-
-
-def _kept_secret(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Several server processes may start at once: the first link wins and all read it.
-    draft = path.with_name(f"secret.{os.getpid()}")
-    if not path.exists():
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(48), encoding="ascii")
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(draft)
-        draft.unlink()
-    return path.read_text(encoding="ascii")
+def _installation(settings: Settings) -> Installation:
+    return Installation(
+        settings.data, settings.database, settings.secret, settings.backups_folder
+    )

@@ -70,7 +70,10 @@ def database(tmp_path: Path, databases: Databases) -> Iterator[str]:
 @pytest.fixture
 def settings(tmp_path: Path, database: str) -> Settings:
     return Settings(
-        data=tmp_path, content=TINY, database_url=database, secret="of the tests"
+        data=tmp_path,
+        content=TINY,
+        database_url=database,
+        secret="of the tests, which nobody guesses",
     )
 
 

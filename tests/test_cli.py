@@ -71,7 +71,7 @@ def test_a_damaged_database_says_what_to_do(capsys, monkeypatch, tmp_path) -> No
 
     assert main(["db", "upgrade"]) == 2
     said = capsys.readouterr().err
-    assert "cannot be opened" in said
+    assert "is not a SQLite database" in said
     assert "Traceback" not in said
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
+from app.db.presence import OpenedFile
 from app.db.values import refuse_bad_values
 from app.db.writer import BUSY, WRITERS, Turn
 
@@ -65,12 +66,17 @@ def make_engine(address: str) -> Engine:
         return _make_server_engine(address)
     registry.register("sqlite.plain", __name__, "PlainSavepoints")
     url = make_url(address).set(drivername="sqlite+plain")
+    opened = OpenedFile(url.database or ":memory:")
     engine = create_engine(
         url,
         connect_args={"check_same_thread": False},
         pool_size=_CONNECTIONS,
         hide_parameters=True,  # answers and names, which belong into no log
+        execution_options=opened.options,
     )
+    event.listen(engine, "do_connect", opened.expect)  # it would make a new file
+    event.listen(engine, "connect", opened.note)
+    event.listen(engine, "engine_disposed", opened.forget)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
     refuse_bad_values(engine)

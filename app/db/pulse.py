@@ -1,6 +1,7 @@
 """Whether anything was written, asked so cheaply that every request can ask."""
 
 import sqlite3
+from pathlib import Path
 
 from sqlalchemy import Engine
 
@@ -40,7 +41,10 @@ class Pulse:
     def _ask(self, question: str, values: tuple[str, ...]) -> list[tuple[int]]:
         if self._connection is None:
             self._connection = sqlite3.connect(
-                self._path, isolation_level=None, check_same_thread=False
+                f"{Path(self._path).absolute().as_uri()}?mode=rw",  # never a new file
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
             )
         return self._connection.execute(question, values).fetchall()
 

@@ -1,11 +1,32 @@
-"""Whether a database has the newest shape, asked without loading the migrations."""
+"""What a database is before it is used: new, ours and of which shape, or not usable.
 
+It is asked without loading the migrations, which takes a third of a second that a
+server that is started again need not wait for.
+"""
+
+import contextlib
+import re
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
+RESTORING = ".restoring"
+"""How the name of a file ends that is about to take the place of a database."""
+BESIDE = ("-wal", "-shm")
+"""How the names of the files end that SQLite keeps beside a database."""
+_HEAD = b"SQLite format 3\0"
+_RESTORE = "put a backup in its place with `headroom restore FILE`"
+_OURS = re.compile(r"\d{4}")
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class UnusableDatabase(Exception):  # noqa: N818 - an answer, not a fault
+    """The database must not be used; the sentence says why and what to do."""
 
 
 def newest() -> str:
@@ -14,14 +35,150 @@ def newest() -> str:
 
 
 def is_current(engine: Engine) -> bool:
-    """Whether the last migration has run; false where nothing can be told.
-
-    Loading the migration tool takes a third of a second, which a server that is
-    started again need not wait for.
-    """
+    """Whether the last migration has run; false where nothing can be told."""
     try:
         with engine.connect() as connection:
-            row = connection.execute(text("SELECT version_num FROM alembic_version"))
-            return row.scalar() == newest()
+            return _revision(connection) == newest()
     except DBAPIError:
         return False
+
+
+def examine(engine: Engine) -> str:
+    """The revision of the schema, empty for a database without tables or file.
+
+    Raises UnusableDatabase for whatever is not a database of this program or an older
+    version of it. A file is only read: not even its journal mode changes.
+    """
+    if engine.dialect.name == "sqlite":
+        return examine_file(sqlite_file(engine))
+    with engine.connect() as connection:
+        tables = {
+            name
+            for (name,) in connection.execute(
+                text(
+                    "SELECT table_name FROM information_schema.tables WHERE"
+                    " table_schema = current_schema() AND table_type = 'BASE TABLE'"
+                )
+            )
+        }
+        return _judge(tables, lambda: _revision(connection), "the database")
+
+
+def sqlite_file(engine: Engine) -> Path:
+    """The file of a SQLite database; one in memory is refused."""
+    name = engine.url.database or ""
+    if name in {"", ":memory:"} or name.startswith("file:"):
+        raise UnusableDatabase(
+            "HEADROOM_DATABASE_URL names a SQLite database without a plain file, so "
+            "nothing would be kept: write sqlite:////folder/headroom.db, or leave it "
+            "empty to use the data folder."
+        )
+    return Path(name)
+
+
+def examine_file(path: Path) -> str:
+    """`examine` for a SQLite file, or for one that is to become the database."""
+    if Path(f"{path}{RESTORING}").exists():
+        raise UnusableDatabase(
+            f"a restore of {path} was interrupted: run `headroom restore FILE` again."
+        )
+    if not path.exists():
+        _expect_no_log(path)
+        return ""
+    _expect_sqlite(path)
+    try:
+        with looking_into(path) as connection:
+            return _examine_contents(path, connection)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            raise _damaged(path, str(error)) from None
+        raise UnusableDatabase(
+            f"the database {path} cannot be opened ({error}): check who owns the file "
+            "and its folder, and that no other program has locked it."
+        ) from None
+
+
+@contextlib.contextmanager
+def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a SQLite file that can only read."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    with contextlib.closing(
+        sqlite3.connect(address, uri=True, isolation_level=None)
+    ) as connection:
+        yield connection
+
+
+def _expect_no_log(path: Path) -> None:
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        raise UnusableDatabase(
+            f"{log.name} is there, but the database {path} it belongs to is gone: "
+            f"move the database back beside it, or {_RESTORE}."
+        )
+
+
+def _expect_sqlite(path: Path) -> None:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UnusableDatabase(
+            f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
+        )
+    with path.open("rb") as stream:
+        head = stream.read(len(_HEAD))
+    if not head:
+        raise UnusableDatabase(
+            f"the database {path} is empty (0 bytes), so its contents are lost: "
+            f"{_RESTORE}, or delete the file to begin with a new database."
+        )
+    if head != _HEAD:
+        raise UnusableDatabase(
+            f"{path} is not a SQLite database: {_RESTORE}, or set "
+            "HEADROOM_DATABASE_URL to another place."
+        )
+
+
+def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    tables = {name for (name,) in rows if not name.startswith("sqlite_")}
+
+    def revision() -> str:
+        found = connection.execute("SELECT version_num FROM alembic_version")
+        return str((found.fetchone() or ("",))[0])
+
+    found = _judge(tables, revision, f"the database {path}")
+    (word,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if word != "ok":
+        raise _damaged(path, word)
+    return found
+
+
+def _damaged(path: Path, words: str) -> UnusableDatabase:
+    detail = " ".join(words.split()).rstrip(".")
+    return UnusableDatabase(f"the database {path} is damaged ({detail}): {_RESTORE}.")
+
+
+def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
+    if not tables:
+        return ""
+    found = revision() if "alembic_version" in tables else ""
+    if found in _known() or (not found and tables == {"alembic_version"}):
+        return found
+    if _OURS.fullmatch(found) and found > newest():
+        raise UnusableDatabase(
+            f"{subject} was written by a newer Headroom (its schema is {found}; this "
+            f"version knows up to {newest()}): install the newer version again, or "
+            f"{_RESTORE} that this version wrote."
+        )
+    raise UnusableDatabase(
+        f"{subject} belongs to another program (it holds tables such as "
+        f"“{min(tables - {'alembic_version'}, default='alembic_version')}”): set "
+        "HEADROOM_DATABASE_URL to a database of Headroom's own."
+    )
+
+
+def _known() -> set[str]:
+    return {path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py")}
+
+
+def _revision(connection: Connection) -> str:
+    row = connection.execute(text("SELECT version_num FROM alembic_version"))
+    return row.scalar() or ""

@@ -20,6 +20,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
+from app.db.presence import expect_database
+
 Turn = Callable[[], AbstractAsyncContextManager[Session]]
 
 # Another process, and whoever wrote first, waits no longer than this for a commit.
@@ -189,6 +191,7 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
 
 def _begin(engine: Engine, *, patience: int) -> Connection:
     """A transaction that writes; another writer is waited for so many milliseconds."""
+    expect_database(engine)
     connection = engine.connect().execution_options(**WRITING)
     driver: Any = connection.connection.dbapi_connection
     try:

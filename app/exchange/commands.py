@@ -6,9 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
+from app.db.address import shown, without_password
 from app.db.engine import make_engine
 from app.exchange.course import items_of, place_of, title_of, write_files
 from app.exchange.decoding import MOST_BYTES
@@ -112,13 +114,14 @@ def _fits(form: str, item: Item) -> bool:
 
 def export_attempts(form: str, path: Path, database: str) -> str:
     """Write every attempt of a database to `path` (`-`: the output); the report."""
-    engine = make_engine(database)
+    engine = _engine(database)
     try:
         with Session(engine) as session:
             rows = list(attempts(session))
     except DBAPIError as error:
         raise Unusable(
-            f"the database {database} cannot be read ({error.orig})."
+            f"the database {shown(database)} cannot be read "
+            f"({without_password(error.orig, database)})."
         ) from None
     finally:
         engine.dispose()
@@ -128,6 +131,14 @@ def export_attempts(form: str, path: Path, database: str) -> str:
         content = json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n"
     _write(path, content)
     return f"{_count(len(rows), 'attempt')} written."
+
+
+def _engine(database: str) -> Engine:
+    try:
+        return make_engine(database)
+    except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
+        said = without_password(error, database)
+        raise Unusable(f"the database address cannot be used ({said}).") from None
 
 
 def _content(path: Path) -> bytes:

@@ -36,7 +36,10 @@ def library(live_library: LiveLibrary) -> Library:
 @pytest.fixture
 def settings(tmp_path: Path, database: str, folder: Path) -> Settings:
     return Settings(
-        data=tmp_path, content=folder, database_url=database, secret="of the tests"
+        data=tmp_path,
+        content=folder,
+        database_url=database,
+        secret="of the tests, which nobody guesses",
     )
 
 

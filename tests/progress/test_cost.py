@@ -43,7 +43,11 @@ def count(
         key = name * 5
         live(app.state.engine, library, key, past, clock())
         clients[name] = visit(app)
-        signed = Signer("of the tests", salt="learner").sign(key).decode()
+        signed = (
+            Signer("of the tests, which nobody guesses", salt="learner")
+            .sign(key)
+            .decode()
+        )
         clients[name].cookies.set(COOKIE, signed)
 
     def questions(name: str, address: str) -> list[str]:

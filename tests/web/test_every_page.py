@@ -106,7 +106,9 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
 def module_app(tmp_path_factory, databases, live_library):
     data = tmp_path_factory.mktemp("walk")
     with databases.empty(data) as address:
-        settings = Settings(data=data, content=TINY, database_url=address, secret="s")
+        settings = Settings(
+            data=data, content=TINY, database_url=address, secret="s" * 32
+        )
         app = create_app(settings, library=live_library)
         yield app
         app.state.engine.dispose()

@@ -1,0 +1,1 @@
+"""Upkeep: backups, restoring them, daily copies, and `headroom doctor`."""

@@ -1,0 +1,173 @@
+"""Copies that are made by themselves: one a day, and one before each migration."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import logging
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from app.db.locks import Taken, lock
+from app.db.shape import newest
+from app.upkeep.archive import Breath
+from app.upkeep.backup import back_up
+from app.upkeep.files import PRIVATE_FOLDER
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.rotation import name_before, name_of, surplus
+from app.upkeep.store import server
+
+_FIRST = 60.0  # seconds after the start, which has enough to do
+_EVERY = 600.0
+_PAUSE = 0.005  # between two steps, so that requests come first
+_log = logging.getLogger("headroom")
+Clock = Callable[[], dt.datetime]
+
+
+class _Stopped(Exception):  # noqa: N818 - the server stops, which is no fault
+    """The server stops; the copy is made at the next start."""
+
+
+@contextlib.asynccontextmanager
+async def daily_copies(
+    installation: Installation, clock: Clock, first: float = _FIRST
+) -> AsyncIterator[None]:
+    """Make a copy every day as long as the server runs.
+
+    Several processes may do this at once: one makes the copy, the others find it. The
+    data folder is held as in use meanwhile, so that nobody restores over it.
+    """
+    leaving, stop = asyncio.Event(), threading.Event()
+    with installation.in_use():
+        watch = asyncio.create_task(
+            _watch(_Copier(installation, clock, stop), leaving, first)
+        )
+        try:
+            yield
+        finally:
+            leaving.set()
+            stop.set()
+            await watch
+
+
+def copy_if_due(
+    installation: Installation, now: dt.datetime, breath: Breath = lambda: None
+) -> Path | None:
+    """Make the copy of today, and remove those that need not stay.
+
+    None where there is one already, where another process makes it, or where copies
+    are switched off.
+    """
+    folder = installation.backups
+    if folder is None or (target := folder / name_of(_day(now))).exists():
+        return None
+    _make_folder(folder)
+    try:
+        with lock(folder / ".lock", wait=False):
+            _remove_drafts(folder)
+            if target.exists():
+                return None
+            back_up(installation, target, now, breath)
+            for path in surplus(folder):
+                path.unlink()
+    except Taken:
+        return None
+    return target
+
+
+def copy_before_migration(
+    installation: Installation, revision: str, now: dt.datetime
+) -> None:
+    """Copy a database of an older schema; where that cannot be, nothing is migrated."""
+    folder = installation.backups
+    if folder is None:
+        return
+    if _lacks_programs(installation):
+        _log.warning(
+            "No copy is made before the migration: %s was not found.", server.missing()
+        )
+        return
+    _make_folder(folder)
+    target = folder / name_before(_day(now), revision, newest())
+    try:
+        with lock(folder / ".lock"):
+            back_up(installation, target, now)
+    except Unusable as error:
+        raise Unusable(
+            f"the database is not migrated without a copy, and {error} (To migrate "
+            "without one, set HEADROOM_BACKUPS=off.)"
+        ) from None
+
+
+class _Copier:
+    """Looks whether a copy is due; a failure is logged once and tried again."""
+
+    def __init__(
+        self, installation: Installation, clock: Clock, stop: threading.Event
+    ) -> None:
+        self._installation = installation
+        self._clock = clock
+        self._stop = stop
+        self._said = ""
+
+    def look(self) -> None:
+        try:
+            if _lacks_programs(self._installation):
+                server.expect_programs()
+            copy_if_due(self._installation, self._clock(), self._breathe)
+        except _Stopped:
+            return
+        except (Unusable, OSError) as error:
+            self._say(str(error))
+        else:
+            self._said = ""
+
+    def _say(self, words: str) -> None:
+        if words != self._said:
+            _log.warning("The daily copy could not be made: %s", words)
+        self._said = words
+
+    def _breathe(self) -> None:
+        if self._stop.wait(_PAUSE):
+            raise _Stopped
+
+
+async def _watch(copier: _Copier, leaving: asyncio.Event, first: float) -> None:
+    pause = first
+    while not await _told(leaving, pause):
+        await asyncio.to_thread(copier.look)
+        pause = _EVERY
+
+
+async def _told(leaving: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(leaving.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _lacks_programs(installation: Installation) -> bool:
+    sqlite = installation.database.startswith("sqlite")
+    return not sqlite and installation.backups is not None and bool(server.missing())
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unusable(
+            f"the folder {folder} of the copies cannot be made ({error.strerror}): set "
+            "HEADROOM_BACKUPS to one that can."
+        ) from None
+
+
+def _remove_drafts(folder: Path) -> None:
+    """Remove what a process left that was killed while it made a copy."""
+    for draft in folder.glob(".headroom-*.zip.*"):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _day(now: dt.datetime) -> dt.date:
+    return now.astimezone(dt.UTC).date()

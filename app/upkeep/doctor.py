@@ -1,0 +1,293 @@
+"""What `headroom doctor` looks at: each finding says what to do, if anything."""
+
+import dataclasses
+import datetime as dt
+import difflib
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from app.content.check import check
+from app.db.address import shown, without_password
+from app.db.shape import UnusableDatabase, examine, newest, sqlite_file
+from app.upkeep import archive
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.manifest import SECRET
+from app.upkeep.rotation import copies
+from app.upkeep.secret import kept_key, key_of
+from app.upkeep.store import server, sqlite
+
+Level = Literal["ok", "warning", "problem"]
+_LITTLE = 200_000_000  # bytes free, below which the next copies may not fit
+_LONG_LOG = 100_000_000  # SQLite writes its log back at four million
+_OLD_COPY = dt.timedelta(days=2)
+_BACK, _AHEAD = dt.timedelta(minutes=5), dt.timedelta(days=400)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found about a part, and what to do where something is wrong."""
+
+    level: Level
+    subject: str
+    words: str
+    remedy: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Deployment:
+    """An installation with its course and the environment that it was started in.
+
+    `settings` are the names that mean something.
+    """
+
+    installation: Installation
+    content: Path
+    settings: frozenset[str]
+    environment: Mapping[str, str]
+
+
+def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
+    """Everything that can be looked at without changing anything."""
+    installation = deployment.installation
+    yield _settings(deployment.settings, deployment.environment)
+    yield from _data_folder(installation.data)
+    yield _modes(installation)
+    yield from _database(installation, now)
+    yield _secret(installation)
+    yield _content(deployment.content)
+    yield from _backups(installation, now)
+    if not installation.database.startswith("sqlite"):
+        yield _programs()
+
+
+def _settings(known: frozenset[str], environment: Mapping[str, str]) -> Finding:
+    given = sorted(name for name in environment if name.startswith("HEADROOM_"))
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return Finding("ok", "settings", f"{len(given)} set, all of them known")
+    like = difflib.get_close_matches(unknown[0], known, n=1)
+    hint = f"Did you mean {like[0]}? " if like else ""
+    return Finding(
+        "warning",
+        "settings",
+        f"nothing reads {', '.join(unknown)}",
+        f"{hint}`headroom settings` lists every name.",
+    )
+
+
+def _data_folder(data: Path) -> Iterator[Finding]:
+    subject = "data folder"
+    if not data.is_dir():
+        yield Finding(
+            "problem",
+            subject,
+            f"{data} does not exist",
+            "Set HEADROOM_DATA to the right folder, start the server once to make a "
+            "new one, or put a backup there with `headroom restore FILE`.",
+        )
+        return
+    if not os.access(data, os.W_OK | os.X_OK):
+        words = f"{data} cannot be written by this user"
+        yield Finding("problem", subject, words, f"Let this user own it: chown {data}.")
+        return
+    free = shutil.disk_usage(data).free
+    words = f"{data} can be written, {free // 1_000_000:,} MB free"
+    if free < _LITTLE:
+        yield Finding("warning", subject, words, "Make room before the disk is full.")
+    else:
+        yield Finding("ok", subject, words)
+
+
+def _modes(installation: Installation) -> Finding:
+    paths = [installation.secret_file]
+    if installation.database.startswith("sqlite"):
+        paths += sqlite.files_of(Path(installation.database.partition(":///")[2]))
+    if installation.backups is not None:
+        paths += copies(installation.backups)
+    open_ = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
+    if open_:
+        names = " ".join(str(p) for p in open_)
+        words = f"others on this machine can read {names}"
+        return Finding("warning", "file modes", words, f"Run: chmod 600 {names}")
+    return Finding("ok", "file modes", "nobody else can read what is kept")
+
+
+def _database(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
+    name = shown(installation.database)
+    try:
+        engine = installation.engine()
+    except Unusable as error:
+        yield Finding("problem", "database", name, str(error))
+        return
+    try:
+        revision = examine(engine)
+        if not revision:
+            words = f"{name} does not exist yet or is empty"
+            yield Finding("warning", "database", words, "The first start makes it.")
+            return
+        yield _schema(name, revision)
+        if engine.dialect.name == "sqlite":
+            yield from _file(sqlite_file(engine))
+        yield _clock(_newest_moment(engine), now)
+    except UnusableDatabase as error:
+        yield Finding("problem", "database", name, f"{error}")
+    except (DBAPIError, sqlite3.Error) as error:
+        said = without_password(getattr(error, "orig", error), installation.database)
+        words = f"{name} cannot be opened ({' '.join(said.split())})"
+        remedy = "Check the address, and that the server runs and lets this user in."
+        yield Finding("problem", "database", words, remedy)
+    finally:
+        engine.dispose()
+
+
+def _schema(name: str, revision: str) -> Finding:
+    words = f"{name} opens; schema {revision}, newest {newest()}"
+    if revision == newest():
+        return Finding("ok", "database", words)
+    remedy = "The next start migrates it, after a copy; or run `headroom db upgrade`."
+    return Finding("warning", "database", words, remedy)
+
+
+def _file(path: Path) -> Iterator[Finding]:
+    if wrong := sqlite.damage(path):
+        words = f"{path} is damaged ({wrong})"
+        yield Finding("problem", "integrity", words, "Run `headroom restore FILE`.")
+        return
+    if count := sqlite.orphans(path):
+        words = f"{count} rows point to a row that is not there"
+        remedy = "Report it with the version; a backup from before may be sound."
+        yield Finding("problem", "integrity", words, remedy)
+    else:
+        yield Finding("ok", "integrity", "every page and every reference is sound")
+    log = Path(f"{path}-wal")
+    size = log.stat().st_size if log.exists() else 0
+    words = f"{size / 1e6:.1f} MB"
+    if size > _LONG_LOG:
+        remedy = "Something reads without an end: restart the server."
+        yield Finding("warning", "write-ahead log", words, remedy)
+    else:
+        yield Finding("ok", "write-ahead log", words)
+
+
+def _newest_moment(engine: Engine) -> int | None:
+    if engine.dialect.name == "sqlite":
+        return sqlite.newest_moment(sqlite_file(engine))
+    with engine.connect() as connection:
+        return server.newest_moment(connection)
+
+
+def _clock(newest_moment: int | None, now: dt.datetime) -> Finding:
+    words = f"{now:%Y-%m-%d %H:%M} UTC"
+    if newest_moment is None:
+        return Finding("ok", "clock", f"{words}; no row to compare it with")
+    last = dt.datetime.fromtimestamp(newest_moment / 1000, dt.UTC)
+    words += f", the newest row is of {last:%Y-%m-%d %H:%M} UTC"
+    remedy = "Set the clock of this machine (timedatectl), best by NTP."
+    if now < last - _BACK:
+        return Finding("problem", "clock", words, remedy)
+    if now > last + _AHEAD:
+        return Finding("warning", "clock", words, f"If that is wrong: {remedy}")
+    return Finding("ok", "clock", words)
+
+
+def _secret(installation: Installation) -> Finding:
+    path = installation.secret_file
+    if not installation.secret and not path.exists():
+        return Finding(
+            "warning",
+            "key",
+            f"{path} does not exist; with a new one, every browser is a new learner",
+            "If there were learners before: `headroom restore FILE` brings it back.",
+        )
+    try:
+        key = kept_key(path) if not installation.secret else _given(installation)
+    except Unusable as error:
+        return Finding("problem", "key", "cannot be used", str(error))
+    where = "HEADROOM_SECRET" if installation.secret else str(path)
+    return Finding("ok", "key", f"{where} has {len(key)} characters")
+
+
+def _given(installation: Installation) -> str:
+    return key_of(installation.secret, installation.secret_file)
+
+
+def _content(folder: Path) -> Finding:
+    if not folder.is_dir():
+        words = f"{folder} is not a folder"
+        remedy = "Set HEADROOM_CONTENT to the folder that holds syllabus.toml."
+        return Finding("problem", "content", words, remedy)
+    errors = sum(p.severity == "error" for p in check(folder))
+    if errors:
+        words = f"{errors} error{'' if errors == 1 else 's'} in {folder}"
+        return Finding("warning", "content", words, "`headroom check` names each.")
+    return Finding("ok", "content", f"no errors in {folder}")
+
+
+def _backups(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
+    folder = installation.backups
+    if folder is None:
+        words = "HEADROOM_BACKUPS=off, so no daily copies are made"
+        yield Finding("warning", "backups", words, "Run `headroom backup FILE` daily.")
+        return
+    found = list(copies(folder)) if folder.is_dir() else []
+    if not found:
+        words = f"there is none in {folder}"
+        remedy = "A running server makes one within ten minutes; or `headroom backup`."
+        yield Finding("warning", "backups", words, remedy)
+        return
+    yield _newest_copy(found, now)
+    yield from _same_key(installation, found[-1])
+
+
+def _newest_copy(found: list[Path], now: dt.datetime) -> Finding:
+    path = found[-1]
+    try:
+        with archive.opened(path) as opened:
+            opened.check()
+            made = dt.datetime.fromisoformat(opened.manifest.made_at)
+    except Unusable as error:
+        remedy = "Make another with `headroom backup FILE`, and check the disk."
+        return Finding("problem", "backups", str(error), remedy)
+    words = f"{len(found)} copies, the newest of {opened.manifest.day} is sound"
+    if now - made > _OLD_COPY:
+        remedy = "A running server makes one a day; its log says why it does not."
+        return Finding("warning", "backups", words, remedy)
+    return Finding("ok", "backups", words)
+
+
+def _same_key(installation: Installation, path: Path) -> Iterator[Finding]:
+    """Whether the key in force is the one that learners had when the copy was made."""
+    try:
+        key = installation.secret or kept_key(installation.secret_file)
+        with archive.opened(path) as opened:
+            told = opened.manifest.files.get(SECRET)
+    except Unusable:  # was said before
+        return
+    if told is not None and told.sha256 != hashlib.sha256(key.encode()).hexdigest():
+        yield Finding(
+            "warning",
+            "key",
+            f"it is not the one in {path}, so browsers from before are new learners",
+            "Unless you changed it yourself: `headroom restore FILE` brings it back.",
+        )
+
+
+def _programs() -> Finding:
+    if name := server.missing():
+        return Finding(
+            "warning",
+            "PostgreSQL programs",
+            f"{name} was not found, so no copies are made",
+            "Install the client programs of the server's version.",
+        )
+    return Finding(
+        "ok", "PostgreSQL programs", "pg_dump, pg_restore and psql are there"
+    )

@@ -1,0 +1,49 @@
+"""Files that only their owner may read, and that are on disk when they are named."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PRIVATE = 0o600
+PRIVATE_FOLDER = 0o700
+
+
+def keep_new_files_private() -> None:
+    """Whatever this process makes from now on is readable by its owner alone."""
+    os.umask(0o077)
+
+
+def make_private(path: Path) -> None:
+    """Take what others may do with a file away, where this user owns it."""
+    # `headroom doctor` names the file where it stays open to others.
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        path.chmod(PRIVATE)
+
+
+def open_private(path: Path) -> int:
+    """A new, empty file for its owner alone, opened to write in place of an old one."""
+    path.unlink(missing_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return os.open(path, flags, PRIVATE)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names inside of a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def workshop(beside: Path) -> Iterator[Path]:
+    """A private folder beside a file, on the same disk, that goes afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}.", dir=beside.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

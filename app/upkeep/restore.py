@@ -1,0 +1,195 @@
+"""Puts a backup in the place of an installation, and keeps what was there."""
+
+import dataclasses
+import datetime as dt
+import sqlite3
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from app.db.address import without_password
+from app.db.shape import (
+    RESTORING,
+    UnusableDatabase,
+    examine_file,
+    newest,
+    sqlite_file,
+)
+from app.upkeep import archive
+from app.upkeep.archive import Archive
+from app.upkeep.backup import kind_of, write_backup
+from app.upkeep.files import PRIVATE_FOLDER, sync, workshop
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.manifest import DATABASE, SECRET, Manifest
+from app.upkeep.secret import kept_key
+from app.upkeep.store import server, sqlite
+
+_NAMED = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Restored:
+    """What was put back, and where that lies which was there before."""
+
+    manifest: Manifest
+    kept: tuple[Path, ...]
+
+
+def restore(installation: Installation, source: Path, now: dt.datetime) -> Restored:
+    """Check everything about a backup, then replace database and key by its own.
+
+    Raises Unusable, and changes nothing, where anything is wrong with the backup or
+    somebody uses the data folder.
+    """
+    engine = installation.engine()
+    try:
+        with archive.opened(source) as opened:
+            _expect_fitting(opened.manifest, engine, source)
+            opened.check()
+            installation.data.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            with installation.alone():
+                return _replace(installation, engine, opened, now)
+    except UnusableDatabase as error:
+        raise Unusable(str(error)) from None
+    except (DBAPIError, sqlite3.Error) as error:
+        said = without_password(getattr(error, "orig", error), installation.database)
+        raise Unusable(f"the database cannot be reached ({said}).") from None
+    except OSError as error:
+        raise Unusable(
+            f"{error.filename or installation.data} cannot be written "
+            f"({error.strerror}): make room, or set HEADROOM_DATA to another folder."
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _expect_fitting(manifest: Manifest, engine: Engine, source: Path) -> None:
+    if manifest.database != kind_of(engine):
+        raise Unusable(
+            f"{source} holds {_NAMED[manifest.database]}, but this installation uses "
+            f"{_NAMED[kind_of(engine)]}: set HEADROOM_DATABASE_URL to one of the same "
+            "kind."
+        )
+    if manifest.schema_revision > newest():
+        raise Unusable(
+            f"{source} was written by a newer Headroom ({manifest.headroom}, schema "
+            f"{manifest.schema_revision}; this version knows up to {newest()}): "
+            "install the newer version first."
+        )
+
+
+def _replace(
+    installation: Installation, engine: Engine, opened: Archive, now: dt.datetime
+) -> Restored:
+    manifest = opened.manifest
+    aside = _Aside(f"before-restore-{now.astimezone(dt.UTC):%Y-%m-%d-%H%M%S}")
+    to_file = manifest.database == "sqlite"
+    place = sqlite_file(engine) if to_file else installation.data / "restore"
+    with workshop(place) as folder:
+        for name in manifest.files:
+            opened.take_out(name, folder / name)
+        new = _Contents(
+            folder / DATABASE[manifest.database],
+            folder / SECRET if SECRET in manifest.files else None,
+        )
+        if new.key is not None:
+            kept_key(new.key)
+        if to_file:
+            _expect_sound(new.database, manifest)
+            _replace_file(installation, place, new, aside)
+        else:
+            _replace_tables(installation, engine, new, (aside, now))
+    return Restored(manifest, tuple(aside.kept))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Contents:
+    """What was in the backup, checked, in a folder of its own."""
+
+    database: Path
+    key: Path | None
+
+
+class _Aside:
+    """Where that goes which is replaced: a dated folder beside it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.kept: list[Path] = []
+
+    def place(self, path: Path) -> Path:
+        """Where a file is kept; its folder is made."""
+        folder = path.parent / self._name
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        if folder not in self.kept:
+            self.kept.append(folder)
+        return folder / path.name
+
+    def put(self, path: Path) -> None:
+        """Move a file there, if it is there."""
+        if path.exists():
+            path.rename(self.place(path))
+
+
+def _expect_sound(database: Path, manifest: Manifest) -> None:
+    wrong = sqlite.damage(database)
+    try:
+        if not wrong and examine_file(database) != manifest.schema_revision:
+            wrong = "its schema is not the one that its manifest names"
+        elif not wrong and sqlite.counts(database) != manifest.rows:
+            wrong = "its rows are not those that its manifest counts"
+    except UnusableDatabase as error:
+        wrong = str(error).partition(": ")[0]
+    if wrong:
+        raise Unusable(
+            f"the database inside of the backup is not sound ({wrong}); nothing was "
+            "changed: use another copy."
+        )
+
+
+def _replace_file(
+    installation: Installation, place: Path, new: _Contents, aside: _Aside
+) -> None:
+    sqlite.take_out_of_use(place)
+    # While a file of this name is there no server starts: whoever pulls the plug now
+    # finds neither a new, empty database nor one with the log of another.
+    ready = Path(f"{place}{RESTORING}")
+    new.database.replace(ready)
+    sync(place.parent)
+    for path in sqlite.files_of(place):
+        aside.put(path)
+    _replace_key(installation, new, aside)
+    ready.replace(place)
+    sync(place.parent)
+
+
+def _replace_tables(
+    installation: Installation,
+    engine: Engine,
+    new: _Contents,
+    keeping: tuple[_Aside, dt.datetime],
+) -> None:
+    server.expect_programs()
+    server.expect_dump(engine, new.database)
+    if others := server.others(engine):
+        raise Unusable(
+            f"{others} other connection{'s use' if others > 1 else ' uses'} the "
+            "database: stop every server of this database first."
+        )
+    aside, now = keeping
+    revision = server.revision(engine)
+    if revision is not None:
+        kept = aside.place(installation.data / "database.zip")
+        write_backup(installation, engine, revision, kept, now)
+    engine.dispose()
+    server.replace(engine, new.database, new.database.parent)
+    _replace_key(installation, new, aside)
+
+
+def _replace_key(installation: Installation, new: _Contents, aside: _Aside) -> None:
+    if new.key is None:
+        return
+    aside.put(installation.secret_file)
+    new.key.replace(installation.secret_file)
+    sync(installation.data)

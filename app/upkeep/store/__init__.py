@@ -1,0 +1,1 @@
+"""The databases themselves, copied, counted and put back."""

@@ -1,0 +1,39 @@
+"""A database address is never shown with its password."""
+
+import pytest
+
+from app.db.address import shown, without_password
+
+
+@pytest.mark.parametrize(
+    ("address", "seen"),
+    [
+        ("postgresql+psycopg://ada:hush@db/x", "postgresql+psycopg://ada:***@db/x"),
+        (
+            "postgresql+psycopg://ada@db/x?password=hush&sslmode=require",
+            "postgresql+psycopg://ada@db/x?password=***&sslmode=require",
+        ),
+        ("postgresql+psycopg://db/x?sslpassword=hush", None),
+        ("postgresql+psycopg://ada:hu@hush@db/x", "postgresql+psycopg://ada:***@db/x"),
+        ("postgresql+psycopg://ada:hush@db:many/x", "(an address that cannot be read)"),
+        ("hush", "(an address that cannot be read)"),
+        ("sqlite:////data/headroom.db", "sqlite:////data/headroom.db"),
+    ],
+)
+def test_every_password_is_replaced_by_stars(address: str, seen: str | None) -> None:
+    assert "hush" not in shown(address)
+    assert seen is None or shown(address) == seen
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql+psycopg://ada:hush@db/x",
+        "postgresql+psycopg://ada@db/x?password=hush",
+        "postgresql+psycopg://ada:more@hush@db/x",
+    ],
+)
+def test_what_the_driver_says_is_shown_without_it(address: str) -> None:
+    said = without_password("cannot reach “hush” as ada", address)
+
+    assert said == "cannot reach “***” as ada"

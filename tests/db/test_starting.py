@@ -1,0 +1,317 @@
+"""What a database must be before it is used, and who migrates when several start."""
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from app.db.engine import make_engine
+from app.db.migrate import downgrade, upgrade
+from app.db.shape import UnusableDatabase, examine, newest
+from app.db.starting import bring_up_to_date
+from tests.databases import ABOUT_SQLITE, Databases
+
+ROOT = Path(__file__).parents[2]
+DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
+"""How often the drills are repeated."""
+
+
+@pytest.fixture
+def address(tmp_path: Path, databases: Databases) -> Iterator[str]:
+    with databases.blank(tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+def engine(address: str) -> Iterator[Engine]:
+    engine = make_engine(address)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "headroom.db"
+
+
+def refusal(engine: Engine) -> str:
+    """The one sentence that stops the start."""
+    with pytest.raises(UnusableDatabase) as stopped:
+        bring_up_to_date(engine, pytest.fail)
+    said = str(stopped.value)
+    assert said.endswith(".")
+    assert "\n" not in said
+    return said
+
+
+def refusal_of(file: Path) -> str:
+    engine = make_engine(f"sqlite:///{file}")
+    try:
+        return refusal(engine)
+    finally:
+        engine.dispose()
+
+
+def say(engine: Engine, words: str) -> None:
+    with engine.begin() as connection:
+        connection.execute(text(words))
+
+
+def test_a_database_that_is_absent_is_made(engine: Engine) -> None:
+    bring_up_to_date(engine, pytest.fail)
+
+    assert examine(engine) == newest()
+
+
+def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -> None:
+    upgrade(engine)
+    downgrade(engine, "0002")
+    told: list[str] = []
+
+    bring_up_to_date(engine, lambda old: told.append(f"{old} is {examine(engine)}"))
+
+    assert told == ["0002 is 0002"]
+    assert examine(engine) == newest()
+
+
+def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> None:
+    upgrade(engine)
+    downgrade(engine, "0002")
+
+    def fail(_old: str) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        bring_up_to_date(engine, fail)
+
+    assert examine(engine) == "0002"
+
+
+def test_a_newer_database_is_refused(engine: Engine) -> None:
+    upgrade(engine)
+    say(engine, "UPDATE alembic_version SET version_num = '9999'")
+
+    said = refusal(engine)
+
+    assert "written by a newer Headroom (its schema is 9999;" in said
+    assert "install the newer version again" in said
+
+
+def test_the_database_of_another_program_is_refused(engine: Engine) -> None:
+    say(engine, "CREATE TABLE invoices (id INTEGER)")
+
+    said = refusal(engine)
+
+    assert "belongs to another program (it holds tables such as “invoices”)" in said
+    say(engine, "SELECT id FROM invoices")  # it is as it was
+    with pytest.raises(UnusableDatabase):
+        examine(engine)
+
+
+def test_another_program_may_use_the_same_migration_tool(engine: Engine) -> None:
+    say(engine, "CREATE TABLE invoices (id INTEGER)")
+    say(engine, "CREATE TABLE alembic_version (version_num VARCHAR(32))")
+    say(engine, "INSERT INTO alembic_version VALUES ('3f9a1c2b7d10')")
+
+    assert "belongs to another program" in refusal(engine)
+
+
+@ABOUT_SQLITE
+def test_a_file_of_another_program_is_not_even_opened_to_write(file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE invoices (id INTEGER)")
+    before = file.read_bytes()
+
+    refusal_of(file)
+
+    assert file.read_bytes() == before
+
+
+@ABOUT_SQLITE
+def test_a_database_of_no_bytes_is_not_taken_for_a_new_one(file: Path) -> None:
+    file.touch()
+
+    said = refusal_of(file)
+
+    assert f"the database {file} is empty (0 bytes)" in said
+    assert "`headroom restore FILE`" in said
+    assert file.stat().st_size == 0
+
+
+@ABOUT_SQLITE
+def test_a_file_that_is_no_database_is_refused(file: Path) -> None:
+    file.write_bytes(b"Dear diary, " * 1000)
+
+    assert "is not a SQLite database" in refusal_of(file)
+
+
+@ABOUT_SQLITE
+def test_a_damaged_database_is_refused(file: Path) -> None:
+    engine = make_engine(f"sqlite:///{file}")
+    upgrade(engine)
+    engine.dispose()
+    content = bytearray(file.read_bytes())
+    for page in range(3, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    file.write_bytes(content)
+
+    said = refusal_of(file)
+
+    assert f"the database {file} is damaged" in said
+    assert "`headroom restore FILE`" in said
+
+
+@ABOUT_SQLITE
+def test_a_database_cut_short_is_refused(file: Path) -> None:
+    engine = make_engine(f"sqlite:///{file}")
+    upgrade(engine)
+    engine.dispose()
+    os.truncate(file, file.stat().st_size // 2)
+
+    assert "is damaged" in refusal_of(file)
+
+
+@ABOUT_SQLITE
+def test_a_folder_in_the_place_of_the_database_is_refused(file: Path) -> None:
+    file.mkdir()
+
+    assert "is not a file" in refusal_of(file)
+
+
+@ABOUT_SQLITE
+def test_a_missing_folder_is_named(file: Path) -> None:
+    assert "the folder" in refusal_of(file.parent / "none" / "headroom.db")
+
+
+@ABOUT_SQLITE
+def test_a_log_without_its_database_is_not_thrown_away(file: Path) -> None:
+    log = Path(f"{file}-wal")
+    log.write_bytes(b"what somebody answered")
+
+    assert "is gone: move the database back beside it" in refusal_of(file)
+    assert log.read_bytes() == b"what somebody answered"
+
+
+@ABOUT_SQLITE
+def test_an_interrupted_restore_is_finished_first(file: Path) -> None:
+    Path(f"{file}.restoring").touch()
+
+    assert "was interrupted: run `headroom restore FILE` again" in refusal_of(file)
+
+
+@ABOUT_SQLITE
+@pytest.mark.parametrize("address", ["sqlite://", "sqlite:///:memory:"])
+def test_a_database_in_memory_is_refused(address: str) -> None:
+    engine = make_engine(address)
+
+    assert "nothing would be kept" in refusal(engine)
+
+
+@ABOUT_SQLITE
+def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
+    file: Path, tmp_path: Path
+) -> None:
+    engine = make_engine(f"sqlite:///{file}")
+    upgrade(engine)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("headroom.db", "headroom.db-wal"):
+        shutil.copy(tmp_path / name, copy / name)
+    engine.dispose()
+
+    again = make_engine(f"sqlite:///{copy / 'headroom.db'}")
+    assert examine(again) == newest()
+    again.dispose()
+
+
+_MIGRATE = """
+import sys
+from app.db.engine import make_engine
+from app.db.starting import bring_up_to_date
+sys.stdin.readline()  # all begin when they are told
+bring_up_to_date(make_engine(sys.argv[1]), lambda old: print(old, flush=True))
+print("ready", flush=True)
+"""
+
+
+def three(address: str) -> list[subprocess.Popen[str]]:
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", _MIGRATE, address],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+
+
+def begin_together(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
+    """The status and the words of each after all were told to begin."""
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    ends = []
+    for process in processes:
+        printed, wrong = process.communicate()
+        ends.append((process.returncode, printed + wrong))
+    return ends
+
+
+@pytest.mark.parametrize("_turn", range(DRILLS))
+def test_three_processes_that_start_at_once_all_come_up(
+    address: str, engine: Engine, _turn: int
+) -> None:
+    assert begin_together(three(address)) == [(0, "ready\n")] * 3
+    assert examine(engine) == newest()
+
+
+@pytest.mark.parametrize("_turn", range(DRILLS))
+def test_an_older_database_is_migrated_by_one_of_three(
+    address: str, engine: Engine, _turn: int
+) -> None:
+    upgrade(engine)
+    downgrade(engine, "0001")
+    engine.dispose()
+
+    ends = begin_together(three(address))
+
+    assert sorted(ends) == [(0, "0001\nready\n"), *[(0, "ready\n")] * 2]
+
+
+def test_whoever_is_killed_while_migrating_keeps_nobody_waiting(address: str) -> None:
+    first = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, address],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert first.stdout
+    assert first.stdout.readline() == "alone\n"
+
+    others = three(address)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+
+    assert begin_together(others) == [(0, "ready\n")] * 3
+
+
+_HOLD = """
+import sys, time
+from app.db.engine import make_engine
+from app.db.starting import migrating_alone
+with migrating_alone(make_engine(sys.argv[1])):
+    print("alone", flush=True)
+    time.sleep(600)
+"""

@@ -1,0 +1,236 @@
+"""Copies that are made by themselves, beside the requests."""
+
+import asyncio
+import dataclasses
+import datetime as dt
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from app.db.engine import make_engine
+from app.db.locks import lock
+from app.db.migrate import downgrade
+from app.db.shape import examine, newest
+from app.upkeep import archive
+from app.upkeep.daily import copy_if_due, daily_copies
+from app.upkeep.files import workshop
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.starting import prepare
+from tests.databases import ABOUT_SQLITE, SERVER
+from tests.loops import outcome
+from tests.upkeep.conftest import NOW
+
+TODAY = "headroom-2026-06-09.zip"
+Enrol = Callable[..., None]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.name != ".lock"}
+
+
+def older(installation: Installation) -> str:
+    """Make the database one of an older schema; its revision."""
+    engine = make_engine(installation.database)
+    downgrade(engine, "0002")
+    engine.dispose()
+    return "0002"
+
+
+def revision(installation: Installation) -> str:
+    engine = make_engine(installation.database)
+    try:
+        return examine(engine)
+    finally:
+        engine.dispose()
+
+
+def test_one_copy_is_made_a_day(installation) -> None:
+    assert copy_if_due(installation, NOW) == installation.backups / TODAY
+    assert copy_if_due(installation, NOW) is None
+    assert copy_if_due(installation, NOW + dt.timedelta(days=1)) is not None
+
+    assert names(installation.backups) == {TODAY, "headroom-2026-06-10.zip"}
+
+
+def test_a_copy_is_a_backup_like_any_other(installation, enrol: Enrol) -> None:
+    enrol(installation, "ada")
+
+    path = copy_if_due(installation, NOW)
+
+    assert path is not None
+    with archive.opened(path) as opened:
+        opened.check()
+        assert opened.manifest.rows["learner"] == 1
+
+
+def test_old_copies_go(installation) -> None:
+    for n in range(14):
+        copy_if_due(installation, NOW + dt.timedelta(days=n))
+
+    assert len(names(installation.backups)) == 8  # seven days, and a Sunday
+
+
+def test_another_place_may_be_named(installation, tmp_path) -> None:
+    elsewhere = dataclasses.replace(installation, backups=tmp_path / "disk" / "two")
+
+    copy_if_due(elsewhere, NOW)
+
+    assert names(tmp_path / "disk" / "two") == {TODAY}
+
+
+def test_they_can_be_switched_off(installation) -> None:
+    off = dataclasses.replace(installation, backups=None)
+
+    assert copy_if_due(off, NOW) is None
+
+    assert not (installation.data / "backups").exists()
+
+
+def test_one_of_several_processes_makes_it(installation) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _n: copy_if_due(installation, NOW), range(4)))
+
+    assert [path for path in made if path] == [installation.backups / TODAY]
+
+
+def test_whoever_finds_another_at_it_leaves(installation) -> None:
+    installation.backups.mkdir()
+    with lock(installation.backups / ".lock"):
+        assert copy_if_due(installation, NOW) is None
+
+    assert names(installation.backups) == set()
+
+
+def test_what_a_killed_process_left_is_removed(installation) -> None:
+    installation.backups.mkdir()
+    with workshop(installation.backups / "headroom-2026-06-08.zip") as folder:
+        folder.rename(folder.with_name(".headroom-2026-06-08.zip.1"))
+        left = folder.with_name(".headroom-2026-06-08.zip.1")
+    (left / "database.sqlite3").write_text("half of it")
+
+    copy_if_due(installation, NOW)
+
+    assert names(installation.backups) == {TODAY}
+
+
+async def serve(installation: Installation, done: Callable[[], bool]) -> None:
+    """Serve until it is done; the first look is at once."""
+    async with daily_copies(installation, lambda: NOW, first=0.0):
+        while not done():  # noqa: ASYNC110 - a file tells nobody that it is there
+            await asyncio.sleep(0.01)
+
+
+def test_a_server_makes_it_by_itself(installation) -> None:
+    path = installation.backups / TODAY
+
+    outcome(serve(installation, path.exists))
+
+    assert names(installation.backups) == {TODAY}
+
+
+def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
+    """It is broken off without a trace, and made at the next start."""
+    begun = threading.Event()
+
+    async def stop_in_the_middle() -> None:
+        async with daily_copies(installation, clock, first=0.0):
+            await asyncio.to_thread(begun.wait, 60)
+
+    def clock() -> dt.datetime:
+        begun.set()
+        return NOW
+
+    outcome(stop_in_the_middle())
+
+    if (installation.backups / TODAY).exists():  # it was quicker
+        return
+    assert not installation.backups.exists() or names(installation.backups) == set()
+
+
+def test_a_server_holds_its_data_folder(installation) -> None:
+    async def restore_meanwhile() -> None:
+        async with daily_copies(installation, lambda: NOW):
+            with pytest.raises(Unusable, match="a server uses it"):
+                installation.alone().__enter__()
+
+    outcome(restore_meanwhile())
+
+
+def test_a_copy_that_fails_is_logged(installation, caplog) -> None:
+    installation.backups.write_text("a file where the folder should be")
+
+    with caplog.at_level(logging.WARNING, "headroom"):
+        outcome(serve(installation, lambda: bool(caplog.records)))
+
+    assert "The daily copy could not be made" in caplog.text
+    assert "set HEADROOM_BACKUPS to one that can" in caplog.text
+
+
+def test_a_copy_is_made_before_a_migration(installation) -> None:
+    old = older(installation)
+
+    prepare(installation, NOW)
+
+    (name,) = names(installation.backups)
+    assert name == f"headroom-2026-06-09-before-0002-to-{newest()}.zip"
+    with archive.opened(installation.backups / name) as opened:
+        opened.check()
+        assert opened.manifest.schema_revision == old
+    assert revision(installation) == newest()
+
+
+def test_no_copy_is_made_where_nothing_is_migrated(installation, fresh) -> None:
+    prepare(installation, NOW)
+    fresh.data.mkdir()
+    prepare(fresh, NOW)
+
+    assert not installation.backups.exists()
+    assert not fresh.backups.exists()
+
+
+def test_nothing_is_migrated_without_a_copy(installation) -> None:
+    older(installation)
+    installation.backups.write_text("a file where the folder should be")
+
+    with pytest.raises(Unusable, match="HEADROOM_BACKUPS"):
+        prepare(installation, NOW)
+
+    assert revision(installation) == "0002"
+
+
+def test_without_copies_it_is_migrated_all_the_same(installation) -> None:
+    older(installation)
+
+    prepare(dataclasses.replace(installation, backups=None), NOW)
+
+    assert revision(installation) == newest()
+
+
+@pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
+def test_without_pg_dump_it_is_migrated_with_a_warning(
+    installation, caplog, monkeypatch, tmp_path
+) -> None:
+    older(installation)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with caplog.at_level(logging.WARNING, "headroom"):
+        prepare(installation, NOW)
+
+    assert "pg_dump was not found" in caplog.text
+    assert revision(installation) == newest()
+
+
+@ABOUT_SQLITE
+def test_a_start_names_the_newest_copy(installation) -> None:
+    copy_if_due(installation, NOW)
+    (installation.data / "headroom.db").write_bytes(b"")
+
+    with pytest.raises(Unusable) as stopped:
+        prepare(installation, NOW)
+
+    newest_copy = installation.backups / TODAY
+    assert str(stopped.value).endswith(f" The newest copy is {newest_copy}.")

@@ -1,0 +1,293 @@
+"""`headroom restore`: everything is checked first, and what was there is kept."""
+
+import json
+import os
+import random
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlmodel import Session, select
+
+from app.db.engine import make_engine
+from app.db.migrate import downgrade
+from app.db.shape import newest
+from app.db.tables import Learner
+from app.upkeep.backup import back_up
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.restore import restore
+from app.upkeep.starting import prepare
+from tests.databases import ABOUT_SQLITE, SERVER
+from tests.upkeep.conftest import NOW
+
+DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
+People = Callable[[Installation], set[str]]
+
+
+@pytest.fixture
+def backup(installation, enrol, tmp_path) -> Path:
+    """A backup in which ada is; bob came later."""
+    enrol(installation, "ada")
+    path = tmp_path / "copy.zip"
+    back_up(installation, path, NOW)
+    enrol(installation, "bob")
+    return path
+
+
+def state_of(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, but for locks, which are empty."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "lock" not in path.name
+    }
+
+
+def refusal(installation: Installation, source: Path) -> str:
+    """The one sentence; nothing in the data folder has changed."""
+    before = state_of(installation.data)
+    with pytest.raises(Unusable) as stopped:
+        restore(installation, source, NOW)
+    said = str(stopped.value)
+    assert said.endswith(".")
+    assert "\n" not in said
+    assert state_of(installation.data) == before
+    return said
+
+
+def changed(source: Path, **told: object) -> Path:
+    """The backup with another manifest."""
+    path = source.with_name("changed.zip")
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "manifest.json":
+                content = json.dumps({**json.loads(content), **told}).encode()
+            new.writestr(name, content)
+    return path
+
+
+def test_what_was_copied_is_there_again(installation, backup, people: People) -> None:
+    restore(installation, backup, NOW)
+
+    assert people(installation) == {"ada"}
+
+
+def test_a_fresh_machine_becomes_the_old_one(
+    installation, fresh, backup, people: People
+) -> None:
+    restore(fresh, backup, NOW)
+
+    assert people(fresh) == {"ada"}
+    assert fresh.secret_file.read_text() == installation.secret_file.read_text()
+    assert stat.S_IMODE(fresh.secret_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(fresh.data.stat().st_mode) == 0o700
+
+
+def test_what_was_there_is_kept_and_can_be_put_back(
+    installation, backup, people: People
+) -> None:
+    done = restore(installation, backup, NOW)
+
+    (kept,) = done.kept
+    assert kept == installation.data / "before-restore-2026-06-09-120000"
+    assert (kept / "secret").read_text() == installation.secret_file.read_text()
+    if SERVER:
+        restore(installation, kept / "database.zip", NOW.replace(hour=13))
+    else:
+        (kept / "headroom.db").rename(installation.data / "headroom.db")
+    assert people(installation) == {"ada", "bob"}
+
+
+def test_an_older_schema_is_migrated_at_the_next_start(
+    installation, fresh, enrol, people: People, tmp_path
+) -> None:
+    enrol(installation, "ada")
+    engine = make_engine(installation.database)
+    downgrade(engine, "0001")
+    engine.dispose()
+    back_up(installation, tmp_path / "old.zip", NOW)
+
+    done = restore(fresh, tmp_path / "old.zip", NOW)
+    prepare(fresh, NOW)
+
+    assert done.manifest.schema_revision == "0001"
+    assert people(fresh) == {"ada"}
+
+
+def test_a_newer_schema_gives_way_to_an_older_backup(
+    installation, backup, people: People
+) -> None:
+    engine = make_engine(installation.database)
+    with engine.begin() as db:
+        db.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        db.exec_driver_sql("CREATE TABLE of_the_future (id INTEGER)")
+    engine.dispose()
+
+    restore(installation, backup, NOW)
+
+    prepare(installation, NOW)
+    assert people(installation) == {"ada"}
+
+
+@pytest.mark.parametrize("turn", range(24 * DRILLS))
+def test_a_backup_cut_short_anywhere_changes_nothing(
+    installation, backup, turn: int
+) -> None:
+    whole = backup.stat().st_size
+    ends = [0, 1, 3, 4, 30, whole - 1, whole - 21, whole - 22, whole - 23]
+    anywhere = random.Random(turn).randrange(whole)  # noqa: S311 - a drill
+    os.truncate(backup, ends[turn] if turn < len(ends) else anywhere)
+
+    assert "nothing was changed" in refusal(installation, backup)
+
+
+@pytest.mark.parametrize("turn", range(24 * DRILLS))
+def test_a_backup_with_a_changed_byte_is_refused_or_restored_whole(
+    installation, backup, people: People, turn: int
+) -> None:
+    content = bytearray(backup.read_bytes())
+    place = random.Random(turn).randrange(len(content))  # noqa: S311 - a drill
+    content[place] ^= 1 << turn % 8
+    backup.write_bytes(content)
+
+    try:
+        restore(installation, backup, NOW)
+    except Unusable:
+        assert people(installation) == {"ada", "bob"}
+    else:  # a time stamp or the like inside of the zip, which means nothing
+        assert people(installation) == {"ada"}
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"Dear diary, " * 500])
+def test_a_file_that_is_no_backup_is_refused(installation, tmp_path, content) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(content)
+
+    assert "is not a sound backup of Headroom" in refusal(installation, other)
+
+
+def test_the_archive_of_something_else_is_refused(installation, tmp_path) -> None:
+    other = tmp_path / "photos.zip"
+    with zipfile.ZipFile(other, "w") as zipped:
+        zipped.writestr("cat.jpg", b"miaow")
+
+    assert "is not a sound backup of Headroom" in refusal(installation, other)
+
+
+def test_a_file_that_is_not_there_is_named(installation, tmp_path) -> None:
+    said = refusal(installation, tmp_path / "none.zip")
+
+    assert (
+        said == f"{tmp_path / 'none.zip'} cannot be read (No such file or directory)."
+    )
+
+
+def test_a_newer_format_is_refused(installation, backup) -> None:
+    said = refusal(installation, changed(backup, format=2, more="unknown"))
+
+    assert "written by a newer Headroom (format 2;" in said
+
+
+def test_a_newer_schema_is_refused(installation, backup) -> None:
+    said = refusal(installation, changed(backup, schema_revision="9999"))
+
+    assert f"schema 9999; this version knows up to {newest()}" in said
+
+
+def test_a_manifest_without_its_parts_is_refused(installation, backup) -> None:
+    said = refusal(installation, changed(backup, rows="many"))
+
+    assert "its manifest is damaged or of another program" in said
+
+
+@ABOUT_SQLITE
+def test_rows_that_the_manifest_does_not_count_are_refused(
+    installation, backup
+) -> None:
+    said = refusal(installation, changed(backup, rows={"learner": 7}))
+
+    assert "its rows are not those that its manifest counts" in said
+
+
+def test_the_backup_of_the_other_kind_of_database_is_refused(
+    installation, backup
+) -> None:
+    other = "sqlite" if SERVER else "postgresql"
+    files = {
+        name: {"size": 0, "sha256": "0" * 64}
+        for name in ("database.sqlite3", "database.pgdump")
+    }
+
+    said = refusal(installation, changed(backup, database=other, files=files))
+
+    assert "set HEADROOM_DATABASE_URL to one of the same kind" in said
+
+
+def test_nothing_is_restored_under_a_server(installation, backup) -> None:
+    with installation.in_use():
+        assert "for a server uses it" in refusal(installation, backup)
+
+
+def test_nobody_starts_while_somebody_restores(installation) -> None:
+    with (
+        installation.alone(),
+        pytest.raises(Unusable, match="a restore is going on there"),
+        installation.in_use(),
+    ):
+        pass
+
+
+def test_nothing_is_restored_under_another_program(installation, backup) -> None:
+    engine = make_engine(installation.database)
+    with Session(engine) as db:
+        db.exec(select(Learner.id)).all()
+
+        with pytest.raises(Unusable, match=r"another program has|other connection"):
+            restore(installation, backup, NOW)
+    engine.dispose()
+
+
+@ABOUT_SQLITE
+def test_a_damaged_database_is_moved_aside_as_it_is(
+    installation, backup, people: People
+) -> None:
+    database = installation.data / "headroom.db"
+    database.write_bytes(b"damaged" * 1000)
+    Path(f"{database}-wal").write_bytes(b"its log")
+
+    (kept,) = restore(installation, backup, NOW).kept
+
+    assert people(installation) == {"ada"}
+    assert (kept / "headroom.db").read_bytes() == b"damaged" * 1000
+    assert (kept / "headroom.db-wal").read_bytes() == b"its log"
+
+
+@ABOUT_SQLITE
+def test_a_restore_that_was_interrupted_is_done_again(
+    installation, backup, people: People
+) -> None:
+    ready = installation.data / "headroom.db.restoring"
+    ready.write_bytes(b"half of it")
+    (installation.data / "headroom.db").rename(installation.data / "aside.db")
+    with pytest.raises(Unusable, match="was interrupted"):
+        prepare(installation, NOW)
+
+    restore(installation, backup, NOW)
+
+    prepare(installation, NOW)
+    assert people(installation) == {"ada"}
+    assert not ready.exists()
+
+
+@pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
+def test_the_tables_of_another_program_are_not_replaced(fresh, backup) -> None:
+    engine = make_engine(fresh.database)
+    with engine.begin() as db:
+        db.exec_driver_sql("CREATE TABLE invoices (id INTEGER)")
+    engine.dispose()
+
+    with pytest.raises(Unusable, match="tables of another program, such as “invoices”"):
+        restore(fresh, backup, NOW)

@@ -1,0 +1,65 @@
+"""The key that signs cookies: long enough, private, and never an empty one."""
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from app.upkeep.installation import Unusable
+from app.upkeep.secret import key_of
+
+GIVEN = "thirty-two characters are enough"
+
+
+def test_a_key_is_made_once_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "secret"
+
+    key = key_of("", path)
+
+    assert len(key) == 64
+    assert key_of("", path) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert [p.name for p in path.parent.iterdir()] == ["secret"]
+
+
+def test_who_starts_at_once_gets_the_same(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        keys = set(pool.map(lambda _n: key_of("", tmp_path / "secret"), range(8)))
+
+    assert len(keys) == 1
+
+
+def test_a_given_key_wins_and_writes_nothing(tmp_path: Path) -> None:
+    assert key_of(GIVEN, tmp_path / "secret") == GIVEN
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", ["a", " ", GIVEN[:-1], f"{GIVEN[:20]}{' ' * 40}"])
+def test_a_short_key_is_refused(given: str, tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match=r"HEADROOM_SECRET has \d+ characters") as said:
+        key_of(given, tmp_path / "secret")
+
+    assert given.strip() not in str(said.value) or len(given.strip()) < 2
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"short", b"\xff" * 64])
+def test_a_file_without_a_key_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(content)
+
+    with pytest.raises(Unusable, match="holds no usable key") as said:
+        key_of("", path)
+
+    assert "`headroom restore FILE`" in str(said.value)
+    assert path.read_bytes() == content
+
+
+def test_a_key_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text(GIVEN)
+    path.chmod(0o644)
+
+    assert key_of("", path) == GIVEN
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
