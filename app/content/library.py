@@ -285,7 +285,7 @@ class LiveLibrary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Later:
-    """The stamps of a course that could not be read: it changes when time has passed."""
+    """Stamps of a course that could not be read: it changes when time has passed."""
 
     at: float
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import logging
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, TypeVar
@@ -16,10 +17,11 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
-from app.db.presence import OpenedFile
+from app.db.presence import DatabaseGone, OpenedFile, expect_database
 from app.db.values import refuse_bad_values
 from app.db.writer import BUSY, WRITERS, Turn
 
+_log = logging.getLogger("headroom")
 Result = TypeVar("Result")
 READERS = 16
 """Requests of one process that read at the same time; further ones wait."""
@@ -86,9 +88,15 @@ def make_engine(address: str) -> Engine:
 def put_together(engine: Engine) -> None:
     """Write the log beside a SQLite file into the file, so that it is in one piece.
 
-    Where somebody else still reads or writes, what is left stays in the log.
+    Where somebody else still reads or writes, what is left stays in the log. A file
+    that is not there any more is left alone, and said to be.
     """
     if engine.dialect.name != "sqlite":
+        return
+    try:
+        expect_database(engine)
+    except DatabaseGone as error:
+        _log.error("%s", error)  # noqa: TRY400 - a sentence for whoever runs the server
         return
     with contextlib.closing(engine.raw_connection()) as connection:
         cursor = connection.cursor()

@@ -74,7 +74,7 @@ class Server:
         return code
 
     def _wait(self) -> None:
-        for _ in range(600):
+        for _ in range(2400):
             if self._process and self._process.poll() is not None:
                 raise RuntimeError(f"the server ended at once:\n{self.log}")
             try:
@@ -83,4 +83,5 @@ class Server:
                 time.sleep(0.05)
             else:
                 return
-        raise RuntimeError("the server did not answer within 30 seconds")
+        self.stop(signal.SIGKILL)
+        raise RuntimeError(f"the server did not answer for two minutes:\n{self.log}")
