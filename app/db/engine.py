@@ -96,7 +96,7 @@ def put_together(engine: Engine) -> None:
     try:
         expect_database(engine)
     except DatabaseGone as error:
-        _log.error("%s", error)  # noqa: TRY400 - a sentence for whoever runs the server
+        _log.error("%s", error)
         return
     with contextlib.closing(engine.raw_connection()) as connection:
         cursor = connection.cursor()
