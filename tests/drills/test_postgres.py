@@ -1,0 +1,96 @@
+"""PostgreSQL is restarted while learners answer."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.db.engine import make_engine
+from app.db.migrate import upgrade
+from tests.browser.server import Server, free_port
+from tests.conftest import TINY
+from tests.drills.learners import FACTOR, Learners, assert_nothing_lost_or_doubled
+
+FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+pytestmark = pytest.mark.skipif(
+    not FOUND or not os.environ.get("HEADROOM_TEST_DATABASE_URL"),
+    reason="needs the programs of PostgreSQL, and the wish to test with it",
+)
+
+
+class Cluster:
+    """A database server of one's own, in a folder that its user may read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.port = free_port()
+        shutil.chown(folder, "postgres") if os.geteuid() == 0 else None
+        self._run("initdb", "-U", "study", "--auth=trust", "-E", "UTF8", "--no-sync")
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"postgresql+psycopg://study@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 "
+            f"-c unix_socket_directories={self._folder}"
+        )
+        self._run(
+            "pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start"
+        )
+
+    def stop(self, mode: str) -> None:
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def _run(self, program: str, *words: str) -> None:
+        command = [str(FOUND[-1] / program), "-D", str(self._folder), *words]
+        if os.geteuid() == 0:
+            command = ["runuser", "-u", "postgres", "--", *command]
+        subprocess.run(
+            command,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+        )
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        made = Cluster(Path(folder))
+        yield made
+        made.stop("immediate")
+
+
+def test_nothing_acknowledged_is_lost_when_the_database_is_restarted(
+    tmp_path: Path, cluster: Cluster
+):
+    engine = make_engine(cluster.address)
+    upgrade(engine)
+    engine.dispose()
+    server = Server(
+        tmp_path / "data",
+        TINY,
+        database_url=cluster.address,
+        rate_learners="off",
+        backups="off",
+    ).start()
+    learners = Learners(server.url)
+    learners.begin()
+
+    for mode in ("fast", "immediate") * FACTOR:
+        learners.wait_for(more=20)
+        cluster.stop(mode)
+        cluster.start()
+    learners.wait_for(more=20)
+    learners.end()
+    server.stop()
+
+    assert_nothing_lost_or_doubled(learners, cluster.address)
