@@ -21,7 +21,7 @@ class LastGood:
     """
 
     def __init__(self, folder: Path, course: Path) -> None:
-        name = hashlib.sha256(os.fsencode(course.resolve())).hexdigest()[:12]
+        name = hashlib.sha256(os.fsencode(course.absolute())).hexdigest()[:12]
         self.folder = folder / name
         self._written: dict[str, bytes] = {}
         self._refused = False

@@ -245,7 +245,7 @@ class LiveLibrary:
         return CourseState(bool(library.topics), library.outdated, errors)
 
     def _renewed(self) -> "tuple[Library, Watch | _Later]":
-        """The state of now; where it cannot be made, the one before and the reason."""
+        """The state of now; where there is none, the one before and the reason."""
         try:
             readings, watch = self._shelf.read()
             if self._state and self._failed == version_of(readings):
@@ -285,7 +285,7 @@ class LiveLibrary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Later:
-    """Stamps of a course that could not be read: it changes when time has passed."""
+    """The stamps of a course that could not be read: it changes as time passes."""
 
     at: float
 

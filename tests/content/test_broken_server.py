@@ -1,0 +1,103 @@
+"""A server on broken content answers every page, and starts."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from app.config import Settings
+from app.main import create_app
+from tests.conftest import TINY, Clock
+
+HOSTILE = {
+    "n: [1e400]": ("params:\n  n: [1e400]", "right: n * 2"),
+    "right: 999…": ("params:\n  n: [1]", f"right: {'9' * 400} * n"),
+    "a nested list": (f"params:\n  n:\n    {'- ' * 5_000}1", "right: n * 2"),
+}
+PAGES = ("/", "/healthz", "/concepts/weights", "/quiz/weights", "/flashcards")
+QUIZ = "topics/weights/quiz.md"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+@pytest.fixture
+def on_course(settings: Settings, course: Path) -> Settings:
+    return settings.model_copy(update={"content": course})
+
+
+def started(settings: Settings, clock: Clock) -> FastAPI:
+    """A server process that starts now, with a library of its own."""
+    return create_app(settings, clock)
+
+
+@pytest.fixture
+def served(on_course: Settings, clock: Clock) -> Iterator[TestClient]:
+    app = started(on_course, clock)
+    with TestClient(app, follow_redirects=False) as client:
+        yield client
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+
+def damage(course: Path, name: str) -> None:
+    """Add a question whose numbers once stopped the server."""
+    params, let = HOSTILE[name]
+    comment = f"<!-- q: hostile\ntype: numeric\n{params}\nlet:\n  {let}\n-->"
+    with (course / QUIZ).open("a", encoding="utf-8") as quiz:
+        quiz.write(f"\n### How large for {{n}}?\n{comment}\n\n- [x] `{{right}}`\n")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_value_stops_no_page_of_a_running_server(
+    name: str, served: TestClient, course: Path
+) -> None:
+    served.get("/")
+    damage(course, name)
+
+    assert {page: served.get(page).status_code for page in PAGES} == dict.fromkeys(
+        PAGES, 200
+    )
+    assert served.get("/quiz/weights/w-grow").status_code == 200
+    assert served.get("/quiz/weights/hostile").status_code == 404
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_server_starts_on_a_hostile_value(
+    name: str, on_course: Settings, clock: Clock, course: Path
+) -> None:
+    damage(course, name)
+
+    app = started(on_course, clock)
+    with TestClient(app, follow_redirects=False) as client:
+        answers = {page: client.get(page).status_code for page in PAGES}
+        state = app.state.library.state
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+    assert set(answers.values()) == {200}
+    assert state.loaded
+    assert state.errors >= 1
+
+
+def test_a_restart_on_broken_content_serves_what_was_last_good(
+    served: TestClient, on_course: Settings, clock: Clock, course: Path
+) -> None:
+    assert served.get("/quiz/weights/w-grow").status_code == 200
+    (course / QUIZ).write_bytes(b"\xff")
+    (course / "syllabus.toml").write_bytes(b"[[[")
+
+    app = started(on_course, clock)
+    with TestClient(app, follow_redirects=False) as client:
+        page = client.get("/quiz/weights/w-grow")
+        state = app.state.library.state
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+    assert page.status_code == 200
+    assert state.outdated == ("syllabus.toml", QUIZ)
