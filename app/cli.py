@@ -268,7 +268,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process that starts may be first
     except OSError as error:
         raise Stop(
             f"the data folder {folder} cannot be written ({error.strerror}); "

@@ -21,6 +21,7 @@ from app.upkeep.store import server
 _FIRST = 60.0  # seconds after the start, which has enough to do
 _EVERY = 600.0
 _PAUSE = 0.005  # between two steps, so that requests come first
+_LOCK = ".copying.lock"
 _log = logging.getLogger("headroom")
 Clock = Callable[[], dt.datetime]
 
@@ -62,9 +63,11 @@ def copy_if_due(
     folder = installation.backups
     if folder is None or (target := folder / name_of(_day(now))).exists():
         return None
+    if not installation.data.is_dir():
+        raise Unusable(f"the data folder {installation.data} is gone: put it back.")
     _make_folder(folder)
     try:
-        with lock(folder / ".lock", wait=False):
+        with lock(folder / _LOCK, wait=False):
             _remove_drafts(folder)
             if target.exists():
                 return None
@@ -91,7 +94,7 @@ def copy_before_migration(
     _make_folder(folder)
     target = folder / name_before(_day(now), revision, newest())
     try:
-        with lock(folder / ".lock"):
+        with lock(folder / _LOCK):
             back_up(installation, target, now)
     except Unusable as error:
         raise Unusable(
@@ -120,6 +123,8 @@ class _Copier:
             return
         except (Unusable, OSError) as error:
             self._say(str(error))
+        except Exception:  # noqa: BLE001 - logged, and the next look tries again
+            _log.exception("The daily copy could not be made")
         else:
             self._said = ""
 

@@ -72,6 +72,8 @@ def read_manifest(content: bytes) -> Manifest:
         raise Unusable("its manifest is damaged or of another program") from None
     if DATABASE[manifest.database] not in manifest.files:
         raise Unusable("it holds no database")
+    if foreign := manifest.files.keys() - {*DATABASE.values(), SECRET}:
+        raise Unusable(f"it holds “{min(foreign)}”, which no backup does")
     return manifest
 
 

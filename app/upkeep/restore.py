@@ -86,14 +86,15 @@ def _replace(
     aside = _Aside(f"before-restore-{now.astimezone(dt.UTC):%Y-%m-%d-%H%M%S}")
     to_file = manifest.database == "sqlite"
     place = sqlite_file(engine) if to_file else installation.data / "restore"
-    with workshop(place) as folder:
-        for name in manifest.files:
-            opened.take_out(name, folder / name)
+    # Each is written on the disk where it will lie, which may be two.
+    with workshop(place) as folder, workshop(installation.secret_file) as beside:
         new = _Contents(
             folder / DATABASE[manifest.database],
-            folder / SECRET if SECRET in manifest.files else None,
+            beside / SECRET if SECRET in manifest.files else None,
         )
+        opened.take_out(new.database.name, new.database)
         if new.key is not None:
+            opened.take_out(SECRET, new.key)
             kept_key(new.key)
         if to_file:
             _expect_sound(new.database, manifest)

@@ -39,7 +39,7 @@ def key_of(given: str, path: Path) -> str:
 def kept_key(path: Path) -> str:
     """The key in a file; Unusable where it is none."""
     try:
-        key = path.read_text(encoding="ascii")
+        key = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         key = ""
     except OSError as error:

@@ -29,7 +29,7 @@ Enrol = Callable[..., None]
 
 
 def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir() if path.name != ".lock"}
+    return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
 
 
 def older(installation: Installation) -> str:
@@ -82,6 +82,22 @@ def test_another_place_may_be_named(installation, tmp_path) -> None:
     assert names(tmp_path / "disk" / "two") == {TODAY}
 
 
+def test_the_data_folder_itself_may_be_the_place(installation) -> None:
+    beside = dataclasses.replace(installation, backups=installation.data)
+
+    with beside.in_use():
+        assert copy_if_due(beside, NOW) == installation.data / TODAY
+
+
+def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
+    installation.data.rename(installation.data.with_name("moved"))
+
+    with pytest.raises(Unusable, match="is gone: put it back"):
+        copy_if_due(installation, NOW)
+
+    assert not installation.data.exists()
+
+
 def test_they_can_be_switched_off(installation) -> None:
     off = dataclasses.replace(installation, backups=None)
 
@@ -99,7 +115,7 @@ def test_one_of_several_processes_makes_it(installation) -> None:
 
 def test_whoever_finds_another_at_it_leaves(installation) -> None:
     installation.backups.mkdir()
-    with lock(installation.backups / ".lock"):
+    with lock(installation.backups / ".copying.lock"):
         assert copy_if_due(installation, NOW) is None
 
     assert names(installation.backups) == set()

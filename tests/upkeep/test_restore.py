@@ -1,5 +1,6 @@
 """`headroom restore`: everything is checked first, and what was there is kept."""
 
+import dataclasses
 import json
 import os
 import random
@@ -203,6 +204,19 @@ def test_a_manifest_without_its_parts_is_refused(installation, backup) -> None:
     assert "its manifest is damaged or of another program" in said
 
 
+@pytest.mark.parametrize("name", ["../../evil", "/tmp/evil", "notes.txt"])  # noqa: S108
+def test_nothing_but_database_and_key_is_taken_out(
+    installation, backup, name: str
+) -> None:
+    with zipfile.ZipFile(backup) as zipped:
+        files = json.loads(zipped.read("manifest.json"))["files"]
+    evil = {"size": 0, "sha256": "0" * 64}
+
+    said = refusal(installation, changed(backup, files={**files, name: evil}))
+
+    assert f"it holds “{name}”, which no backup does" in said
+
+
 @ABOUT_SQLITE
 def test_rows_that_the_manifest_does_not_count_are_refused(
     installation, backup
@@ -263,6 +277,25 @@ def test_a_damaged_database_is_moved_aside_as_it_is(
     assert people(installation) == {"ada"}
     assert (kept / "headroom.db").read_bytes() == b"damaged" * 1000
     assert (kept / "headroom.db-wal").read_bytes() == b"its log"
+
+
+@ABOUT_SQLITE
+def test_a_database_outside_of_the_data_folder_is_kept_where_it_is(
+    installation, backup, people: People, tmp_path
+) -> None:
+    elsewhere = tmp_path / "disk"
+    elsewhere.mkdir()
+    (installation.data / "headroom.db").rename(elsewhere / "headroom.db")
+    moved = dataclasses.replace(
+        installation, database=f"sqlite:///{elsewhere / 'headroom.db'}"
+    )
+
+    done = restore(moved, backup, NOW)
+
+    assert people(moved) == {"ada"}
+    assert {folder.parent for folder in done.kept} == {elsewhere, moved.data}
+    assert (elsewhere / done.kept[0].name / "headroom.db").exists()
+    assert (moved.data / done.kept[0].name / "secret").exists()
 
 
 @ABOUT_SQLITE

@@ -36,6 +36,13 @@ def test_a_given_key_wins_and_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_key_may_hold_letters_of_any_language(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text(GIVEN.replace("a", "ä"), encoding="utf-8")
+
+    assert key_of("", path) == GIVEN.replace("a", "ä")
+
+
 @pytest.mark.parametrize("given", ["a", " ", GIVEN[:-1], f"{GIVEN[:20]}{' ' * 40}"])
 def test_a_short_key_is_refused(given: str, tmp_path: Path) -> None:
     with pytest.raises(Unusable, match=r"HEADROOM_SECRET has \d+ characters") as said:

@@ -1,0 +1,164 @@
+"""Drills with real servers: started at once, copied, robbed of disk and data."""
+
+import contextlib
+import os
+import resource
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.upkeep.backup import back_up
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.restore import restore
+from tests.databases import ABOUT_SQLITE
+from tests.upkeep.conftest import NOW
+from tests.upkeep.servers import Server, serving
+
+DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
+People = Callable[[Installation], set[str]]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return tmp_path / "copy.zip"
+
+
+def write(browser: httpx.Client) -> int:
+    """Mark a page as read, which makes a learner of whoever has none."""
+    return browser.post("/concepts/weights/readings").status_code
+
+
+@contextlib.contextmanager
+def visit(server: Server) -> Iterator[httpx.Client]:
+    with server.browser() as browser:
+        browser.get("/")
+        yield browser
+
+
+@pytest.mark.parametrize("_turn", range(DRILLS))
+def test_three_servers_that_start_at_once_on_nothing_all_come_up(
+    fresh: Installation, people: People, _turn: int
+) -> None:
+    servers = [Server(fresh) for _ in range(3)]
+    try:
+        for server in servers:
+            server.wait_until_it_answers()
+
+        with visit(servers[0]) as ada:
+            assert write(ada) == 303
+            for other in servers[1:]:  # they know the cookie
+                ada.base_url = other.address
+                assert write(ada) == 303
+        assert len(people(fresh)) == 1
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
+    installation: Installation, fresh: Installation, people: People, copy: Path
+) -> None:
+    with serving(installation) as server, visit(server) as ada:
+        for _ in range(5):
+            assert write(ada) == 303
+        before = people(installation)
+
+        manifest = back_up(installation, copy, NOW)
+
+        assert (manifest.rows["learner"], manifest.rows["reading"]) == (
+            1,
+            3,
+        )  # all sections
+        cookies = dict(ada.cookies)
+
+    restore(fresh, copy, NOW)
+
+    with serving(fresh) as server, server.browser() as ada:
+        ada.cookies.update(cookies)
+        assert write(ada) == 303
+    assert people(fresh) == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_is_restored_while_a_server_runs(
+    installation: Installation, copy: Path, workers: int
+) -> None:
+    back_up(installation, copy, NOW)
+
+    with serving(installation, workers) as server:
+        with pytest.raises(Unusable, match="a server uses it"):
+            restore(installation, copy, NOW)
+
+        with visit(server) as ada:
+            assert write(ada) == 303
+
+    restore(installation, copy, NOW)
+
+
+def test_a_server_that_was_killed_is_in_nobodys_way(
+    installation: Installation, people: People, copy: Path
+) -> None:
+    with serving(installation) as server, visit(server) as ada:
+        assert write(ada) == 303
+        back_up(installation, copy, NOW)
+        server.process.kill()
+        server.process.wait()
+
+    restore(installation, copy, NOW)
+
+    assert len(people(installation)) == 1
+
+
+@ABOUT_SQLITE
+def test_what_a_server_keeps_is_private(fresh: Installation) -> None:
+    with serving(fresh) as server, visit(server) as ada:
+        assert write(ada) == 303
+
+        kept = [path for path in fresh.data.iterdir() if path.is_file()]
+
+        assert {"headroom.db", "headroom.db-wal", "secret"} <= {p.name for p in kept}
+        assert {stat.S_IMODE(p.stat().st_mode) for p in kept} == {0o600}
+        assert stat.S_IMODE(fresh.data.stat().st_mode) == 0o700
+
+
+@ABOUT_SQLITE
+def test_after_the_data_folder_vanished_nothing_is_confirmed(
+    installation: Installation,
+) -> None:
+    with serving(installation) as server, visit(server) as ada:
+        assert write(ada) == 303
+
+        shutil.rmtree(installation.data)
+
+        assert write(ada) == 500
+        assert write(ada) == 500
+        assert not installation.data.exists()
+
+
+@ABOUT_SQLITE
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a running process")
+def test_on_a_full_disk_writing_fails_and_reading_goes_on(
+    installation: Installation, people: People
+) -> None:
+    with serving(installation) as server, visit(server) as ada:
+        assert write(ada) == 303
+        log = Path(f"{installation.data / 'headroom.db'}-wal").stat().st_size
+        unlimited = resource.prlimit(
+            server.process.pid, resource.RLIMIT_FSIZE, (log, -1)
+        )
+        statuses = []
+        for _ in range(3):  # each needs more of the log than there is
+            with visit(server) as other:
+                statuses.append(write(other))
+                assert other.get("/concepts/weights").status_code == 200
+
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, unlimited)
+
+        assert statuses == [500] * 3
+        assert write(ada) == 303
+        assert len(people(installation)) == 1
