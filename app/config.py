@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+_HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -35,6 +36,11 @@ class Settings(BaseSettings):
     )
     log: Literal["text", "json"] = Field(
         "text", description="How the log is written to standard error: text or json."
+    )
+    metrics_token: str = Field(
+        "",
+        description="Token that opens /metrics for Prometheus, sent as "
+        "“Authorization: Bearer …”; empty means that there is no such address.",
     )
     authoring: bool | None = Field(
         None,
@@ -69,4 +75,4 @@ def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
 
 
 def _shown(name: str, value: Any) -> str:
-    return "(set)" if name == "secret" and value else str(value)
+    return "(set)" if name in _HIDDEN and value else str(value)

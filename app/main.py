@@ -20,7 +20,7 @@ from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.pulse import pulse_of
-from app.db.writer import turns
+from app.db.writer import Turn, turns
 from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
@@ -36,6 +36,7 @@ from app.web.addresses import RouteNames
 from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
+from app.web.metrics import Metrics, Sources
 from app.web.readiness import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles
@@ -62,7 +63,6 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
-    app.state.turn = turns(app.state.engine)
     app.state.reading_room = reading_room()
     app.state.library = library or LiveLibrary(
         settings.content, settings.data / "cache", _GLANCE
@@ -75,6 +75,8 @@ def create_app(
     app.state.sheets = Sheets(app.state.templates)
     app.state.patience = Patience()
     app.state.pages = Pages(pulse_of(app.state.engine))
+    app.state.metrics = _metrics(app)
+    app.state.turn = _turns(app)
     app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
     _open_rooms(app)
@@ -93,7 +95,12 @@ def serve_app() -> FastAPI:
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    async with closing(state.engine, state.library, state.clock):
+    async with contextlib.AsyncExitStack() as beside:
+        if state.metrics is not None:
+            await beside.enter_async_context(state.metrics.living())
+        await beside.enter_async_context(
+            closing(state.engine, state.library, state.clock)
+        )
         yield
     put_together(state.engine)
 
@@ -129,8 +136,27 @@ def _door(app: FastAPI) -> Door:
         clock=state.clock,
         routes=RouteNames(app),
         https=state.settings.secure_cookies,
+        metrics=state.metrics,
         uploads=exchange.UPLOADS,
     )
+
+
+def _metrics(app: FastAPI) -> Metrics | None:
+    """What is counted, where somebody may ask for it."""
+    state = app.state
+    if not state.settings.metrics_token:
+        return None
+    sources = Sources(
+        kept_bytes=lambda: state.pages.size,
+        content_problems=lambda: len(state.library.current().problems),
+    )
+    return Metrics(state.settings.metrics_token, sources)
+
+
+def _turns(app: FastAPI) -> Turn:
+    turn = turns(app.state.engine)
+    metrics: Metrics | None = app.state.metrics
+    return metrics.timed(turn) if metrics else turn
 
 
 def _secret(settings: Settings) -> str:

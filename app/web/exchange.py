@@ -121,6 +121,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": shown})
 
     async def _start(self, status: int, words: Headers) -> None:
+        self.status = status
         await self._send(
             {"type": "http.response.start", "status": status, "headers": words}
         )

@@ -1,11 +1,13 @@
 """What stands before the routes: files, kept pages, and what every answer carries."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
@@ -20,6 +22,7 @@ from app.web.csrf import comes_from_here
 from app.web.exchange import Exchange
 from app.web.headers import security
 from app.web.keeping import Kept, Moment, Pages, Wish
+from app.web.metrics import Metrics
 from app.web.packing import Packed
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper, Visitor
@@ -45,6 +48,7 @@ class Door:
     clock: Callable[[], dt.datetime]
     routes: RouteNames
     https: bool
+    metrics: Metrics | None = None
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def room(self, exchange: Exchange) -> int:
@@ -64,14 +68,17 @@ class Front:
         self._security = security(https=door.https)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["path"].startswith("/static/"):
-            await self._file(Exchange(scope, send, _NOBODY, self._security))
+            exchange = Exchange(scope, send, _NOBODY, self._security)
+            await self._file(exchange)
+            self._count(exchange, "static", begun)
         elif scope["path"] in health.ADDRESSES and scope["method"] in _LOOKS:
             await self._app(scope, receive, send)  # whatever else is broken
         else:
-            await self._page(scope, receive, send)
+            await self._page(scope, receive, send, begun)
 
     async def _file(self, exchange: Exchange) -> None:
         path, query = exchange.target
@@ -81,7 +88,9 @@ class Front:
             *self._door.static.answer(path, query, accepted, known)
         )
 
-    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _page(
+        self, scope: Scope, receive: Receive, send: Send, begun: float
+    ) -> None:
         door = self._door
         exchange = Exchange(scope, send, _NOBODY, self._security)
         visitor = door.doorkeeper.recognise(exchange.headers.get(b"cookie", b""))
@@ -96,10 +105,26 @@ class Front:
             kept = door.pages.find(exchange.target, visitor, now)
             if kept is not None:
                 await exchange.give(kept)
+                self._count(exchange, "kept", begun)
                 return
         exchange.number = secrets.token_hex(4)
         inner = _inner(scope, visitor, exchange.number, course)
-        await self._from_app(inner, receive, exchange, now)
+        with self._importing(exchange):
+            await self._from_app(inner, receive, exchange, now)
+        self._count(exchange, door.routes.of(inner), begun)
+
+    def _count(self, exchange: Exchange, route: str, begun: float) -> None:
+        if self._door.metrics is not None:
+            seconds = time.perf_counter() - begun
+            self._door.metrics.answered(
+                exchange.method, route, exchange.status, seconds
+            )
+
+    def _importing(self, exchange: Exchange) -> AbstractContextManager[None]:
+        metrics, path = self._door.metrics, exchange.target[0]
+        if metrics and exchange.method == "POST" and path in self._door.uploads:
+            return metrics.importing()
+        return contextlib.nullcontext()
 
     async def _from_app(
         self, inner: Scope, receive: Receive, exchange: Exchange, now: Moment

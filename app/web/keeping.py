@@ -83,6 +83,11 @@ class Pages:
         self._beat = 0
         self._changes: dict[str, int] = {}
 
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return self._size
+
     def changes(self, visitor: Visitor) -> int | None:
         """How often the visitor's learner has written, in whatever process."""
         if self._pulse is None:
