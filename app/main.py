@@ -12,6 +12,7 @@ from itsdangerous import Signer
 
 from app.api import routes as api
 from app.authoring import routes as authoring
+from app.authoring.survey import Surveyor
 from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
@@ -77,6 +78,7 @@ def create_app(
     app.state.pages = Pages(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
+    app.state.surveyor = Surveyor(app.state.engine, app.state.library, clock)
     app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
     _open_rooms(app)
@@ -98,6 +100,7 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as beside:
         if state.metrics is not None:
             await beside.enter_async_context(state.metrics.living())
+        beside.push_async_callback(state.surveyor.close)
         await beside.enter_async_context(
             closing(state.engine, state.library, state.clock)
         )
