@@ -329,6 +329,10 @@ def _run_server(settings: "Settings", app: "FastAPI") -> None:
     )
 
     logs.configure(settings.log)
+    if settings.metrics_token and settings.workers > 1:
+        from app.web.metrics import begin_shared  # noqa: PLC0415 - seldom needed
+
+        begin_shared(settings.data / "metrics")
 
     alone = settings.workers == 1  # several processes make an app each
     uvicorn.run(

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.web.networks import Network, networks, prefix_in
 from app.web.rate import read_rates
 
+_HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "HEADROOM_"
 # What Kubernetes puts into every container beside a service of this name, and what
@@ -97,6 +98,11 @@ class Settings(BaseSettings):
     )
     log: Literal["text", "json"] = Field(
         "text", description="How the log is written to standard error: text or json."
+    )
+    metrics_token: str = Field(
+        "",
+        description="Token that opens /metrics for Prometheus, sent as "
+        "“Authorization: Bearer …”; empty means that there is no such address.",
     )
     authoring: bool | None = Field(
         None,
@@ -217,4 +223,4 @@ def _unknown(name: str, known: set[str]) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    return "(set)" if name == "secret" and value else str(value)
+    return "(set)" if name in _HIDDEN and value else str(value)

@@ -9,6 +9,7 @@ from itsdangerous import Signer
 
 from app.api import routes as api
 from app.authoring import routes as authoring
+from app.authoring.survey import Surveyor
 from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
@@ -17,7 +18,7 @@ from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.pulse import pulse_of
-from app.db.writer import turns
+from app.db.writer import Turn, turns
 from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
@@ -39,6 +40,7 @@ from app.web.clock import system_clock
 from app.web.front import Door, Front
 from app.web.keeping import Pages
 from app.web.lifetime import ending_with_parent
+from app.web.metrics import Metrics, Sources
 from app.web.proxies import Proxies
 from app.web.rates import Rates
 from app.web.readiness import Readiness
@@ -67,7 +69,6 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
-    app.state.turn = turns(app.state.engine)
     app.state.reading_room = reading_room()
     app.state.library = library or LiveLibrary(
         settings.content,
@@ -85,6 +86,9 @@ def create_app(
     app.state.patience = codes.Patience()
     app.state.rates = Rates(settings.rates)
     app.state.pages = Pages(pulse_of(app.state.engine))
+    app.state.metrics = _metrics(app)
+    app.state.turn = _turns(app)
+    app.state.surveyor = Surveyor(app.state.engine, app.state.library, clock)
     app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
     _open_rooms(app)
@@ -104,10 +108,16 @@ def serve_app() -> FastAPI:
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    async with (
-        daily_copies(_installation(state.settings), state.clock),
-        closing(state.engine, state.library, state.clock),
-    ):
+    async with contextlib.AsyncExitStack() as beside:
+        if state.metrics is not None:
+            await beside.enter_async_context(state.metrics.living())
+        beside.push_async_callback(state.surveyor.close)
+        await beside.enter_async_context(
+            daily_copies(_installation(state.settings), state.clock)
+        )
+        await beside.enter_async_context(
+            closing(state.engine, state.library, state.clock)
+        )
         with ending_with_parent():
             yield
     put_together(state.engine)
@@ -147,6 +157,7 @@ def _door(app: FastAPI) -> Door:
         routes=RouteNames(app),
         https=settings.https,
         admission=Admission(Bounds(), settings.host_names, settings.origin),
+        metrics=state.metrics,
         uploads=exchange.UPLOADS,
     )
 
@@ -155,3 +166,21 @@ def _installation(settings: Settings) -> Installation:
     return Installation(
         settings.data, settings.database, settings.secret, settings.backups_folder
     )
+
+
+def _metrics(app: FastAPI) -> Metrics | None:
+    """What is counted, where somebody may ask for it."""
+    state = app.state
+    if not state.settings.metrics_token:
+        return None
+    sources = Sources(
+        kept_bytes=lambda: state.pages.size,
+        content_problems=lambda: len(state.library.current().problems),
+    )
+    return Metrics(state.settings.metrics_token, sources)
+
+
+def _turns(app: FastAPI) -> Turn:
+    turn = turns(app.state.engine)
+    metrics: Metrics | None = app.state.metrics
+    return metrics.timed(turn) if metrics else turn

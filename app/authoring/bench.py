@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from app.authoring.curves import Curve, curves_of
 from app.authoring.mending import (
@@ -20,6 +20,7 @@ from app.authoring.mending import (
 from app.authoring.statistics import (
     ItemStatistics,
     Response,
+    Standings,
     TestStatistics,
     describe,
     describe_test,
@@ -114,14 +115,17 @@ class ExamRow:
     found: TestStatistics
 
 
-def survey(answers: Sequence[FirstAnswer]) -> dict[tuple[str, str], ItemStatistics]:
+def statistics_of(
+    answers: Sequence[FirstAnswer], pause: Callable[[], object] = bool
+) -> dict[tuple[str, str], ItemStatistics]:
     """The statistics of every wording: (item, revision) to its indices.
 
     An answer to an earlier wording counts for the learner's total, but an edited
-    question is another column, so that the effect of the edit shows.
+    question is another column, so that the effect of the edit shows. `pause` is called
+    now and then.
     """
     names = {_column(a.item, a.revision): (a.item, a.revision) for a in answers}
-    found = describe(responses_of(answers))
+    found = describe(responses_of(answers), pause=pause)
     return {names[name]: one for name, one in found.items()}
 
 
@@ -134,17 +138,19 @@ def responses_of(answers: Iterable[FirstAnswer]) -> list[Response]:
 
 
 def closer_look(
-    question: Question, answers: Sequence[FirstAnswer]
+    question: Question, answers: Iterable[FirstAnswer], earned: Standings
 ) -> tuple[tuple[float, float] | None, list[Curve]]:
-    """The interval of the discrimination, and who chooses what."""
-    name = _column(question.id, question.revision)
-    responses = responses_of(answers)
+    """The interval of the discrimination, and who chooses what.
+
+    `answers` are those to the question, `earned` what their learners earned in all.
+    """
+    rows = responses_of(a for a in answers if a.revision == question.revision)
     answer = question.answer
     options = answer.options if isinstance(answer, Choices) else ()
     letters = letters_of(question)
     named = [(o.key, letters[o.key], o.right) for o in options if o.key in letters]
-    curves = curves_of(named, fifths(responses, name)) if named else []
-    return discrimination_interval(responses, name), curves
+    curves = curves_of(named, fifths(rows, earned)) if named else []
+    return discrimination_interval(rows, earned), curves
 
 
 def _column(item: str, revision: str) -> str:
@@ -219,7 +225,9 @@ def mends_of(
     return order(m for m in found if m.reasons)
 
 
-def exams_of(library: Library, papers: Sequence[Paper]) -> list[ExamRow]:
+def exams_of(
+    library: Library, papers: Sequence[Paper], pause: Callable[[], object] = bool
+) -> list[ExamRow]:
     """The test statistics of every mock exam of the course.
 
     Each learner has a paper of other questions, so a column is a place on the paper,
@@ -233,6 +241,7 @@ def exams_of(library: Library, papers: Sequence[Paper]) -> list[ExamRow]:
             if paper.exam == slug and len(paper.points) == exam.questions
             for place, points in enumerate(paper.points)
         ]
+        pause()
         rows.append(ExamRow(slug, exam.title, describe_test(responses)))
     return rows
 

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.authoring.resampling import LEAST
 from app.authoring.statistics import (
-    LEAST,
     ItemStatistics,
     guess_score,
     never_chosen,

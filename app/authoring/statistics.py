@@ -7,19 +7,20 @@ for complete data changes no index, because all of them are free of scale.
 """
 
 import dataclasses
-import functools
 import itertools
 import math
 import random
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from app.authoring.reliability import alpha_interval
+from app.authoring.resampling import LEAST, RESAMPLES, SURE, facility_interval, tails
 
-LEAST = 10  # no index is shown under this many first attempts
-SURE = 50  # under this many, an interval is shown beside the index
-_RESAMPLES = 400
+Value = TypeVar("Value")
+Standings = Mapping[int, tuple[float, int]]
+"""What each learner earned over all items: the sum of the marks, and how many."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,19 +114,36 @@ class _Column:
     rests: tuple[float | None, ...]
 
 
-def describe(responses: Iterable[Response], seed: int = 0) -> dict[str, ItemStatistics]:
-    """Give the statistics of every item that was answered."""
+def describe(
+    responses: Iterable[Response], seed: int = 0, pause: Callable[[], object] = bool
+) -> dict[str, ItemStatistics]:
+    """Give the statistics of every item that was answered.
+
+    `pause` is called after each item, for there may be much to do and others may wait.
+    """
     given = list(responses)
-    by_learner = _by_learner(given)
+    earned = standings(given)
     by_item: dict[str, list[Response]] = defaultdict(list)
     for response in given:
         by_item[response.item].append(response)
     maxima = {item: rows[0].maximum for item, rows in by_item.items()}
-    columns = {item: _column(rows, by_learner) for item, rows in by_item.items()}
+    columns = {
+        item: _paused(_column(rows, earned), pause) for item, rows in by_item.items()
+    }
     weights = _effective_weights(columns)
     return {
-        item: _item(item, rows, columns[item], maxima, weights[item], seed)
+        item: _paused(
+            _item(item, rows, columns[item], maxima, weights[item], seed), pause
+        )
         for item, rows in by_item.items()
+    }
+
+
+def standings(responses: Iterable[Response]) -> Standings:
+    """Give what each learner earned, the first mark for each item."""
+    return {
+        learner: (math.fsum(marks.values()), len(marks))
+        for learner, marks in _by_learner(responses).items()
     }
 
 
@@ -172,40 +190,38 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
 
 
 def discrimination_interval(
-    responses: Iterable[Response], item: str, seed: int = 0
+    rows: Sequence[Response], earned: Standings, seed: int = 0
 ) -> tuple[float, float] | None:
     """Give the 95 % bootstrap interval of an item's discrimination, −100..100.
 
-    Learners are drawn again with their marks; None under `LEAST` first attempts and
-    from `SURE` on, where the index speaks for itself.
+    `rows` are the responses to the item. Learners are drawn again with their marks;
+    None under `LEAST` first attempts and from `SURE` on, where the index speaks for
+    itself.
     """
-    given = list(responses)
-    rows = [r for r in given if r.item == item]
-    column = _column(rows, _by_learner(given))
+    column = _column(rows, earned)
     if not LEAST <= len(column.marks) < SURE:
         return None
     chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
     pairs = list(zip(column.marks, column.others, column.totals, strict=True))
     found = []
-    for _ in range(_RESAMPLES):
+    for _ in range(RESAMPLES):
         marks, others, totals = zip(*chance.choices(pairs, k=len(pairs)), strict=True)
         index = _discrimination(_Column(marks, others, totals, ()))
         if index is not None:
             found.append(index)
-    return _tails(sorted(found)) if len(found) > _RESAMPLES / 2 else None
+    return tails(sorted(found)) if len(found) > RESAMPLES / 2 else None
 
 
 def fifths(
-    responses: Iterable[Response], item: str
+    rows: Sequence[Response], earned: Standings
 ) -> tuple[tuple[int, dict[str, float]], ...]:
     """Give for each fifth of learners, the weakest first, who chose which option.
 
-    Learners are ordered by their marks on everything else. Returns five times
-    (learners, {option: share 0..1}), or nothing under `SURE` of them.
+    `rows` are the responses to one item. Learners are ordered by their marks on
+    everything else. Returns five times (learners, {option: share 0..1}), or nothing
+    under `SURE` of them.
     """
-    given = list(responses)
-    rows = [r for r in given if r.item == item]
-    column = _column(rows, _by_learner(given))
+    column = _column(rows, earned)
     ranked = [(x, r) for x, r in zip(column.rests, rows, strict=True) if x is not None]
     if len(ranked) < SURE:
         return ()
@@ -241,27 +257,6 @@ def guess_score(kind: str, options: int, right: int) -> float | None:
     return None
 
 
-def change(
-    before: Sequence[float], after: Sequence[float], seed: int = 0
-) -> tuple[float, float, float] | None:
-    """Give the difference of two facilities (after − before, in points, 0..100).
-
-    Returns (difference, low, high) with a 95 % bootstrap interval, or None while
-    either side has fewer than `LEAST` first attempts. Marks are shares 0..1.
-    """
-    if min(len(before), len(after)) < LEAST:
-        return None
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    differences = sorted(
-        statistics.fmean(chance.choices(after, k=len(after)))
-        - statistics.fmean(chance.choices(before, k=len(before)))
-        for _ in range(_RESAMPLES)
-    )
-    middle = statistics.fmean(after) - statistics.fmean(before)
-    low, high = _tails(differences)
-    return 100 * middle, 100 * low, 100 * high
-
-
 def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
     """Give the sample covariance (n − 1) of two equally long series."""
     mx, my = statistics.fmean(xs), statistics.fmean(ys)
@@ -276,20 +271,22 @@ def _by_learner(responses: Iterable[Response]) -> dict[int, dict[str, float]]:
     return marks
 
 
-def _column(
-    rows: Sequence[Response], by_learner: Mapping[int, Mapping[str, float]]
-) -> _Column:
+def _paused(value: Value, pause: Callable[[], object]) -> Value:
+    pause()
+    return value
+
+
+def _column(rows: Sequence[Response], earned: Standings) -> _Column:
     marks, others, totals = [], [], []
     rests: list[float | None] = []
     for row in rows:
-        answered = by_learner[row.learner]
-        if len(answered) < 2:
+        total, answered = earned[row.learner]
+        if answered < 2:
             rests.append(None)
             continue  # nothing to compare this mark with
-        total = math.fsum(answered.values())
         marks.append(row.mark)
-        others.append((total - row.mark) / (len(answered) - 1))
-        totals.append(total / len(answered))
+        others.append((total - row.mark) / (answered - 1))
+        totals.append(total / answered)
         rests.append(others[-1])
     return _Column(tuple(marks), tuple(others), tuple(totals), tuple(rests))
 
@@ -315,7 +312,7 @@ def _item(
         efficiency=_efficiency(column),
         intended=100 * maximum / sum(maxima.values()),
         effective=effective,
-        interval=_facility_interval(tuple(sorted(marks)), maximum, seed),
+        interval=facility_interval(tuple(sorted(marks)), maximum, seed),
         options=_options(rows, column),
     )
 
@@ -362,26 +359,6 @@ def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
         return None
     within = math.fsum(statistics.variance(column) for column in columns)
     return 100 * p / (p - 1) * (1 - within / sd**2)
-
-
-# Few answers leave few different sets of marks, and resampling each is slow.
-@functools.lru_cache(maxsize=4096)
-def _facility_interval(
-    marks: tuple[float, ...], maximum: float, seed: int
-) -> tuple[float, float] | None:
-    if not LEAST <= len(marks) < SURE:
-        return None
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    means = sorted(
-        statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(_RESAMPLES)
-    )
-    low, high = _tails(means)
-    return 100 * low / maximum, 100 * high / maximum
-
-
-def _tails(values: Sequence[float]) -> tuple[float, float]:
-    cut = round(len(values) * 0.025)
-    return values[cut], values[-1 - cut]
 
 
 def _options(rows: Sequence[Response], column: _Column) -> tuple[OptionStatistics, ...]:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import datetime as dt
+import functools
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +30,27 @@ class FirstAnswer:
     revision: str
     score: float
     chosen: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Extent:
+    """How many first answers there are, and the sum of their times.
+
+    Where some were erased and as many were added it is another one all the same,
+    although a database may give the number of an erased row to a new one.
+    """
+
+    answers: int = 0
+    moments: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batch:
+    """Answers in the order of the log, the row of the last, the sum of their times."""
+
+    answers: list[FirstAnswer]
+    last: int
+    moments: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,23 +97,47 @@ class Paper:
     points: tuple[float, ...]
 
 
-def first_answers(db: Session) -> list[FirstAnswer]:
-    """The first answer of every learner to every question, in whatever room."""
+def extent(db: Session, last: int | None = None) -> Extent:
+    """How many first answers there are, up to the row `last` where it is given."""
+    wanted: list[ColumnElement[bool]] = [col(Attempt.first).is_(True)]
+    if last is not None:
+        wanted.append(col(Attempt.id) <= last)
+    count, moments = db.execute(
+        select(func.count(), func.sum(col(Attempt.at))).where(*wanted)
+    ).one()
+    return Extent(count, int(moments or 0))
+
+
+def sittings(db: Session) -> int:
+    """How many sittings are finished."""
+    closed = col(Sitting.closed_at).is_not(None)
+    return int(db.execute(select(func.count()).where(closed)).scalar_one())
+
+
+def first_answers(db: Session, after: int, most: int) -> Batch:
+    """First answers of all learners to all questions, in whatever room.
+
+    At most so many of those behind the row `after`, in the order of the log.
+    """
     rows = db.execute(
         select(
+            col(Attempt.id),
             col(Attempt.learner_id),
             col(Attempt.item),
             col(Attempt.revision),
             col(Attempt.score),
             col(Attempt.parsed),
+            col(Attempt.at),
         )
-        .where(col(Attempt.first))
+        .where(col(Attempt.first), col(Attempt.id) > after)
         .order_by(col(Attempt.id))
-    )
-    return [
-        FirstAnswer(learner, item, revision, score, _chosen(parsed))
-        for learner, item, revision, score, parsed in rows
+        .limit(most)
+    ).all()
+    answers = [
+        FirstAnswer(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen(r[5]))
+        for r in rows
     ]
+    return Batch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
 
 
 def reports(db: Session, *, settled: bool = False, item: str = "") -> list[Said]:
@@ -203,4 +250,10 @@ def _chosen(parsed: str) -> tuple[str, ...]:
     if '"chosen"' not in parsed:  # most types have none: reading them costs more
         return ()
     found = json.loads(parsed)
-    return tuple(found["chosen"]) if isinstance(found, dict) else ()
+    return _shared(tuple(found["chosen"])) if isinstance(found, dict) else ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _shared(chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """One tuple for all that are equal: many thousands are kept."""
+    return chosen

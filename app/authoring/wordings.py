@@ -5,7 +5,8 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from app.authoring.mending import letters_of
-from app.authoring.statistics import ItemStatistics, change
+from app.authoring.resampling import change
+from app.authoring.statistics import ItemStatistics
 from app.authoring.store import FirstAnswer, Wording
 from app.content.model import Choices, Question, Variant
 
@@ -53,14 +54,15 @@ def editions(
     answers: Sequence[FirstAnswer],
     found: Mapping[tuple[str, str], ItemStatistics],
 ) -> list[Edition]:
-    """The wordings of a question, the oldest first; the one of now is always there."""
+    """The wordings of a question, the oldest first; the one of now is always there.
+
+    `answers` are those to the question, in whatever wording.
+    """
     since = {w.revision: w.since for w in known}
     answered = [revision for item, revision in found if item == question.id]
     order = list(dict.fromkeys([*since, *answered, question.revision]))
     marks = {
-        revision: [
-            a.score for a in answers if a.item == question.id and a.revision == revision
-        ]
+        revision: [a.score for a in answers if a.revision == revision]
         for revision in order
     }
     made = []

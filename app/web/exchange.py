@@ -1,5 +1,7 @@
 """One request and its answer on the way out: headers, encoding, cookies, prefix."""
 
+import time
+
 from starlette.types import Message, Scope, Send
 
 from app.web.headers import Headers
@@ -32,6 +34,7 @@ class Exchange:
         self.target: Target = (scope["path"], scope["query_string"])
         self.client = client_of(scope)
         self.visitor = visitor
+        self.begun = time.perf_counter()
         self.status = 0
         self.started = False
         self.body = b""
@@ -134,6 +137,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": shown})
 
     async def _start(self, status: int, words: Headers) -> None:
+        self.status = status
         if self.root:
             words = headers_below(self.root, words)
         if self._secure:

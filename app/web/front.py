@@ -1,11 +1,13 @@
 """What stands before the routes: files, kept pages, and what every answer carries."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -20,6 +22,7 @@ from app.web.characters import refuse_null, without_null
 from app.web.exchange import Exchange
 from app.web.headers import security
 from app.web.keeping import Kept, Moment, Pages, Wish
+from app.web.metrics import Metrics
 from app.web.packing import Packed
 from app.web.rates import Rates, kind_of
 from app.web.static import StaticFiles
@@ -48,6 +51,7 @@ class Door:
     routes: RouteNames
     https: bool
     admission: Admission
+    metrics: Metrics | None = None
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def room(self, exchange: Exchange) -> int:
@@ -71,6 +75,7 @@ class Front:
         exchange = Exchange(scope, send, _NOBODY, self._security)
         if exchange.path.startswith("/static/"):
             await self._file(exchange)
+            self._count(exchange, "static")
         elif exchange.path in health.ADDRESSES and exchange.method in _LOOKS:
             await self._app(scope, receive, send)  # whatever else is broken
         else:
@@ -99,10 +104,26 @@ class Front:
             kept = door.pages.find(exchange.target, visitor, now)
             if kept is not None:
                 await exchange.give(kept)
+                self._count(exchange, "kept")
                 return
         exchange.number = secrets.token_hex(4)
         inner = _inner(scope, visitor, exchange.number, course)
-        await self._from_app(inner, receive, exchange, now, refusal)
+        with self._importing(exchange):
+            await self._from_app(inner, receive, exchange, now, refusal)
+        self._count(exchange, door.routes.of(inner))
+
+    def _count(self, exchange: Exchange, route: str) -> None:
+        if self._door.metrics is not None:
+            seconds = time.perf_counter() - exchange.begun
+            self._door.metrics.answered(
+                exchange.method, route, exchange.status, seconds
+            )
+
+    def _importing(self, exchange: Exchange) -> AbstractContextManager[None]:
+        metrics = self._door.metrics
+        if metrics and exchange.writes and exchange.path in self._door.uploads:
+            return metrics.importing()
+        return contextlib.nullcontext()
 
     async def _from_app(
         self,
@@ -112,7 +133,6 @@ class Front:
         now: Moment,
         refusal: Exception | None,
     ) -> None:
-        begun = time.perf_counter()
         try:
             await self._pass_on(inner, receive, exchange, refusal)
         except ClientDisconnect:
@@ -124,7 +144,7 @@ class Front:
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
         route = self._door.routes.of(inner)
-        _note(exchange, route, time.perf_counter() - begun)
+        _note(exchange, route, time.perf_counter() - exchange.begun)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)
 

@@ -1,4 +1,4 @@
-"""What those who run the server ask: is it alive, can it serve.
+"""What those who run the server ask: is it alive, can it serve, what did it count.
 
 The front passes these addresses on before it asks for course, learner or database, so
 that they are answered whatever is wrong with those.
@@ -7,10 +7,12 @@ that they are answered whatever is wrong with those.
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
+from app.web import metrics
 from app.web.readiness import Readiness
 
 router = APIRouter(include_in_schema=False)
-ADDRESSES = frozenset({"/healthz", "/readyz"})
+router.include_router(metrics.router)
+ADDRESSES = frozenset({"/healthz", "/readyz", metrics.ADDRESS})
 _FRESH = {"cache-control": "no-store"}
 
 

@@ -44,6 +44,22 @@ def whole_of(minutes: float) -> str:
     return "under 1" if 0 < minutes < 1 else f"{round(minutes):,}"
 
 
+def age_of(then: dt.datetime, now: dt.datetime) -> str:
+    """How long ago something was, e.g. “2 minutes ago”.
+
+    >>> noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+    >>> steps = (dt.timedelta(0), dt.timedelta(minutes=2), dt.timedelta(hours=30))
+    >>> [age_of(noon, noon + step).replace(NBSP, " ") for step in steps]
+    ['just now', '2 minutes ago', '30 hours ago']
+    """
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 120:
+        return f"{count_of(minutes, 'minute')} ago"
+    return f"{count_of(minutes // 60, 'hour')} ago"
+
+
 def count_of(number: int, noun: str, nouns: str = "") -> str:
     """A count with its noun, e.g. “1 card”, “1,480 reviews”."""
     word = noun if number == 1 else nouns or f"{noun}s"

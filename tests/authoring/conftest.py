@@ -15,6 +15,13 @@ from app.db.tables import Attempt, ItemRevision, Learner
 from tests.conftest import TINY
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at statistics waits for those of this moment, on a busy machine too."""
+    monkeypatch.setattr("app.authoring.survey._PATIENCE", 60.0)
+    monkeypatch.setattr("app.authoring.survey._QUICK", 60.0)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A copy of the tiny course."""

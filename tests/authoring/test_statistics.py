@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.authoring.resampling import change
 from app.authoring.statistics import (
     ItemStatistics,
     OptionStatistics,
     Response,
-    change,
+    Standings,
     describe,
     describe_test,
     discrimination_interval,
@@ -23,6 +24,7 @@ from app.authoring.statistics import (
     guess_score,
     never_chosen,
     probable_wrong_key,
+    standings,
 )
 
 # Slots 8 9 10 11 12, then 19 20 17 18 14 15 16 13, one line per attempt.
@@ -210,26 +212,30 @@ def skilled(learners: int) -> list[Response]:
     return rows
 
 
+def of_x(rows: list[Response]) -> tuple[list[Response], Standings]:
+    return [row for row in rows if row.item == "x"], standings(rows)
+
+
 def test_a_discrimination_has_an_interval_that_holds_it() -> None:
     rows = skilled(30)
 
-    interval = discrimination_interval(rows, "x")
+    interval = discrimination_interval(*of_x(rows))
 
     index = describe(rows)["x"].discrimination
     assert interval is not None
     assert interval[0] < index < interval[1]
-    assert interval == discrimination_interval(rows, "x")
+    assert interval == discrimination_interval(*of_x(rows))
 
 
 @pytest.mark.parametrize("learners", [9, 50])
 def test_few_learners_have_no_interval_and_many_need_none(learners: int) -> None:
-    assert discrimination_interval(skilled(learners), "x") is None
+    assert discrimination_interval(*of_x(skilled(learners))) is None
 
 
 def test_fifths_go_from_the_weakest_to_the_strongest() -> None:
-    found = fifths(skilled(60), "x")
+    found = fifths(*of_x(skilled(60)))
 
     assert [count for count, _ in found] == [12] * 5
     assert found[0][1] == {"b": 1.0}
     assert found[4][1] == {"a": 1.0}
-    assert fifths(skilled(49), "x") == ()
+    assert fifths(*of_x(skilled(49))) == ()

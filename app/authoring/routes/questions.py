@@ -1,29 +1,37 @@
 """GET the statistics of all questions and of one; try one without recording it."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import (
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 
 from app.authoring import bench, store
 from app.authoring.curves import draw_curves
-from app.authoring.forms import TableAsked
+from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
 from app.authoring.routes.trying import address_of, judge, put
 from app.authoring.states import states_of, typed
+from app.authoring.survey import Survey, Surveyor
 from app.authoring.wordings import Sample, editions, option_rows, sample
 from app.content.expressions import BadExpression
 from app.content.model import Question
 from app.content.variants import MOST_VARIANTS, combinations, draw, every
 from app.db.engine import DbSession
-from app.learners.current import CurrentLearner
-from app.quiz.forms import AskedFor, Posted
+from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.quiz.forms import AskedFor, Posted, Sent
 from app.web.asking import Asked
 from app.web.render import is_htmx, page
 from app.web.shelf import CurrentLibrary, find_question
+from app.web.words import age_of
 
 router = APIRouter()
 _ROWS = 100  # of the table on one page; the CSV has all
@@ -35,28 +43,52 @@ async def read_item(item: str, library: CurrentLibrary) -> Question:
     return find_question(library, item)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trial:
+    """A question, and the answer that the author tries."""
+
+    question: Question
+    sent: Sent
+
+
 Item = Annotated[Question, Depends(read_item)]
+
+
+async def read_survey(request: Request) -> Survey | None:
+    """The newest statistics; asked before the database is, for they may be awaited."""
+    surveyor: Surveyor = request.app.state.surveyor
+    return await surveyor.newest()
+
+
+async def read_trial(question: Item, sent: AskedFor) -> Trial:
+    """The question of the address, and what is tried with it."""
+    return Trial(question, sent)
+
+
+Surveyed = Annotated[Survey | None, Depends(read_survey)]
+Tried = Annotated[Trial, Depends(read_trial)]
 
 
 @router.get("/questions")
 def table(
     request: Request,
+    survey: Surveyed,
     library: CurrentLibrary,
     learner: CurrentLearner,
     db: DbSession,
     wanted: TableAsked,
 ) -> Response:
     """The statistics of the bank: a table, what to mend first, the mock exams."""
-    said = store.reports(db)
-    rows = bench.rows_of(library, bench.survey(store.first_answers(db)), said)
+    if survey is None:
+        return _being_computed(request, learner, wanted)
+    rows = bench.rows_of(library, survey.found, store.reports(db))
     by, falling = _order(wanted.sort)
     rows = bench.arranged(rows, by, falling=falling)
     if wanted.format == "csv":
         return _csv(bench.as_csv(rows), "questions.csv")
-    exams = bench.exams_of(library, store.papers(db))
     if wanted.format == "exams-csv":
-        return _csv(bench.exams_as_csv(exams), "exams.csv")
-    mends = bench.mends_of(library, rows, store.forgotten(db))
+        return _csv(bench.exams_as_csv(survey.exams), "exams.csv")
+    mends = bench.mends_of(library, rows, survey.forgotten)
     parts = _parts(rows, {mend.item for mend in mends})
     chosen = wanted.show or ("look" if parts["look"] else "answered")
     return page(
@@ -74,20 +106,22 @@ def table(
         sort=(by, falling),
         columns=bench.COLUMNS,
         falling=_FALLING,
-        exams=exams,
+        exams=survey.exams,
+        age=age_of(survey.at, request.app.state.clock()),
     )
 
 
 @router.get("/questions/{item}")  # noqa: FAST003 - in Item
 def show(
     request: Request,
+    survey: Surveyed,
     library: CurrentLibrary,
     learner: CurrentLearner,
     db: DbSession,
-    question: Item,
-    sent: AskedFor,
+    tried: Tried,
 ) -> HTMLResponse:
     """One question: in every state, with all that was answered to it."""
+    question, sent = tried.question, tried.sent
     open_ = not sent.raw or sent.form.more or sent.form.move
     seen = put(question, sent) if open_ else judge(db, library, question, sent)
     variant = draw(question, sent.form.seed or 0)
@@ -112,7 +146,7 @@ def show(
         samples=_samples(question),
         all_samples=combinations(question.computed) if question.computed else 0,
         reports=store.reports(db, settled=True, item=question.id),
-        **_measured(db, question),
+        **_measured(db, question, survey),
     )
 
 
@@ -141,12 +175,27 @@ def attempt(
     return page(request, "quiz/_verdict.html", outcome=seen)
 
 
-def _measured(db: DbSession, question: Question) -> dict[str, Any]:
-    answers = store.first_answers(db)
-    found = bench.survey(answers)
+def _being_computed(
+    request: Request, learner: CurrentLearnerValue, wanted: TableForm
+) -> Response:
+    """Said until the first statistics are there; the page asks again by itself."""
+    if wanted.format == "html":
+        return page(request, "authoring/computing.html", learner=learner)
+    words = "The statistics are being computed. Try again in a few seconds.\n"
+    return PlainTextResponse(words, 503, headers={"retry-after": "5"})
+
+
+def _measured(
+    db: DbSession, question: Question, survey: Survey | None
+) -> dict[str, Any]:
+    answers = survey.answers.get(question.id, ()) if survey else ()
+    found = survey.found if survey else {}
     now = found.get((question.id, question.revision))
-    interval, curves = bench.closer_look(question, answers)
+    interval, curves = bench.closer_look(
+        question, answers, survey.earned if survey else {}
+    )
     return {
+        "computed": survey is not None,
         "discrimination_interval": interval,
         "curves": draw_curves(curves) if curves else "",
         "found": now,

@@ -1,0 +1,200 @@
+"""The statistics of the whole bank, computed beside the requests and kept.
+
+Each process has its own. They are computed when somebody looks and something changed;
+new answers are added to those that were read before, and all are read again where any
+was erased. Who looks sees the last ones, with their age.
+"""
+
+import asyncio
+import collections
+import dataclasses
+import datetime as dt
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import anyio
+from anyio import to_thread
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from app.authoring import store
+from app.authoring.bench import ExamRow, exams_of, responses_of, statistics_of
+from app.authoring.statistics import ItemStatistics, Standings, standings
+from app.authoring.store import Extent, FirstAnswer, Forgotten
+from app.content.library import LiveLibrary
+
+_log = logging.getLogger("headroom")
+_AT_ONCE = 2000  # answers that are read in one go
+_PATIENCE = 0.5  # seconds that a request waits for what is being computed
+_QUICK = 0.5  # seconds: what took less is computed whenever somebody looks
+_LASTS = 60.0  # seconds: what took longer, once in this time
+_ALONE = 0.2  # seconds of work before others are let in between
+_REST = 4  # times as long as it worked it then rests
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Survey:
+    """The statistics as they stood `at` a moment.
+
+    `answers` are the first answers by question, `earned` what each learner earned;
+    `extent` and `sittings` tell whether anything has changed since.
+    """
+
+    at: dt.datetime
+    extent: Extent
+    sittings: int
+    found: Mapping[tuple[str, str], ItemStatistics]
+    answers: Mapping[str, Sequence[FirstAnswer]]
+    earned: Standings
+    exams: Sequence[ExamRow]
+    forgotten: Sequence[Forgotten]
+
+
+class Surveyor:
+    """Keeps the newest survey of one process."""
+
+    def __init__(
+        self, engine: Engine, library: LiveLibrary, clock: Callable[[], dt.datetime]
+    ) -> None:
+        self._engine = engine
+        self._library = library
+        self._clock = clock
+        self._log = _Log(engine)
+        self._survey: Survey | None = None
+        self._failure: Exception | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._ending = threading.Event()
+        self._thread = anyio.CapacityLimiter(1)
+        self._took = 0.0
+        self._ended = 0.0
+
+    async def newest(self) -> Survey | None:
+        """The newest survey; None while the first is still being computed."""
+        if self._work is None and self._is_due:
+            self._work = asyncio.ensure_future(self._renew())
+        if self._work is not None:
+            await asyncio.wait({self._work}, timeout=_PATIENCE)
+        if self._failure is not None and self._survey is None:
+            raise RuntimeError("no statistics could be computed") from self._failure
+        return self._survey
+
+    async def close(self) -> None:
+        """End what is being computed, and wait for its end."""
+        self._ending.set()
+        if self._work is not None:
+            await asyncio.wait({self._work})
+
+    @property
+    def _is_due(self) -> bool:
+        if self._survey is None or self._took < _QUICK:
+            return True
+        return time.monotonic() - self._ended > _LASTS
+
+    async def _renew(self) -> None:
+        begun = time.monotonic()
+        try:
+            self._survey = await to_thread.run_sync(
+                self._compute, abandon_on_cancel=True, limiter=self._thread
+            )
+            self._failure = None
+        except _Ended:
+            pass  # nobody will look any more
+        except Exception as error:  # noqa: BLE001 - told to whoever looks
+            _log.exception("the statistics could not be computed")
+            self._failure = error
+        finally:
+            self._ended = time.monotonic()
+            self._took = self._ended - begun
+            self._work = None
+
+    def _compute(self) -> Survey:
+        last, now = self._survey, self._clock()
+        with Session(self._engine) as db:
+            extent, sittings = store.extent(db), store.sittings(db)
+            forgotten = store.forgotten(db)
+        if last and (extent, sittings) == (last.extent, last.sittings):
+            return dataclasses.replace(last, at=now, forgotten=forgotten)
+        pause = _Pause(self._ending)
+        answers = self._log.read(pause)
+        with Session(self._engine) as db:
+            papers = store.papers(db)
+        return Survey(
+            at=now,
+            extent=extent,
+            sittings=sittings,
+            found=statistics_of(answers, pause),
+            answers=_by_item(answers),
+            earned=standings(responses_of(answers)),
+            exams=exams_of(self._library.current(), papers, pause),
+            forgotten=forgotten,
+        )
+
+
+class _Log:
+    """All first answers, of which those that were read before are not read again."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._forget()
+
+    def read(self, pause: Callable[[], object]) -> Sequence[FirstAnswer]:
+        """Every first answer there is."""
+        self._read_on(pause)
+        with Session(self._engine) as db:
+            found = store.extent(db, self._last)
+        if found != self._extent:  # some were erased, or came late
+            self._forget()
+            self._read_on(pause)
+        return self._answers
+
+    def _forget(self) -> None:
+        self._answers: list[FirstAnswer] = []
+        self._last = 0
+        self._extent = Extent()
+
+    def _read_on(self, pause: Callable[[], object]) -> None:
+        """Read what came behind the last row, a little at a time."""
+        more = True
+        while more:
+            with Session(self._engine) as db:
+                found = store.first_answers(db, self._last, _AT_ONCE)
+            self._answers += found.answers
+            self._last = found.last
+            self._extent = Extent(
+                len(self._answers), self._extent.moments + found.moments
+            )
+            more = len(found.answers) == _AT_ONCE
+            pause()
+
+
+def _by_item(answers: Iterable[FirstAnswer]) -> dict[str, list[FirstAnswer]]:
+    found: dict[str, list[FirstAnswer]] = collections.defaultdict(list)
+    for answer in answers:
+        found[answer.item].append(answer)
+    return dict(found)
+
+
+class _Ended(Exception):  # noqa: N818 - the server stops, which is no fault
+    """The computation is given up."""
+
+
+class _Pause:
+    """Lets requests work between the parts of a long computation.
+
+    A thread that computes keeps the interpreter for itself, five milliseconds for
+    each time a request wants it back, and a page wants it dozens of times.
+    """
+
+    def __init__(self, ending: threading.Event) -> None:
+        self._ending = ending
+        self._begun = self._since = time.monotonic()
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if now - self._begun > _ALONE:
+            self._ending.wait(_REST * min(now - self._since, _ALONE))
+        if self._ending.is_set():
+            raise _Ended
+        self._since = time.monotonic()
