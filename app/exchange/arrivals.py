@@ -20,6 +20,7 @@ from app.exchange.apkg.reading import Found, Package, Row
 from app.exchange.apkg.showing import LONGEST, is_blank, without_media
 from app.exchange.apkg.writing import guid
 from app.exchange.cleaning import safe
+from app.exchange.nesting import DEEPEST, is_deep
 from app.exchange.store import Arrival, Came, OwnText
 
 _OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
@@ -29,6 +30,7 @@ _BY_HAND = "set or moved by hand, so no grade"
 _WORDLESS = "no words on one side without pictures and sounds"
 _TWICE = "in the file twice"
 _TOO_LONG = f"longer than {LONGEST:,} characters on one side"
+_TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
 _NO_SIDE = "a side that the course does not have"
 _MOST_TAGS = 1500  # of one face; cleaning takes long where they stand in each other
 _EASES = range(1, 5)
@@ -106,6 +108,8 @@ def _own(found: Found) -> tuple[OwnText | None, int, str]:
     for face in found.faces:
         if len(face) > LONGEST or face.count("<") > _MOST_TAGS:
             return None, 0, _TOO_LONG
+        if is_deep(face):
+            return None, 0, _TOO_DEEP
         plain, media = without_media(face)
         faces.append(safe(plain))
         lost += media

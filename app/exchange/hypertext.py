@@ -3,11 +3,14 @@
 import dataclasses
 import functools
 import re
+from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 
 import nh3
 
 from app.exchange.escaping import code_span, escaped, fenced, line_escaped
+from app.exchange.nesting import DEEPEST, is_deep
 
 _INLINE = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
 _KEPT = {"sub", "sup", "kbd"}
@@ -25,10 +28,8 @@ _TAGS = (
     | {"br", "a", "img", "ul", "ol", "li", "pre", "blockquote", "span", "hr", "q", "u"}
 )
 _DROPPED = {"script", "style", "object", "applet", "noscript", "template", "title"}
-_MATH = re.compile(
-    r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]|\$\$(?P<dollars>.+?)\$\$",
-    re.DOTALL,
-)
+_MATH = re.compile(r"\\[(\[]|\$\$")
+_CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _SET = "\ue0f9"  # around a formula that stood on a line of its own
 _SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
 
@@ -43,6 +44,11 @@ class Turned:
 
 def to_markdown(html: str) -> Turned:
     """Blocks of Markdown from any HTML; scripts, styles and pictures are left out."""
+    if is_deep(html):
+        words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", html)))
+        return Turned(
+            words, (f"its tags are left out: more than {DEEPEST} stand in each other",)
+        )
     clean = nh3.clean(
         html,
         tags=_TAGS,
@@ -81,17 +87,36 @@ def one_line(markdown: str) -> str:
 
 def _inline(words: str) -> str:
     """Escape words, and keep formulas in TeX as formulas."""
-    done, at = "", 0
-    for found in _MATH.finditer(words):
-        tex = found["inline"] or found["block"] or found["dollars"]
-        tex = " ".join(tex.split())
-        beside = words[: found.start()][-1:] + words[found.end() :][:1]
+    done, at = [], 0
+    for start, end in _formulas(words):
+        tex = " ".join(words[start + 2 : end - 2].split())
+        beside = words[max(0, start - 1) : start] + words[end : end + 1]
         if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", beside):
             continue  # Markdown would not take it for a formula
-        formula = f"${tex}$" if found["inline"] else f"{_SET}${tex}${_SET}"
-        done += escaped(words[at : found.start()]) + formula
-        at = found.end()
-    return done + escaped(words[at:])
+        inline = words.startswith("\\(", start)
+        formula = f"${tex}$" if inline else f"{_SET}${tex}${_SET}"
+        done += [escaped(words[at:start]), formula]
+        at = end
+    return "".join([*done, escaped(words[at:])])
+
+
+def _formulas(words: str) -> Iterator[tuple[int, int]]:
+    """Where formulas begin and end, each with its marks; none within another.
+
+    What was not closed once is not looked for again, so that no words are read twice.
+    """
+    open_ended: set[str] = set()
+    at = 0
+    while found := _MATH.search(words, at):
+        mark, at = found[0], found.start() + 1
+        if mark in open_ended:
+            continue
+        end = words.find(_CLOSES[mark], found.end() + 1)
+        if end < 0:
+            open_ended.add(mark)
+            continue
+        at = end + 2
+        yield found.start(), at
 
 
 def _lined(line: str) -> str:

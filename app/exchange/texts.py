@@ -17,12 +17,16 @@ _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 class Losses:
     """What could not be said in Markdown, in the order it was met."""
 
-    found: list[str] = dataclasses.field(default_factory=list)
+    noted: dict[str, None] = dataclasses.field(default_factory=dict)
+
+    @property
+    def found(self) -> list[str]:
+        """Everything that was noted."""
+        return list(self.noted)
 
     def add(self, what: str) -> None:
         """Note one thing, once."""
-        if what not in self.found:
-            self.found.append(what)
+        self.noted[what] = None
 
 
 def read_text(text: str, form: str, losses: Losses) -> str:

@@ -1,10 +1,12 @@
 """A GIFT file cut into questions: title, format, text before and behind, answers."""
 
 import dataclasses
+import itertools
 import re
+from collections.abc import Iterator
 
 _COMMENT = re.compile(r"^\s*//")
-_TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`])+)\]")
+_TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")
 _TITLE = re.compile(r"^\s*::((?:\\.|[^\\])*?)::", re.DOTALL)
 _FORMAT = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
 _MOST_LINES = 400
@@ -89,16 +91,21 @@ def parts_of(text: str, marks: str) -> list[tuple[str, str]]:
     >>> parts_of("a=b~c", "=~")
     [('', 'a'), ('=', 'b'), ('~', 'c')]
     """
-    out = [("", "")]
+    cuts = [at for at in _plain_places(text) if text[at] in marks]
+    bounds = itertools.pairwise([*cuts, len(text)])
+    parts = [(text[at], text[at + 1 : end]) for at, end in bounds]
+    return [("", text[: cuts[0]] if cuts else text), *parts]
+
+
+def _plain_places(text: str) -> Iterator[int]:
+    """The places of all characters that no backslash stands before."""
     at = 0
     while at < len(text):
-        step = 2 if text[at] == "\\" else 1
-        if text[at] in marks:
-            out.append((text[at], ""))
-        else:
-            out[-1] = (out[-1][0], out[-1][1] + text[at : at + step])
-        at += step
-    return out
+        if text[at] == "\\":
+            at += 2
+            continue
+        yield at
+        at += 1
 
 
 def unescaped(text: str) -> str:

@@ -7,7 +7,8 @@ from app.exchange.gift.blocks import parts_of
 from app.exchange.items import BLANK, Blank, NotCarried
 from app.exchange.texts import Losses
 
-_GAP = re.compile(r"\{(\d*):([A-Z_]+):((?:\\.|[^}\\])*)\}", re.DOTALL)
+_HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
+_BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
 _TYPED = re.compile(r"^(?:SHORTANSWER|SA|MW)(?:_?C)?$")
 _CHOSEN = re.compile(r"^(?:MULTICHOICE|MC|MULTIRESPONSE|MR)(?:_?[HVS]{0,2})$")
 _NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
@@ -17,15 +18,17 @@ _WEIGHT = re.compile(r"^%(-?\d+(?:\.\d+)?)%")
 def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
     """The text with a mark for each gap, and the gaps; raises NotCarried."""
     blanks: list[Blank] = []
-
-    def cut(found: re.Match[str]) -> str:
-        blanks.append(_blank(found[2], html.unescape(found[3]), losses))
-        return BLANK
-
-    marked = _GAP.sub(cut, text)
+    marked, at = [], 0
+    while head := _HEAD.search(text, at):
+        body = _BODY.match(text, head.end())
+        if body is None:  # nothing is closed from here on
+            break
+        blanks.append(_blank(head[2], html.unescape(body[1]), losses))
+        marked += [text[at : head.start()], BLANK]
+        at = body.end()
     if not blanks:
         raise NotCarried("it has no gap that can be read")
-    return marked, tuple(blanks)
+    return "".join([*marked, text[at:]]), tuple(blanks)
 
 
 def _blank(kind: str, body: str, losses: Losses) -> Blank:

@@ -84,6 +84,10 @@ class _Reader:
     root: ET.Element
     losses: Losses
     notes: dict[str, str] = dataclasses.field(default_factory=dict)
+    responses: dict[str, Response] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.responses = responses(self.root)
 
     def item(self, name: str) -> Item:
         """The question; raises NotCarried."""
@@ -168,7 +172,7 @@ class _Reader:
         return "\n\n".join(p for p in parts if p)
 
     def _response(self, node: ET.Element) -> Response:
-        found = responses(self.root).get(given(node, "response-identifier"))
+        found = self.responses.get(given(node, "response-identifier"))
         if found is None or not found.right:
             raise NotCarried("it does not say which answer is right")
         return found

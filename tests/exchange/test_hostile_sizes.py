@@ -1,0 +1,154 @@
+"""Files that are long on purpose: what a reader does grows as they do, no faster.
+
+Each size is such that work that grows with its square would take many minutes.
+"""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from app.exchange.cleaning import safe
+from app.exchange.formats import READERS
+from app.exchange.gift.blocks import blocks_of, parts_of
+from app.exchange.hypertext import from_plain, to_markdown
+from app.exchange.items import NotCarried
+from app.exchange.moodle.gaps import read_gaps
+from app.exchange.nesting import DEEPEST, is_deep
+from app.exchange.texts import Losses
+from tests.exchange.package import Made, package
+from tests.exchange.test_cards_in import bring
+
+
+def test_one_long_answer_of_gift_is_cut_at_its_marks_alone() -> None:
+    long = "x" * 2_000_000
+
+    assert parts_of(f"={long}~b\\~c", "=~") == [("", ""), ("=", long), ("~", "b\\~c")]
+
+
+def test_tags_of_gift_that_are_never_closed_are_no_tags() -> None:
+    assert blocks_of("//" + "[tag:" * 200_000 + "\nQ{=r}")[0].tags == ()
+
+
+def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:
+    answers = "".join(f"=w{number}*\n" for number in range(20_000))
+
+    reading = READERS["gift"](f"::a::Q {{{answers}=x}}".encode())
+
+    assert len(reading.lost) == 20_000
+
+
+@pytest.mark.parametrize("mark", ["\\\\(", "\\\\[", "\\\\[ \\\\( ", "$$ x "])
+def test_formulas_that_are_never_closed_stay_words(mark: str) -> None:
+    assert from_plain(mark * 60_001)
+
+
+def test_formulas_are_found_as_before() -> None:
+    assert from_plain(r"a \( b \( c \) d \[e\] f \(") == r"a $b \( c$ d $e$ f \\("
+
+
+def test_gaps_that_are_never_closed_are_no_gaps() -> None:
+    text, blanks = read_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, Losses())
+
+    assert len(blanks) == 1
+    assert text.endswith("{1:SA:=")
+    with pytest.raises(NotCarried):
+        read_gaps("{1:SA:=" * 100_000, Losses())
+
+
+def test_gaps_of_qti_are_read_once_each() -> None:
+    def reading(gaps: int) -> Callable[[], object]:
+        data = cloze(gaps)
+        return lambda: READERS["qti"](data)
+
+    once = calls_of(reading(100))
+    twice = calls_of(reading(200))
+
+    assert twice < 2.5 * once
+
+
+def cloze(gaps: int) -> bytes:
+    declared = "".join(
+        f'<responseDeclaration identifier="R{n}" cardinality="single"'
+        ' baseType="string"><correctResponse><value>a</value></correctResponse>'
+        "</responseDeclaration>"
+        for n in range(gaps)
+    )
+    asked = "".join(
+        f'x <textEntryInteraction responseIdentifier="R{n}"/>' for n in range(gaps)
+    )
+    return (
+        '<assessmentItem xmlns="http://www.imsglobal.org/xsd/imsqti_v2p1"'
+        f' identifier="i" title="t">{declared}<itemBody><p>{asked}</p></itemBody>'
+        "</assessmentItem>"
+    ).encode()
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    calls = 0
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<b>",
+        "<i a=%d>",
+        "<div><p>",
+        "<ul><li>",
+        "<blockquote>",
+        "<b></i>",
+        '<i a="%d</i>">',
+        "<i a=%d><!--</i>-->",
+        "<i a=%d><textarea></i></textarea>",
+        "<table><tr><td>",
+        "<i a=%d><table><td></i></table>",
+        "<I A=%d></p>",
+    ],
+)
+def test_tags_in_tags_are_told_before_they_are_parsed(unit: str) -> None:
+    html = "".join(unit.replace("%d", str(n)) for n in range(20_000))
+
+    assert is_deep(html)
+    turned = to_markdown(f"{html}some words")
+    assert "some words" in turned.text
+    assert turned.lost == ("its tags are left out: more than 60 stand in each other",)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>one" * 500,
+        "<ul>" + "<li>one" * 500 + "</ul>",
+        "<ul>" + "<li><p>one</p></li>" * 500 + "</ul>",
+        "<table>" + "<tr><td>a<td>b" * 500 + "</table>",
+        "<dl>" + "<dt>a<dd>b" * 500 + "</dl>",
+        "<b>a</b> <i>b</i><br>" * 500,
+        "1 < 2 and 3 > 2 " * 500,
+        "<!-- note --><hr><img src='a.png'>" * 500,
+        "<div>" * DEEPEST + "</div>" * DEEPEST,
+    ],
+)
+def test_tags_that_follow_each_other_are_not_deep(html: str) -> None:
+    assert not is_deep(html)
+    assert safe(html)
+
+
+def test_a_card_of_tags_in_tags_is_left_out_and_counted(rosa) -> None:
+    deep = "".join(f"<i a={n}>" for n in range(1000)) + "word"
+
+    said = bring(rosa, package(Made("g1", (deep, "B")), Made("g2", ("F", "B"))))
+
+    assert "1 new card" in said
+    assert "tags within more than 60 others on one side" in said
