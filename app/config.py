@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent
 class Settings(BaseSettings):
     """Everything that can be set, each as HEADROOM_<NAME> in the environment."""
 
-    model_config = SettingsConfigDict(env_prefix="HEADROOM_", extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="HEADROOM_", env_ignore_empty=True, extra="ignore"
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
@@ -33,6 +35,7 @@ class Settings(BaseSettings):
     secure_cookies: bool = Field(
         False, description="Send cookies over HTTPS only (set it behind TLS)."
     )
+    url: str = Field("", description="Public address, e.g. https://study.example/nca/")
     authoring: bool | None = Field(
         None,
         description="Offer the author's bench, which shows answers, under /authoring; "

@@ -20,12 +20,12 @@ from app.web.headers import security
 from app.web.keeping import Kept, Moment, Pages, Wish
 from app.web.packing import Packed
 from app.web.static import StaticFiles
-from app.web.visitor import Doorkeeper, Visitor
+from app.web.visitor import Doorkeeper, Visitor, place_of
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
 _LARGEST = 256 * 1024
-_NOBODY = Visitor(key="", renewal=b"")
+_NOBODY = Visitor(key="")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ class Front:
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         door = self._door
         exchange = Exchange(scope, send, _NOBODY, self._security)
-        visitor = door.doorkeeper.recognise(exchange.headers.get(b"cookie", b""))
+        visitor = door.doorkeeper.recognise(
+            exchange.headers.get(b"cookie", b""), place_of(scope)
+        )
         exchange.visitor = visitor
         course = door.library.current()
         now = Moment(
@@ -109,6 +111,7 @@ class Front:
             request = Request(inner, receive)
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
+        exchange.visitor = inner["state"]["visitor"]  # a revoked one has become new
         _note(exchange, time.perf_counter() - begun)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import datetime as dt
 import math
+from collections.abc import Collection
 from typing import Literal
 
 from fastapi import Request
@@ -45,7 +46,7 @@ class Moment:
     """What an answer made now may rest on, read before it is made.
 
     `changes` counts the learner's writes: −1 before the first, None where writes
-    cannot be seen and only shared answers can be kept.
+    cannot be seen or the session was revoked, and only shared answers can be given.
     """
 
     version: str
@@ -81,7 +82,7 @@ class Pages:
         self._kept: collections.OrderedDict[Key, Kept] = collections.OrderedDict()
         self._size = 0
         self._beat = 0
-        self._changes: dict[str, int] = {}
+        self._changes: dict[str, int | None] = {}
 
     def changes(self, visitor: Visitor) -> int | None:
         """How often the visitor's learner has written, in whatever process."""
@@ -93,10 +94,10 @@ class Pages:
         if beat != self._beat or len(self._changes) > _PAGES:
             self._changes.clear()
             self._beat = beat
-        known = self._changes.get(visitor.key)
-        if known is None:
-            known = self._changes[visitor.key] = self._pulse.changes(visitor.key)
-        return known
+        digest = visitor.digest
+        if digest not in self._changes:
+            self._changes[digest] = self._pulse.changes(digest)
+        return self._changes[digest]
 
     def find(self, target: Target, visitor: Visitor, now: Moment) -> Kept | None:
         """The kept answer for (path, query), if it still holds."""
@@ -121,9 +122,9 @@ class Pages:
         while self._size > _BYTES or len(self._kept) > _PAGES:
             self._drop(next(iter(self._kept)))
 
-    def forget(self, visitor: Visitor) -> None:
-        """Throw away every page that was made for this learner."""
-        for key in [key for key in self._kept if key[2] == visitor.key]:
+    def forget(self, digests: Collection[str]) -> None:
+        """Throw away every page that was made for these sessions."""
+        for key in [key for key in self._kept if key[2] in digests]:
             self._drop(key)
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, .
     shared = (*target, "*", "", "")
     if changes is None:
         return (shared,)
-    own = (*target, visitor.key, visitor.theme, "")
+    own = (*target, visitor.digest, visitor.look, "")
     if changes == _STRANGER:
         return (_strange(target, visitor), own, shared)
     return (own, shared)
@@ -156,12 +157,12 @@ def _key(
         return (*target, "*", "", "")
     if sharing == "strangers" and changes == _STRANGER:
         return _strange(target, visitor)
-    return (*target, visitor.key, visitor.theme, "")
+    return (*target, visitor.digest, visitor.look, "")
 
 
 def _strange(target: Target, visitor: Visitor) -> Key:
     # All who have no row yet see the same pages, but for the zone of their browser.
-    return (*target, "", visitor.theme, visitor.zone)
+    return (*target, "", visitor.look, visitor.zone)
 
 
 def _holds(kept: Kept, now: Moment) -> bool:
