@@ -36,23 +36,16 @@ class Settings(BaseSettings):
         False, description="Send cookies over HTTPS only (set it behind TLS)."
     )
     url: str = Field("", description="Public address, e.g. https://study.example/nca/")
-    authoring: bool | None = Field(
-        None,
-        description="Offer the author's bench, which shows answers, under /authoring; "
-        "empty means only while nobody but this machine can reach the server.",
+    authoring: bool = Field(
+        True,
+        description="Offer the author's bench under /authoring, to browsers that "
+        "`headroom author link` has let in; 0 removes it.",
     )
 
     @property
     def database(self) -> str:
         """The database address in force."""
         return self.database_url or f"sqlite:///{self.data / 'headroom.db'}"
-
-    @property
-    def bench(self) -> bool:
-        """Whether the author's bench is offered."""
-        if self.authoring is not None:
-            return self.authoring
-        return self.host in {"127.0.0.1", "::1", "localhost"}
 
 
 def rows(settings: Settings) -> list[tuple[str, str, str, str]]:

@@ -12,6 +12,7 @@ from itsdangerous import Signer
 
 from app.api import routes as api
 from app.authoring import routes as authoring
+from app.authors import routes as authors
 from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
@@ -67,9 +68,7 @@ def create_app(
     )
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)
-    app.state.doorkeeper = Doorkeeper(
-        Signer(_secret(settings), salt="learner"), secure=settings.secure_cookies
-    )
+    app.state.doorkeeper = doorkeeper_of(settings)
     app.state.sheets = Sheets(app.state.templates)
     app.state.patience = Patience()
     app.state.pages = Pages(pulse_of(app.state.engine))
@@ -77,6 +76,13 @@ def create_app(
     _open_rooms(app)
     app.add_middleware(Front, door=_door(app))
     return app
+
+
+def doorkeeper_of(settings: Settings) -> Doorkeeper:
+    """Who recognizes browsers; commands make codes with it that the server accepts."""
+    return Doorkeeper(
+        Signer(_secret(settings), salt="learner"), secure=settings.secure_cookies
+    )
 
 
 @contextlib.asynccontextmanager
@@ -105,7 +111,8 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(flashcards.router)
     app.include_router(exams.router)
     app.include_router(api.router)
-    if app.state.settings.bench:
+    if app.state.settings.authoring:
+        app.include_router(authors.router)
         app.include_router(authoring.router)
 
 

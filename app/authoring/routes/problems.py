@@ -1,18 +1,22 @@
 """GET the problems of the course and the reports; POST that a report was settled."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.authoring import store
 from app.authoring.forms import ListingAsked
 from app.authoring.listing import Filter, lines_around, listing, name_of, topic_of
+from app.authors.current import AuthorRoute, CurrentAuthor
+from app.authors.store import Deed, record
 from app.db.engine import DbSession
-from app.learners.current import CurrentLearner, EnrolledLearner
+from app.learners.current import CurrentLearner
 from app.web.clock import Now
 from app.web.render import page
 from app.web.shelf import CurrentLibrary
 
-router = APIRouter()
+router = APIRouter(route_class=AuthorRoute)
 _MOST = 300
 
 
@@ -52,8 +56,12 @@ async def changes(library: CurrentLibrary) -> PlainTextResponse:
 
 @router.post("/reports/{report}/settlement")
 def settle(
-    report: int, _learner: EnrolledLearner, db: DbSession, now: Now
+    report: Annotated[int, Path(ge=1, le=2**31 - 1)],
+    author: CurrentAuthor,
+    db: DbSession,
+    now: Now,
 ) -> RedirectResponse:
     """Take a report off the list; it stays with its question."""
     store.settle(db, report, now)
+    record(db, Deed(now, author.id, "report settled", f"report {report}"))
     return RedirectResponse("/authoring#reports", 303)

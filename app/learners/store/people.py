@@ -5,14 +5,14 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, col, delete, update
 
 from app.db.once import insert_once
 from app.db.prepared import Prepared
 from app.db.tables import DeviceCode, Learner, LearnerSession
 from app.learners.store.sessions import Arrival, begin_session, learner_of
-from app.web.clock import milliseconds
+from app.web.clock import milliseconds, moment
 
 # Every request asks the first and every write the second.
 _FIND = Prepared(
@@ -66,6 +66,40 @@ class Enrolment:
     key: str
     zone: str
     arrival: Arrival
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Person:
+    """A learner as a list names them; `last_seen` is told to within a day."""
+
+    id: int
+    name: str
+    created: dt.datetime
+    last_seen: dt.datetime
+
+
+def people(db: Session) -> list[Person]:
+    """Every learner, the first one first."""
+    rows = db.execute(
+        select(
+            col(Learner.id),
+            col(Learner.name),
+            col(Learner.created_at),
+            func.max(col(LearnerSession.last_seen)),
+        )
+        .join_from(
+            Learner,
+            LearnerSession,
+            col(LearnerSession.learner_id) == Learner.id,
+            isouter=True,
+        )
+        .group_by(col(Learner.id), col(Learner.name), col(Learner.created_at))
+        .order_by(col(Learner.id))
+    )
+    return [
+        Person(number, name, moment(born), moment(seen or born))
+        for number, name, born, seen in rows
+    ]
 
 
 def find_learner(db: Session, digest: str) -> Known | None:
