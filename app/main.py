@@ -21,6 +21,7 @@ from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.pulse import pulse_of
+from app.db.scrubbing import scrubbing
 from app.db.writer import turns
 from app.exams import routes as exams
 from app.exams.closing import closing
@@ -89,7 +90,10 @@ def doorkeeper_of(settings: Settings) -> Doorkeeper:
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    async with closing(state.engine, state.library, state.clock):
+    async with (
+        closing(state.engine, state.library, state.clock),
+        scrubbing(state.engine),
+    ):
         yield
     put_together(state.engine)
 

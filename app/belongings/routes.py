@@ -16,6 +16,8 @@ from app.web.visitor import FORGET_KEPT, forget_line, place_of
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 WORD = "erase"
+BACKUP_MONTHS = 6
+"""For how many months the oldest backup of the server is kept, at most."""
 
 
 @router.get("/export")
@@ -57,7 +59,12 @@ def erase(
 
 @router.get("/erased")
 def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    return page(request, "belongings/erased.html", learner=learner)
+    return page(
+        request,
+        "belongings/erased.html",
+        learner=learner,
+        backup_months=BACKUP_MONTHS,
+    )
 
 
 def _question(
@@ -75,6 +82,7 @@ def _question(
         counts=store.count(db, learner.id),
         sitting=store.is_sitting(db, learner.id),
         word=WORD,
+        backup_months=BACKUP_MONTHS,
         typed=typed,
         problems=problems or [],
     )

@@ -110,27 +110,6 @@ def test_no_kept_page_of_theirs_is_left(app: FastAPI, rosa, own_everything):
     assert not any(b"Rosa" in page.packed.body for page in kept.values())
 
 
-@ABOUT_SQLITE
-def test_the_words_are_gone_from_the_file_too(
-    app: FastAPI, rosa, session, own_everything
-):
-    own_everything(rosa, "Rosalindanovskaya")
-    engine = app.state.engine
-    path = engine.url.database
-    session.close()
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    with open(path, "rb") as file:  # noqa: PTH123 - the address of an engine is text
-        assert b"Rosalindanovskaya" in file.read()
-
-    erase(rosa)
-
-    app.state.pages.close()
-    engine.dispose()
-    with open(path, "rb") as file:  # noqa: PTH123 - the address of an engine is text
-        assert b"Rosalindanovskaya" not in file.read()
-
-
 @pytest.mark.parametrize("word", ["", "yes", "erase me", "eras"])
 def test_nothing_goes_without_the_word(
     rosa, session, own_everything, every_table, word
