@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 Problems = list[dict[str, str]]
+_DIGITS = 9  # of a number: reading thousands of them takes long, or fails
+_LONGEST = 40  # characters of an input that an answer repeats
 
 
 class SettingsForm(BaseModel):
@@ -57,9 +59,10 @@ class _Reader:
 
     def whole(self, field: str, least: int, most: int, of: str) -> int:
         typed = self._typed(field).removesuffix("%").strip()
-        if typed.isascii() and typed.isdigit() and least <= int(typed) <= most:
+        digits = typed.isascii() and typed.isdigit() and len(typed) <= _DIGITS
+        if digits and least <= int(typed) <= most:
             return int(typed)
-        said = f"“{typed}”" if typed else "nothing"
+        said = _quoted(typed) if typed else "nothing"
         self._refuse(
             field,
             f"Write a whole number from {least} to {most} {of}; {said} is not one.",
@@ -73,7 +76,9 @@ class _Reader:
         try:
             day = dt.date.fromisoformat(typed)
         except ValueError:
-            self._refuse(field, f"Write a day such as 2026-07-03; “{typed}” is none.")
+            self._refuse(
+                field, f"Write a day such as 2026-07-03; {_quoted(typed)} is none."
+            )
             return None
         if not today <= day <= today + dt.timedelta(days=1100):
             self._refuse(field, "The day must lie between today and three years on.")
@@ -83,14 +88,15 @@ class _Reader:
         typed = self._typed(field)
         if typed not in zones():
             self._refuse(
-                field, f"Choose a zone such as Europe/Berlin; “{typed}” is not known."
+                field,
+                f"Choose a zone such as Europe/Berlin; {_quoted(typed)} is unknown.",
             )
         return typed
 
     def yes(self, field: str) -> bool:
         typed = self._typed(field)
         if typed not in {"yes", "no"}:
-            self._refuse(field, f"Choose yes or no; “{typed}” is neither.")
+            self._refuse(field, f"Choose yes or no; {_quoted(typed)} is neither.")
         return typed == "yes"
 
     def _typed(self, field: str) -> str:
@@ -98,6 +104,11 @@ class _Reader:
 
     def _refuse(self, field: str, message: str) -> None:
         self.problems.append({"field": field, "message": message})
+
+
+def _quoted(typed: str) -> str:
+    """What was typed, cut where it is longer than a sentence bears."""
+    return f"“{typed}”" if len(typed) <= _LONGEST else f"“{typed[:_LONGEST]}…”"
 
 
 @functools.cache
