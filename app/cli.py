@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # importing these takes half a second that `check` has not
     from fastapi import FastAPI
+    from sqlalchemy import Engine
 
     from app.config import Settings
     from app.content.library import Library
@@ -35,6 +36,8 @@ _ELSEWHERE = {
     "backup": "write database and key to one file, while the server runs",
     "restore": "put a backup in the place of what is there, which is kept",
     "doctor": "check the installation and say what to do",
+    "author": "let a browser onto the author's bench: author link, list, revoke, log",
+    "learners": "list learners; learners link NAME lets one back in",
 }
 
 
@@ -205,7 +208,60 @@ def _elsewhere(words: list[str]) -> int:
         return _new(words[1:])
     if words[0] in {"backup", "restore", "doctor"}:
         return _upkeep(words)
+    if words[0] in {"author", "learners"}:
+        return _people(words)
     return _exchange(words)
+
+
+def _people(words: list[str]) -> int:
+    from app.web.clock import system_clock  # noqa: PLC0415 - slow to import
+
+    settings = _settings()
+    with _database(settings) as engine:
+        if words[0] == "author":
+            from app.authors.commands import (  # noqa: PLC0415 - of this command alone
+                author_command,
+            )
+
+            if not settings.authoring:
+                raise Stop("the author's bench is switched off by HEADROOM_AUTHORING.")
+            return author_command(words[1:], engine, _address(settings), system_clock())
+        from app.learners.commands import (  # noqa: PLC0415 - of this command alone
+            learners_command,
+        )
+        from app.main import doorkeeper_of  # noqa: PLC0415 - slow to import
+
+        keeper = doorkeeper_of(settings)
+        return learners_command(words[1:], engine, keeper, _address(settings))
+
+
+@contextlib.contextmanager
+def _database(settings: "Settings") -> Iterator["Engine"]:
+    """The database of the server, which may be running meanwhile."""
+    from sqlalchemy import make_url  # noqa: PLC0415 - slow to import
+
+    from app.db.engine import make_engine  # noqa: PLC0415 - slow to import
+    from app.db.shape import is_current  # noqa: PLC0415 - slow to import
+
+    url = make_url(settings.database)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    engine = make_engine(settings.database)
+    try:
+        # To open a file of SQLite that is not there would make one.
+        if (file and not Path(file).is_file()) or not is_current(engine):
+            raise Stop(
+                "the database is not there yet or has an older shape; start the "
+                "server once, or run `headroom db upgrade`."
+            )
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _address(settings: "Settings") -> str:
+    from app.web.address import own_address  # noqa: PLC0415 - slow to import
+
+    return own_address(settings.url, settings.host, settings.port)
 
 
 def _estimate(words: Sequence[str]) -> int:
@@ -314,8 +370,21 @@ def _announce(settings: "Settings", library: "Library") -> None:
     if errors:
         print(f"{errors} errors in the content; `headroom check` names each.")
     print(f"Data:   {settings.data}")
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    print(f"Open    http://{host}:{settings.port}", flush=True)
+    print(f"Open    {_address(settings)}", flush=True)
+    if settings.authoring and sys.stdout.isatty():
+        _print_link(settings)
+
+
+def _print_link(settings: "Settings") -> None:
+    from app.authors.commands import (  # noqa: PLC0415 - slow to import
+        new_link,
+        words_of_link,
+    )
+    from app.web.clock import system_clock  # noqa: PLC0415 - slow to import
+
+    with _database(settings) as engine:
+        link = words_of_link(new_link(engine, _address(settings), system_clock()))
+    print(f"Author  {link}", flush=True)
 
 
 def _run_server(settings: "Settings", app: "FastAPI") -> None:

@@ -104,10 +104,10 @@ class Settings(BaseSettings):
         description="Token that opens /metrics for Prometheus, sent as "
         "“Authorization: Bearer …”; empty means that there is no such address.",
     )
-    authoring: bool | None = Field(
-        None,
-        description="Offer the author's bench, which shows answers, under /authoring; "
-        "empty means only while nobody but this machine can reach the server.",
+    authoring: bool = Field(
+        True,
+        description="Offer the author's bench under /authoring, to browsers that "
+        "`headroom author link` has let in; 0 removes it.",
     )
     connections: int = Field(
         1000, ge=10, description="Connections that one process holds open."
@@ -151,13 +151,6 @@ class Settings(BaseSettings):
         if self.backups == "off":
             return None
         return Path(self.backups) if self.backups else self.data / "backups"
-
-    @property
-    def bench(self) -> bool:
-        """Whether the author's bench is offered."""
-        if self.authoring is not None:
-            return self.authoring
-        return self.host in {"127.0.0.1", "::1", "localhost"}
 
     @property
     def https(self) -> bool:

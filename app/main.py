@@ -10,6 +10,7 @@ from itsdangerous import Signer
 from app.api import routes as api
 from app.authoring import routes as authoring
 from app.authoring.survey import Surveyor
+from app.authors import routes as authors
 from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
@@ -18,6 +19,7 @@ from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.pulse import pulse_of
+from app.db.scrubbing import scrubbing
 from app.db.writer import Turn, turns
 from app.exams import routes as exams
 from app.exams.closing import closing
@@ -78,10 +80,7 @@ def create_app(
     )
     app.state.static = StaticFiles(ROOT / "static")
     app.state.templates = make_templates(ROOT / "templates", app.state.static)
-    app.state.doorkeeper = Doorkeeper(
-        Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"),
-        secure=settings.https,
-    )
+    app.state.doorkeeper = doorkeeper_of(settings)
     app.state.sheets = Sheets(app.state.templates)
     app.state.patience = codes.Patience()
     app.state.rates = Rates(settings.rates)
@@ -104,6 +103,14 @@ def serve_app() -> FastAPI:
     return create_app(settings)
 
 
+def doorkeeper_of(settings: Settings) -> Doorkeeper:
+    """Who recognizes browsers; commands make codes with it that the server accepts."""
+    return Doorkeeper(
+        Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"),
+        secure=settings.https,
+    )
+
+
 @contextlib.asynccontextmanager
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
@@ -112,12 +119,12 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
         if state.metrics is not None:
             await beside.enter_async_context(state.metrics.living())
         beside.push_async_callback(state.surveyor.close)
-        await beside.enter_async_context(
-            daily_copies(_installation(state.settings), state.clock)
-        )
-        await beside.enter_async_context(
-            closing(state.engine, state.library, state.clock)
-        )
+        for work in (
+            daily_copies(_installation(state.settings), state.clock),
+            closing(state.engine, state.library, state.clock),
+            scrubbing(state.engine),
+        ):
+            await beside.enter_async_context(work)
         with ending_with_parent():
             yield
     put_together(state.engine)
@@ -140,7 +147,8 @@ def _open_rooms(app: FastAPI) -> None:
     app.include_router(flashcards.router)
     app.include_router(exams.router)
     app.include_router(api.router)
-    if app.state.settings.bench:
+    if app.state.settings.authoring:
+        app.include_router(authors.router)
         app.include_router(authoring.router)
 
 

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session
 
+from app.authors.commands import new_link
 from app.config import Settings
 from app.content.library import Library, LiveLibrary
 from app.main import create_app
@@ -97,6 +98,15 @@ def session(app: FastAPI) -> Iterator[Session]:
 def visit(app: FastAPI) -> TestClient:
     """A new browser without cookies that does not follow redirects."""
     return TestClient(app, follow_redirects=False)
+
+
+def let_in(client: TestClient) -> TestClient:
+    """Sign a browser in as an author, with a link as the command prints it."""
+    state = client.app.state
+    link = new_link(state.engine, "", state.clock())
+    token = link.partition("token=")[2]
+    assert client.post("/authoring/enter", data={"token": token}).status_code == 303
+    return client
 
 
 @pytest.fixture

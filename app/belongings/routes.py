@@ -9,12 +9,15 @@ from app.belongings import store
 from app.belongings.archive import archive
 from app.db.engine import DbSession
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.learners.store import digests_of
 from app.web.clock import Now
 from app.web.render import page
-from app.web.visitor import FORGET_KEPT, forget_line
+from app.web.visitor import FORGET_KEPT, forget_line, place_of
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 WORD = "erase"
+BACKUP_MONTHS = 6
+"""For how many months the oldest backup of the server is kept, at most."""
 
 
 @router.get("/export")
@@ -46,16 +49,22 @@ def erase(
         message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
         problems = [{"field": "word", "message": message}]
         return _question(request, learner, db, word, problems)
+    sessions = digests_of(db, learner.id) | {request.state.visitor.digest}
     store.erase(db, learner.id)
-    request.app.state.pages.forget(request.state.visitor)
+    request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
-    response.raw_headers.append((b"set-cookie", forget_line()))
+    response.raw_headers.append((b"set-cookie", forget_line(place_of(request.scope))))
     return response
 
 
 @router.get("/erased")
 def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    return page(request, "belongings/erased.html", learner=learner)
+    return page(
+        request,
+        "belongings/erased.html",
+        learner=learner,
+        backup_months=BACKUP_MONTHS,
+    )
 
 
 def _question(
@@ -73,6 +82,7 @@ def _question(
         counts=store.count(db, learner.id),
         sitting=store.is_sitting(db, learner.id),
         word=WORD,
+        backup_months=BACKUP_MONTHS,
         typed=typed,
         problems=problems or [],
     )

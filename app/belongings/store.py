@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, delete, func, select
 from sqlmodel import Session, SQLModel, col
 
+from app.db.scrubbing import note_erasure
 from app.db.tables import DeviceCode, Learner, Memory, Review, Sitting
 
 # Never shown: the key and the digests let people in, the number means nothing.
@@ -69,7 +70,8 @@ def is_sitting(db: Session, learner_id: int) -> bool:
 
 
 def erase(db: Session, learner_id: int) -> None:
-    """Delete a learner; every row of theirs goes with it."""
+    """Delete a learner; every row of theirs goes with it, and then every trace."""
+    note_erasure(db)
     db.execute(delete(Learner).where(col(Learner.id) == learner_id))
 
 

@@ -2,8 +2,15 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
+
+_CHANGES = """
+SELECT CASE WHEN s.revoked_at IS NULL THEN (l.created_at << 20) + l.changes END
+FROM learner_session AS s JOIN learner AS l ON l.id = s.learner_id
+WHERE s.digest = ?
+"""
 
 
 class Pulse:
@@ -22,15 +29,16 @@ class Pulse:
         rows = self._ask("PRAGMA data_version", ())
         return int(rows[0][0])
 
-    def changes(self, key: str) -> int:
-        """A number that every write of this learner moves; −1 for one without a row.
+    def changes(self, digest: str) -> int | None:
+        """A number that every write of a session's learner moves.
 
-        It holds the birth of the row: whoever erased everything and begins again
-        with the same key is not shown what was counted before.
+        −1 where nobody has such a session yet, None where it was revoked. The number
+        holds the birth of the learner's row: whoever erased everything and begins
+        again with the same key is not shown what was counted before.
         """
-        question = "SELECT (created_at << 20) + changes FROM learner WHERE key = ?"
-        rows = self._ask(question, (key,))
-        return int(rows[0][0]) if rows else -1
+        rows = self._ask(_CHANGES, (digest,))
+        number: int | None = rows[0][0] if rows else -1
+        return number
 
     def close(self) -> None:
         """Let the file go."""
@@ -38,7 +46,7 @@ class Pulse:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, question: str, values: tuple[str, ...]) -> list[tuple[int]]:
+    def _ask(self, question: str, values: tuple[str, ...]) -> list[tuple[Any]]:
         if self._connection is None:
             self._connection = sqlite3.connect(
                 f"{Path(self._path).absolute().as_uri()}?mode=rw",  # never a new file

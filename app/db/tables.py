@@ -25,8 +25,9 @@ def _time(*, nullable: bool = False) -> Column[int]:
 
 
 class Learner(SQLModel, table=True):
-    """Who studies. `key` is the random word in the signed cookie.
+    """Who studies. `key` is a word of theirs that stays, and lets nobody in.
 
+    What is drawn for a learner (seeds, the order of choices) begins with it.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
     """
 
@@ -42,6 +43,24 @@ class Learner(SQLModel, table=True):
     missed: bool = True
     created_at: int = Field(sa_column=_time())
     changes: int = 0
+
+
+class LearnerSession(SQLModel, table=True):
+    """A browser of a learner; `digest` is that of the key in its signed cookie.
+
+    The row stays when the session is revoked: its cookie shall never count as new.
+    `last_seen` is the day of a write, told to within a day.
+    """
+
+    __tablename__ = "learner_session"
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
+    digest: str = Field(max_length=64, unique=True)
+    device: str = Field(default="", max_length=40)
+    created_at: int = Field(sa_column=_time())
+    last_seen: int = Field(sa_column=_time())
+    revoked_at: int | None = Field(default=None, sa_column=_time(nullable=True))
 
 
 class DeviceCode(SQLModel, table=True):
@@ -363,3 +382,43 @@ class SittingAnswer(SQLModel, table=True):
     struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
     milliseconds: int = 0
     at: int = Field(sa_column=_time())
+
+
+class AuthorLink(SQLModel, table=True):
+    """A link that lets a browser onto the author's bench, once and for a short time."""
+
+    __tablename__ = "author_link"
+
+    id: int | None = Field(default=None, primary_key=True)
+    digest: str = Field(max_length=64, unique=True)
+    created_at: int = Field(sa_column=_time())
+    expires_at: int = Field(sa_column=_time())
+    used_at: int | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class AuthorSession(SQLModel, table=True):
+    """A browser that may use the author's bench; `digest` is that of its cookie.
+
+    `last_used` is told to within a day; the session ends a month after it.
+    """
+
+    __tablename__ = "author_session"
+
+    id: int | None = Field(default=None, primary_key=True)
+    digest: str = Field(max_length=64, unique=True)
+    device: str = Field(default="", max_length=40)
+    created_at: int = Field(sa_column=_time())
+    last_used: int = Field(sa_column=_time())
+    revoked_at: int | None = Field(default=None, sa_column=_time(nullable=True))
+
+
+class AuditEntry(SQLModel, table=True):
+    """What an author did: `session` is that of the bench, 0 for the command line."""
+
+    __tablename__ = "audit"
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: int = Field(sa_column=_time())
+    session: int = 0
+    action: str = Field(max_length=40)
+    subject: str = Field(default="", max_length=120)

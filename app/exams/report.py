@@ -4,6 +4,8 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
+from app.content.library import Library
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Marked:
@@ -89,3 +91,12 @@ def _number(name: str) -> tuple[float | str, ...]:
         return tuple(float(part) for part in name.split("."))
     except ValueError:
         return (math.inf, name)
+
+
+def topics_by_objective(library: Library) -> dict[str, str]:
+    """The first page on each objective."""
+    found: dict[str, str] = {}
+    for topic in library.topics.values():
+        for objective in topic.objectives:
+            found.setdefault(objective, topic.slug)
+    return found

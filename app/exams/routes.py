@@ -10,7 +10,6 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.added import question_card, still_there
-from app.content.library import Library
 from app.content.model import ExamBlueprint, Order
 from app.content.variants import draw
 from app.db.engine import write_beside
@@ -18,7 +17,7 @@ from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, is_over
-from app.exams.report import Marked, summarise
+from app.exams.report import Marked, summarise, topics_by_objective
 from app.exams.review import Filter, Row, pace, rows
 from app.exams.sitting import (
     arranged,
@@ -34,7 +33,14 @@ from app.exams.sitting import (
 from app.exams.store import Change, Kept, Sat
 from app.learners.store import added_cards
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
-from app.quiz.routes.showing import Desk, Reader, Writer, moved, with_comeback
+from app.quiz.routes.showing import (
+    Desk,
+    Reader,
+    Writer,
+    moved,
+    not_in_exam,
+    with_comeback,
+)
 from app.quiz.store import Given
 from app.web.addresses import RowNumber
 from app.web.asking import Asked, first_words, new_token
@@ -207,7 +213,7 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         longest=max((m.seconds for m in paper), default=0) or 1,
         even=(sat.deadline - sat.started_at).total_seconds() / max(len(paper), 1),
         syllabus=desk.library.syllabus,
-        topics=_topics_by_objective(desk.library),
+        topics=topics_by_objective(desk.library),
         earlier=earlier[:5],
         late=late,
         token=new_token(),
@@ -219,14 +225,6 @@ def _coming_back(desk: Desk, paper: Sequence[Marked]) -> int:
     missed = [question_card(m.item) for m in paper if m.score < 1]
     added = added_cards(desk.db, desk.learner.id, missed).values()
     return sum(not a.aside and still_there(desk.library, a.card) for a in added)
-
-
-def _topics_by_objective(library: Library) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for topic in library.topics.values():
-        for objective in topic.objectives:
-            found.setdefault(objective, topic.slug)
-    return found
 
 
 def _find(desk: Desk, sitting: int) -> Sat:
@@ -359,6 +357,7 @@ def _question_page(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> HTMLResponse
 
 
 def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLResponse:
+    not_in_exam(desk, question_of(desk.db, desk.library, slot))
     paper = {row.number: row for row in marked(desk.db, desk.library, sat)}
     return page(
         desk.request,

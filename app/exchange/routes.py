@@ -1,5 +1,6 @@
 """A learner's cards on their way out to Anki, and back in from it."""
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import IO, Annotated, Literal
 
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
+from app.content.added import question_card
 from app.content.library import Library, LiveLibrary
 from app.db.engine import DbSession
 from app.errors import NotFound
@@ -16,6 +18,7 @@ from app.exchange.arrivals import Sorted, home_of, sort_out
 from app.exchange.decks import Course, has_words, pack, write_luggage
 from app.exchange.items import Unusable
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.store.sitting import in_running_exam
 from app.learners.study_day import zone_of
 from app.web.clock import Now
 from app.web.render import page
@@ -37,8 +40,12 @@ def take_cards(
     db: DbSession,
     now: Now,
 ) -> Response:
-    """Every card that the learner has begun or added, with all of its grades."""
-    luggage = pack(_course(request, library), store.studied(db, learner.id))
+    """Every card that the learner has begun or added, with all of its grades.
+
+    The cards of questions in a mock exam that is being sat stay until it is over.
+    """
+    studied = store.studied(db, learner.id).without(_sat(db, learner, now))
+    luggage = pack(_course(request, library), studied)
     day = learner.study_day(now).isoformat()
     return Response(
         write_luggage(luggage, now, zone_of(learner.zone)),
@@ -150,7 +157,9 @@ def _page(
     refused: str = "",
 ) -> HTMLResponse:
     own = store.own_texts(db, learner.id) if learner.id else {}
-    cards = store.held_cards(db, learner.id)
+    held = store.held_cards(db, learner.id)
+    away = _sat(db, learner, request.app.state.clock())
+    cards = [card for card in held if card not in away]
     shown = sum(has_words(library, own, card) for card in cards)
     return page(
         request,
@@ -159,10 +168,16 @@ def _page(
         learner=learner,
         shown=shown,
         gone=len(cards) - shown,
+        sat=len(held) - len(cards),
         brought=store.brought(db, learner.id),
         problems=[{"field": "file", "message": refused}] if refused else [],
         removed=request.query_params.get("removed") == "yes" and not refused,
     )
+
+
+def _sat(db: Session, learner: CurrentLearnerValue, now: dt.datetime) -> set[str]:
+    """The cards of questions in a mock exam that is being sat."""
+    return {question_card(item) for item in in_running_exam(db, learner.id, now)}
 
 
 def _course(request: Request, library: Library) -> Course:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime as dt
+import hashlib
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -11,17 +12,30 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession, aside
 from app.db.writer import Turn
-from app.learners.store import Enrolment, count_change, enrol, find_learner
+from app.learners.store import (
+    Arrival,
+    Enrolment,
+    Known,
+    count_change,
+    enrol,
+    find_learner,
+    see,
+)
 from app.learners.study_day import begin_of, study_day_of
-from app.web.clock import Now, read_clock
-from app.web.visitor import Visitor
+from app.web.clock import Now, milliseconds, read_clock
+from app.web.devices import device_of
+from app.web.visitor import Doorkeeper, Visitor, place_of
+
+_A_DAY = 24 * 3600 * 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CurrentLearnerValue:
     """The asker: `id` is 0 until something of theirs is kept.
 
+    `key` begins what is drawn for them and is the same in each of their browsers.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    `last_seen` is the moment at which this browser was last noted, in milliseconds.
     """
 
     key: str
@@ -34,6 +48,7 @@ class CurrentLearnerValue:
     target: int | None = None
     calendar: bool = True
     missed: bool = True
+    last_seen: int = 0
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
@@ -45,18 +60,35 @@ class CurrentLearnerValue:
 
 
 async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
-    """The learner of the cookie; the front has read it and made one if need be."""
+    """The learner of the cookie; the front has read it and made one if need be.
+
+    A browser whose session was revoked goes on as one that was never here.
+    """
     visitor: Visitor = request.state.visitor
-    return await aside(db, lambda: load_learner(db, visitor.key, visitor.zone))
+    found = await aside(db, lambda: find_learner(db, visitor.digest))
+    if found is not None and found.revoked_at is None:
+        return _value(found)
+    if found is not None:
+        keeper: Doorkeeper = request.app.state.doorkeeper
+        visitor = keeper.newcomer(visitor, place_of(request.scope))
+        request.state.visitor = visitor
+    return CurrentLearnerValue(learner_key(visitor.key), zone=visitor.zone or "UTC")
 
 
-def load_learner(db: Session, key: str, zone: str = "") -> CurrentLearnerValue:
-    """The learner of `key` as a value, with defaults before the first write."""
-    row = find_learner(db, key)
-    if row is None:
-        return CurrentLearnerValue(key=key, zone=zone or "UTC")
+def learner_key(session_key: str) -> str:
+    """The key of the learner who begins with this session; it does not lead back."""
+    return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
+
+
+def arrival_of(request: Request, now: dt.datetime) -> Arrival:
+    """The browser that asks, as its session will be listed."""
+    device = device_of(request.headers.get("user-agent", ""))
+    return Arrival(request.state.visitor.digest, device, now)
+
+
+def _value(row: Known) -> CurrentLearnerValue:
     return CurrentLearnerValue(
-        key=key,
+        key=row.key,
         id=row.id,
         name=row.name,
         zone=row.zone,
@@ -66,10 +98,12 @@ def load_learner(db: Session, key: str, zone: str = "") -> CurrentLearnerValue:
         target=row.target,
         calendar=row.calendar,
         missed=row.missed,
+        last_seen=row.last_seen,
     )
 
 
 async def enrolled(
+    request: Request,
     learner: Annotated[CurrentLearnerValue, Depends(read_learner)],
     db: DbSession,
     now: Now,
@@ -78,7 +112,7 @@ async def enrolled(
 
     Counts the change, so whoever writes for a learner must ask for this.
     """
-    return await aside(db, lambda: _enrolled(db, learner, now))
+    return await aside(db, lambda: _enrolled(db, learner, request, now))
 
 
 @contextlib.asynccontextmanager
@@ -93,18 +127,21 @@ async def writing(
     turn: Turn = request.app.state.turn
     async with turn() as db:
         learner = await read_learner(request, db)
-        yield db, await enrolled(learner, db, await read_clock(request))
+        yield db, await enrolled(request, learner, db, await read_clock(request))
 
 
 def _enrolled(
-    db: Session, learner: CurrentLearnerValue, now: dt.datetime
+    db: Session, learner: CurrentLearnerValue, request: Request, now: dt.datetime
 ) -> CurrentLearnerValue:
     if learner.id and count_change(db, learner.id):
+        if milliseconds(now) - learner.last_seen > _A_DAY:
+            see(db, arrival_of(request, now))
         return learner
     # The first write; or another request has erased everything since they were read.
-    number = enrol(db, Enrolment(learner.key, learner.zone, now))
+    key = learner_key(request.state.visitor.key)
+    number = enrol(db, Enrolment(key, learner.zone, arrival_of(request, now)))
     count_change(db, number)
-    return CurrentLearnerValue(key=learner.key, id=number, zone=learner.zone)
+    return CurrentLearnerValue(key=key, id=number, zone=learner.zone)
 
 
 CurrentLearner = Annotated[CurrentLearnerValue, Depends(read_learner)]

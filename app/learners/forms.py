@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 Problems = list[dict[str, str]]
-_DIGITS = 9  # more of them are no number of minutes, and slow to read
-_REPEATED = 40  # characters of what was typed that a message repeats
+_DIGITS = 9  # of a number: reading thousands of them takes long, or fails
+_LONGEST = 40  # characters of an input that an answer repeats
 
 
 class SettingsForm(BaseModel):
@@ -59,10 +59,10 @@ class _Reader:
 
     def whole(self, field: str, least: int, most: int, of: str) -> int:
         typed = self._typed(field).removesuffix("%").strip()
-        digits = typed.isascii() and typed.isdigit() and len(typed) < _DIGITS
+        digits = typed.isascii() and typed.isdigit() and len(typed) <= _DIGITS
         if digits and least <= int(typed) <= most:
             return int(typed)
-        said = f"“{_brief(typed)}”" if typed else "nothing"
+        said = _quoted(typed) if typed else "nothing"
         self._refuse(
             field,
             f"Write a whole number from {least} to {most} {of}; {said} is not one.",
@@ -77,7 +77,7 @@ class _Reader:
             day = dt.date.fromisoformat(typed)
         except ValueError:
             self._refuse(
-                field, f"Write a day such as 2026-07-03; “{_brief(typed)}” is none."
+                field, f"Write a day such as 2026-07-03; {_quoted(typed)} is none."
             )
             return None
         if not today <= day <= today + dt.timedelta(days=1100):
@@ -89,14 +89,14 @@ class _Reader:
         if typed not in zones():
             self._refuse(
                 field,
-                f"Choose a zone such as Europe/Berlin; “{_brief(typed)}” is not known.",
+                f"Choose a zone such as Europe/Berlin; {_quoted(typed)} is unknown.",
             )
         return typed
 
     def yes(self, field: str) -> bool:
         typed = self._typed(field)
         if typed not in {"yes", "no"}:
-            self._refuse(field, f"Choose yes or no; “{_brief(typed)}” is neither.")
+            self._refuse(field, f"Choose yes or no; {_quoted(typed)} is neither.")
         return typed == "yes"
 
     def _typed(self, field: str) -> str:
@@ -106,8 +106,9 @@ class _Reader:
         self.problems.append({"field": field, "message": message})
 
 
-def _brief(typed: str) -> str:
-    return typed if len(typed) <= _REPEATED else f"{typed[:_REPEATED]}…"
+def _quoted(typed: str) -> str:
+    """What was typed, cut where it is longer than a sentence bears."""
+    return f"“{typed}”" if len(typed) <= _LONGEST else f"“{typed[:_LONGEST]}…”"
 
 
 @functools.cache

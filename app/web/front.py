@@ -31,7 +31,7 @@ from app.web.visitor import Doorkeeper, Visitor
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
 _LOOKS = {"GET", "HEAD"}
-_NOBODY = Visitor(key="", renewal=b"")
+_NOBODY = Visitor(key="")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,6 +143,7 @@ class Front:
             request = Request(inner, receive)
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
+        exchange.visitor = inner["state"]["visitor"]  # a revoked one has become new
         route = self._door.routes.of(inner)
         _note(exchange, route, time.perf_counter() - exchange.begun)
         if not exchange.started:

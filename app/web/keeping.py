@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import math
+from collections.abc import Collection
 from typing import Literal
 
 from cachetools import LRUCache
@@ -47,7 +48,7 @@ class Moment:
     """What an answer made now may rest on, read before it is made.
 
     `changes` counts the learner's writes: −1 before the first, None where writes
-    cannot be seen and only shared answers can be kept.
+    cannot be seen or the session was revoked, and only shared answers can be given.
     """
 
     version: str
@@ -87,7 +88,7 @@ class Pages:
             most, getsizeof=lambda entry: entry[1]
         )
         self._beat = 0
-        self._changes: dict[str, int] = {}
+        self._changes: dict[str, int | None] = {}
 
     @property
     def size(self) -> int:
@@ -104,10 +105,10 @@ class Pages:
         if beat != self._beat or len(self._changes) > _KNOWN:
             self._changes.clear()
             self._beat = beat
-        known = self._changes.get(visitor.key)
-        if known is None:
-            known = self._changes[visitor.key] = self._pulse.changes(visitor.key)
-        return known
+        digest = visitor.digest
+        if digest not in self._changes:
+            self._changes[digest] = self._pulse.changes(digest)
+        return self._changes[digest]
 
     def find(self, target: Target, visitor: Visitor, now: Moment) -> Kept | None:
         """The kept answer for (path, query), if it still holds."""
@@ -129,9 +130,9 @@ class Pages:
         if size <= self._kept.maxsize // _LARGEST_SHARE:
             self._kept[key] = (kept, size)
 
-    def forget(self, visitor: Visitor) -> None:
-        """Throw away every page that was made for this learner."""
-        for key in [key for key in self._kept if key[2] == visitor.key]:
+    def forget(self, digests: Collection[str]) -> None:
+        """Throw away every page that was made for these sessions."""
+        for key in [key for key in self._kept if key[2] in digests]:
             self._kept.pop(key, None)
 
     def close(self) -> None:
@@ -145,7 +146,7 @@ def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, .
     shared = (*target, "*", "", "")
     if changes is None:
         return (shared,)
-    own = (*target, visitor.key, visitor.theme, "")
+    own = (*target, visitor.digest, visitor.look, "")
     if changes == _STRANGER:
         return (_strange(target, visitor), own, shared)
     return (own, shared)
@@ -158,12 +159,12 @@ def _key(
         return (*target, "*", "", "")
     if sharing == "strangers" and changes == _STRANGER:
         return _strange(target, visitor)
-    return (*target, visitor.key, visitor.theme, "")
+    return (*target, visitor.digest, visitor.look, "")
 
 
 def _strange(target: Target, visitor: Visitor) -> Key:
     # All who have no row yet see the same pages, but for the zone of their browser.
-    return (*target, "", visitor.theme, visitor.zone)
+    return (*target, "", visitor.look, visitor.zone)
 
 
 def _holds(kept: Kept, now: Moment) -> bool:

@@ -40,6 +40,7 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note
     environment.globals["theme_of"] = _theme_of
+    environment.globals["offers_bench"] = _offers_bench
     return environment
 
 
@@ -94,6 +95,11 @@ def _frame_note(request: Request) -> str:
     """What the course says of itself at the foot of every page."""
     notes: tuple[str, ...] = request.state.library.syllabus.notes
     return notes[0] if notes else ""
+
+
+def _offers_bench(request: Request) -> bool:
+    """Whether a page leads to the author's bench: to browsers that were let in."""
+    return bool(request.state.visitor.author and request.app.state.settings.authoring)
 
 
 def _theme_of(request: Request) -> str:

@@ -1,87 +1,174 @@
 """Who visits: the signed cookie, read once per browser and kept in mind."""
 
 import dataclasses
-import functools
 import hashlib
 import re
 import secrets
+from typing import NamedTuple
 
+from cachetools import LRUCache
 from itsdangerous import BadSignature, Signer
+from starlette.types import Scope
 
 COOKIE = "headroom"
+AUTHOR = "headroom-author"
+"""The cookie of a browser that has been let onto the author's bench."""
 _AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
 FORGET_KEPT = {"clear-site-data": '"cache", "storage"'}
 """The pages and grades that a browser holds for use without a network go as well."""
 _THEMES = {"light", "dark"}
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
+# What a value of ours may have at most: longer ones were never given by this server.
+_LONGEST = {COOKIE: 128, AUTHOR: 64, "theme": 8, "zone": 128}
+_OURS = re.compile(rb"(?:^|;)\s*(headroom(?:-author)?|theme|zone)=([^;]*)")
+_BYTES = 4 * 1024 * 1024  # of the browsers kept in mind, some 2,000
+_BESIDE = 1500  # bytes of the objects around what a browser sends
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """How a request came: over TLS or not, and under which path of the address."""
+
+    https: bool = False
+    path: str = "/"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Visitor:
-    """A browser: the key of its learner, and what it chose for itself.
+    """A browser: the key of its session, and what it chose for itself.
 
-    `cookie` is the Set-Cookie line that gives a new browser its key, empty for one
-    that came with a valid cookie; `renewal` is the same line for a known one.
+    `digest` is what the database knows of the key. `cookie` is the Set-Cookie line
+    that gives a new browser its key, empty for one that came with a valid cookie;
+    `renewal` is the same line for a known one. `author` says that it carries a cookie
+    of the author's bench, not that the bench will accept it.
     """
 
     key: str
-    renewal: bytes
+    digest: str = ""
+    renewal: bytes = b""
     cookie: bytes = b""
     theme: str = ""
     zone: str = ""
+    author: bool = False
+
+    @property
+    def look(self) -> str:
+        """What pages show of the browser itself: two looks are two pages."""
+        return f"{self.theme}+author" if self.author else self.theme
+
+
+class _Given(NamedTuple):
+    """The cookies of ours that a browser sends; the author's says only that it is."""
+
+    signed: str = ""
+    theme: str = ""
+    zone: str = ""
+    author: bool = False
+
+
+_PLAIN = Place()
 
 
 class Doorkeeper:
-    """Recognises visitors by their cookies and gives new ones a key."""
+    """Recognizes visitors by their cookies and gives new ones a key."""
 
     def __init__(self, signer: Signer, *, secure: bool) -> None:
         self._signer = signer
         self._secure = secure
         # Checking a signature costs more than a lookup, and browsers send the same
-        # cookies with every request.
-        self._known = functools.lru_cache(maxsize=4096)(self._read)
+        # cookies with every request. What is not valid is not kept.
+        self._known: LRUCache[tuple[_Given, Place], Visitor] = LRUCache(
+            _BYTES, getsizeof=_size
+        )
 
-    def recognise(self, cookies: bytes) -> Visitor:
+    def recognise(self, cookies: bytes, place: Place = _PLAIN) -> Visitor:
         """The visitor of a Cookie header; forged or missing ones get a new key."""
-        visitor = self._known(cookies)
-        if visitor.key:
-            return visitor
-        line = self.line(secrets.token_urlsafe(24))
-        key = line.split(b"=", 1)[1].split(b".", 1)[0].decode()
-        return dataclasses.replace(visitor, key=key, renewal=line, cookie=line)
+        given = _given(cookies)
+        visitor = self._known.get((given, place))
+        if visitor is None:
+            visitor = self._read(given, place)
+            if visitor.key:
+                self._known[given, place] = visitor
+        return visitor if visitor.key else self.newcomer(visitor, place)
 
-    def line(self, key: str) -> bytes:
-        """The Set-Cookie line that makes a browser the learner of `key`."""
-        value = self._signer.sign(key).decode()
-        secure = "; Secure" if self._secure else ""
-        return (
-            f"{COOKIE}={value}; Max-Age={_AGE}; Path=/; HttpOnly; SameSite=Lax{secure}"
-        ).encode()
+    def newcomer(self, visitor: Visitor, place: Place = _PLAIN) -> Visitor:
+        """The same browser with a new key, as one that was never here."""
+        key = new_key()
+        line = self.line(key, place)
+        return dataclasses.replace(
+            visitor, key=key, digest=digest_of(key), renewal=line, cookie=line
+        )
+
+    def line(self, key: str, place: Place = _PLAIN) -> bytes:
+        """The Set-Cookie line that gives a browser the session of `key`."""
+        return self._line(self._signer.sign(key).decode(), place)
 
     def digest(self, word: str) -> str:
-        """A word as it may be kept: worthless without the secret of this server."""
+        """A short word as it may be kept: worthless without the secret."""
         return hashlib.sha256(self._signer.get_signature(word)).hexdigest()
 
-    def _read(self, cookies: bytes) -> Visitor:
-        given = dict(_pairs(cookies.decode("latin-1")))
-        theme, zone = given.get("theme", ""), given.get("zone", "").replace("%2F", "/")
+    def is_secure(self, place: Place) -> bool:
+        """Whether cookies given there may travel over TLS alone."""
+        return self._secure or place.https
+
+    def _read(self, given: _Given, place: Place) -> Visitor:
+        zone = given.zone.replace("%2F", "/")
         try:
-            key = self._signer.unsign(given.get(COOKIE, "")).decode()
-        except BadSignature:
+            key = self._signer.unsign(given.signed).decode()
+        except (BadSignature, UnicodeError):
             key = ""
         return Visitor(
             key=key,
-            renewal=self.line(key) if key else b"",
-            theme=theme if theme in _THEMES else "",
+            digest=digest_of(key),
+            renewal=self._line(given.signed, place) if key else b"",
+            theme=given.theme if given.theme in _THEMES else "",
             zone=zone if _ZONE.fullmatch(zone) else "",
+            author=given.author,
         )
 
+    def _line(self, signed: str, place: Place) -> bytes:
+        secure = "; Secure" if self.is_secure(place) else ""
+        return (
+            f"{COOKIE}={signed}; Max-Age={_AGE}; Path={place.path}; HttpOnly; "
+            f"SameSite=Lax{secure}"
+        ).encode()
 
-def forget_line() -> bytes:
+
+def place_of(scope: Scope) -> Place:
+    """How a request came; the server has settled what a proxy may say of it."""
+    return Place(scope.get("scheme") == "https", scope.get("root_path") or "/")
+
+
+def new_key() -> str:
+    """A key of a session that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+def digest_of(key: str) -> str:
+    """A key as the database keeps it: who reads it there cannot come in with it."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def forget_line(place: Place = _PLAIN) -> bytes:
     """The Set-Cookie line that takes the key out of a browser."""
-    return f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax".encode()
+    return f"{COOKIE}=; Max-Age=0; Path={place.path}; HttpOnly; SameSite=Lax".encode()
 
 
-def _pairs(cookies: str) -> list[tuple[str, str]]:
-    parts = (part.strip().partition("=") for part in cookies.split(";"))
-    return [(name, value) for name, _, value in parts if name]
+def _given(cookies: bytes) -> _Given:
+    found = {
+        name.decode(): value.strip().decode("latin-1")
+        for name, value in _OURS.findall(cookies)
+        if len(value) <= _LONGEST[name.decode()]
+    }
+    return _Given(
+        found.get(COOKIE, ""),
+        found.get("theme", ""),
+        found.get("zone", ""),
+        bool(found.get(AUTHOR)),
+    )
+
+
+def _size(visitor: Visitor) -> int:
+    """Bytes that a known browser takes; its cookies stand beside it as the key."""
+    words = len(visitor.renewal) + len(visitor.key) + len(visitor.digest)
+    return _BESIDE + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])

@@ -6,6 +6,7 @@
     if (document.hidden) return;
     try {
       const answer = await fetch(changes);
+      if (answer.status === 403) location.reload(); // signed out meanwhile
       if (answer.ok && (await answer.text()) !== version) location.reload();
     } catch {
       // The server is being restarted: the next round asks again.

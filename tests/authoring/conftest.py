@@ -7,12 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 from sqlmodel import Session
 
 from app.config import Settings
 from app.content.library import Library, LiveLibrary
 from app.db.tables import Attempt, ItemRevision, Learner
-from tests.conftest import TINY
+from tests.conftest import TINY, let_in
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,18 @@ def settings(tmp_path: Path, database: str, folder: Path) -> Settings:
         database_url=database,
         secret="of the tests, which nobody guesses",
     )
+
+
+@pytest.fixture
+def client(client: TestClient) -> TestClient:
+    """A browser that was let onto the bench."""
+    return let_in(client)
+
+
+@pytest.fixture
+def htmx(htmx: TestClient) -> TestClient:
+    """The same, with every request one of htmx."""
+    return let_in(htmx)
 
 
 @dataclasses.dataclass

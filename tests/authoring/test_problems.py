@@ -7,7 +7,7 @@ from sqlmodel import select
 from app.config import Settings
 from app.db.tables import ItemReport
 from app.main import create_app
-from tests.conftest import visit
+from tests.conftest import let_in, visit
 
 QUIZ = "topics/kv-cache/quiz.md"
 
@@ -47,13 +47,15 @@ def test_a_problem_is_named_with_its_place_and_remedy(client, folder):
     assert '<li data-n="12" class="hit"><span>- [ ]Accuracy for speed</span>' in html
 
 
-def test_problems_are_filtered_by_severity_and_file(client, folder):
-    break_it(folder)
+def test_problems_are_filtered_by_severity_and_file(app, folder):
+    break_it(folder)  # before anybody has read it: what was sound would stay
     (folder / "topics/weights/concept.md").write_text("---\ntitle: W\n---\n\nText.\n")
 
-    every = client.get("/authoring").text
-    errors = client.get("/authoring?severity=error").text
-    here = client.get(f"/authoring?file={QUIZ}").text
+    with visit(app) as browser:
+        client = let_in(browser)
+        every = client.get("/authoring").text
+        errors = client.get("/authoring?severity=error").text
+        here = client.get(f"/authoring?file={QUIZ}").text
 
     assert "E24" in every
     assert "W87" in every

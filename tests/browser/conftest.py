@@ -43,3 +43,11 @@ def plain_page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(java_script_enabled=False)
     yield context.new_page()
     context.close()
+
+
+def sign_in(page: Page, server: Server) -> Page:
+    """Let a browser onto the author's bench, as its author would."""
+    page.goto(server.command("author", "link").split()[0])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{server.url}/authoring")
+    return page

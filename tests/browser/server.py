@@ -50,6 +50,18 @@ class Server:
         self._wait()
         return self
 
+    def command(self, *words: str) -> str:
+        """What `headroom …` prints when it is run beside the server."""
+        done = subprocess.run(
+            [sys.executable, "-m", "app", *words],
+            cwd=ROOT,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
     @property
     def pid(self) -> int:
         """The process that was started; workers are its children."""

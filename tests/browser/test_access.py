@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, CDPSession, Page
 
+from tests.browser.conftest import sign_in
 from tests.browser.server import ROOT, Server
 
 pytestmark = pytest.mark.browser
@@ -48,6 +49,8 @@ PAGES = [
     "/settings/erased",
     "/continue",
     "/authoring",
+    "/authoring/audit",
+    "/authoring/enter",
     "/authoring/questions",
     "/authoring/questions?show=all",
     "/authoring/questions/tm-zero3?seed=1",
@@ -65,11 +68,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
-def reader(request, browser: Browser) -> Iterator[Page]:
+def reader(request, browser: Browser, running: Server) -> Iterator[Page]:
     context = browser.new_context(
         color_scheme=request.param, viewport={"width": 1280, "height": 900}
     )
-    yield context.new_page()
+    yield sign_in(context.new_page(), running)
     context.close()
 
 

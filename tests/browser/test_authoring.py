@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import sign_in
 from tests.browser.server import ROOT, Server
 
 pytestmark = pytest.mark.browser
@@ -27,6 +28,18 @@ def bench(tmp_path: Path, folder: Path):
     running = Server(tmp_path / "data", folder).start()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def page(page: Page, bench: Server) -> Page:
+    """A browser that was let onto the bench."""
+    return sign_in(page, bench)
+
+
+@pytest.fixture
+def plain_page(plain_page: Page, bench: Server) -> Page:
+    """The same without JavaScript."""
+    return sign_in(plain_page, bench)
 
 
 def retitle(page: Path, title: str) -> None:
@@ -111,3 +124,13 @@ def test_the_bench_works_without_javascript(
     expect(page).to_have_url(re.compile("severity=error"))
     page.locator(".prob a").first.click()
     expect(page.locator(".code .hit")).to_have_count(1)
+
+
+def test_an_open_page_is_closed_when_its_author_is_signed_out(
+    bench: Server, page: Page
+) -> None:
+    page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
+
+    bench.command("author", "revoke", "all")
+
+    expect(page.locator("h1")).to_have_text("For authors", timeout=30_000)

@@ -9,7 +9,8 @@ from sqlmodel import Session, select
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, drift, upgrade
 from app.db.shape import is_current
-from app.db.tables import Attempt, Learner, Review, StudyDay
+from app.db.tables import Attempt, Learner, LearnerSession, Review, StudyDay
+from app.web.visitor import digest_of
 from tests.databases import Databases
 
 
@@ -131,3 +132,22 @@ def a_review(
         study_day="2026-01-01",
         at=0,
     )
+
+
+def test_browsers_of_an_older_database_go_on_as_they_were(engine: Engine) -> None:
+    upgrade(engine)
+    downgrade(engine, "0003")
+    with Session(engine) as db:
+        learner = Learner(key="ada", created_at=0)
+        db.add(learner)
+        db.flush()
+        assert learner.id
+        db.add(a_review(learner.id, "1"))
+        db.commit()
+
+    upgrade(engine)
+
+    with Session(engine) as db:
+        (session,) = db.exec(select(LearnerSession)).all()
+        assert session.digest == digest_of("ada")
+        assert session.revoked_at is None

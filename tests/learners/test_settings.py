@@ -50,6 +50,11 @@ def test_looking_writes_nothing(client: TestClient, session: Session):
         ("zone", "Mars/Olympus", "such as Europe/Berlin; “Mars/Olympus”"),
         ("exam_day", "soon", "a day such as 2026-07-03; “soon”"),
         ("exam_day", "2026-06-08", "between today and three years on"),
+        ("minutes_a_day", "9" * 5000, f"“{'9' * 40}…” is not one"),
+        ("retention", "1" * 100_000, "from 70 to 97 per cent"),
+        ("target", "0" * 5000, "from 1 to 100 per cent"),
+        ("exam_day", "2" * 5000, "a day such as 2026-07-03; “222"),
+        ("zone", "x" * 5000, "such as Europe/Berlin; “xxx"),
         ("name", "x" * 81, "At most 80 characters; this has 81"),
     ],
 )

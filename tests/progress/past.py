@@ -12,13 +12,21 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.content.model import Card, Question
-from app.db.tables import Attempt, Learner, Memory, Reading, Review
+from app.db.tables import (
+    Attempt,
+    Learner,
+    LearnerSession,
+    Memory,
+    Reading,
+    Review,
+)
 from app.flashcards import store as flashcards
 from app.learners.store import find_learner, rebuild_days
 from app.quiz import store as quiz
 from app.quiz.grading import Verdict
 from app.scheduling import Grade, Standing, after, recall
 from app.web.clock import milliseconds
+from app.web.visitor import digest_of
 
 Row = dict[str, Any]
 
@@ -50,6 +58,12 @@ def live(
         db.add(learner)
         db.flush()
         number = learner.id or 0
+        at = milliseconds(now)
+        db.add(
+            LearnerSession(
+                learner_id=number, digest=digest_of(key), created_at=1, last_seen=at
+            )
+        )
         for table, rows in (
             (Memory, memories),
             (Review, log),
@@ -129,7 +143,7 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
     )
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        learner = find_learner(db, key)
+        learner = find_learner(db, digest_of(key))
         if learner is not None:
             quiz.record(db, learner.id, given, now.date(), now)
         db.commit()
@@ -139,7 +153,7 @@ def grade(app: FastAPI, key: str, card: Card, token: str, now: dt.datetime) -> N
     """Grade one card once more, well."""
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        learner = find_learner(db, key)
+        learner = find_learner(db, digest_of(key))
         if learner is not None:
             given, sent = Grade(3, now, now.date()), flashcards.Sent(token, 8000)
             flashcards.record(db, learner.id, card, given, sent)

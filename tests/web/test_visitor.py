@@ -1,11 +1,15 @@
-"""The cookie that carries a learner."""
+"""The cookie that carries a session."""
 
+import tracemalloc
+
+import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from itsdangerous import Signer
 
 from app.config import Settings
 from app.main import create_app
-from app.web.visitor import COOKIE
+from app.web.visitor import COOKIE, Doorkeeper, Place
 
 
 def test_the_first_visit_gives_a_key_that_scripts_cannot_read(client: TestClient):
@@ -57,6 +61,55 @@ def test_behind_tls_the_key_travels_on_tls_alone(settings: Settings, live_librar
     assert "strict-transport-security" in answer.headers
     app.state.engine.dispose()
     app.state.pages.close()
+
+
+def test_a_cookie_given_over_tls_stays_on_tls_without_a_setting(app: FastAPI):
+    with TestClient(app, base_url="https://study.example") as client:
+        assert "; Secure" in client.get("/settings").headers["set-cookie"]
+
+
+def test_a_cookie_belongs_to_the_path_under_which_the_app_is_served():
+    keeper = Doorkeeper(Signer("s"), secure=False)
+
+    line = keeper.line("key", Place(https=False, path="/study")).decode()
+
+    assert "; Path=/study;" in line
+
+
+def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient):
+    signed = Signer("of the tests", salt="learner").sign("x" * 200).decode()
+
+    answer = client.get("/settings", headers={"cookie": f"{COOKIE}={signed}"})
+
+    assert f"{COOKIE}=x" not in answer.headers["set-cookie"]
+
+
+def test_only_our_own_cookies_tell_browsers_apart():
+    keeper = Doorkeeper(Signer("s"), secure=False)
+    line = keeper.line("key").split(b";")[0]
+
+    keys = {keeper.recognise(line + b"; other=%d" % n).key for n in range(100)}
+
+    assert keys == {"key"}
+    assert len(keeper._known) == 1
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_no_crowd_of_browsers_fills_the_memory(signed: bool):
+    keeper = Doorkeeper(Signer("s"), secure=False)
+    noise = b"; noise=" + b"x" * 20_000
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+
+    for number in range(8000):
+        name = f"key-{number}"
+        cookie = keeper.line(name).split(b";")[0] if signed else b"headroom=forged"
+        zone = b"; zone=Europe/Z%d" % number
+        keeper.recognise(cookie + zone + noise)
+
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 5 * 1024 * 1024
 
 
 def test_the_theme_of_the_browser_is_in_the_first_byte(client: TestClient):

@@ -5,6 +5,7 @@ from fastapi.responses import HTMLResponse
 
 from app.authoring.listing import about, name_of
 from app.authoring.routes.trying import address_of
+from app.authors.current import AuthorRoute
 from app.concepts.sheets import Sheet, Sheets
 from app.content.library import Library
 from app.content.variants import draw
@@ -14,7 +15,7 @@ from app.web.asking import Asked, first_words, new_token
 from app.web.render import page
 from app.web.shelf import CurrentLibrary
 
-router = APIRouter()
+router = APIRouter(route_class=AuthorRoute)
 
 
 @router.get("/pages/{topic}")

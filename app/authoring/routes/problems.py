@@ -1,19 +1,22 @@
 """GET the problems of the course and the reports; POST that a report was settled."""
 
+
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.authoring import store
 from app.authoring.forms import ListingAsked
 from app.authoring.listing import Filter, lines_around, listing, name_of, topic_of
+from app.authors.current import AuthorRoute, CurrentAuthor
+from app.authors.store import Deed, record
 from app.db.engine import DbSession
-from app.learners.current import CurrentLearner, EnrolledLearner
+from app.learners.current import CurrentLearner
 from app.web.addresses import RowNumber
 from app.web.clock import Now
 from app.web.render import page
 from app.web.shelf import CurrentLibrary
 
-router = APIRouter()
+router = APIRouter(route_class=AuthorRoute)
 _MOST = 300
 
 
@@ -53,8 +56,9 @@ async def changes(library: CurrentLibrary) -> PlainTextResponse:
 
 @router.post("/reports/{report}/settlement")
 def settle(
-    report: RowNumber, _learner: EnrolledLearner, db: DbSession, now: Now
+    report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now
 ) -> RedirectResponse:
     """Take a report off the list; it stays with its question."""
     store.settle(db, report, now)
+    record(db, Deed(now, author.id, "report settled", f"report {report}"))
     return RedirectResponse("/authoring#reports", 303)

@@ -22,6 +22,7 @@ from app.authoring.routes.trying import address_of, judge, put
 from app.authoring.states import states_of, typed
 from app.authoring.survey import Survey, Surveyor
 from app.authoring.wordings import Sample, editions, option_rows, sample
+from app.authors.current import AuthorRoute
 from app.content.expressions import BadExpression
 from app.content.model import Question
 from app.content.variants import MOST_VARIANTS, combinations, draw, every
@@ -33,7 +34,7 @@ from app.web.render import is_htmx, page
 from app.web.shelf import CurrentLibrary, find_question
 from app.web.words import age_of
 
-router = APIRouter()
+router = APIRouter(route_class=AuthorRoute)
 _ROWS = 100  # of the table on one page; the CSV has all
 _FALLING = {"count", "sd", "guess"}  # what one wants the most of first
 

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -58,6 +58,15 @@ class Studied:
     def cards(self) -> tuple[str, ...]:
         """Every card that was begun, put aside or added, each once."""
         return tuple(dict.fromkeys((*self.grades, *self.suspended, *self.added)))
+
+    def without(self, cards: Collection[str]) -> "Studied":
+        """All cards but these."""
+        return dataclasses.replace(
+            self,
+            grades={c: timed for c, timed in self.grades.items() if c not in cards},
+            suspended=self.suspended.difference(cards),
+            added={c: aside for c, aside in self.added.items() if c not in cards},
+        )
 
 
 def studied(db: Session, learner_id: int) -> Studied:

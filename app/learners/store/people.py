@@ -1,22 +1,26 @@
-"""Learners and their device codes in the database."""
+"""Learners, their sessions and their device codes in the database."""
 
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, col, delete, update
 
 from app.db.once import insert_once
 from app.db.prepared import Prepared
-from app.db.tables import DeviceCode, Learner
-from app.web.clock import milliseconds
+from app.db.tables import DeviceCode, Learner, LearnerSession
+from app.learners.store.sessions import Arrival, begin_session, learner_of
+from app.web.clock import milliseconds, moment
 
 # Every request asks the first and every write the second.
 _FIND = Prepared(
     select(
+        col(LearnerSession.revoked_at),
+        col(LearnerSession.last_seen),
         col(Learner.id),
+        col(Learner.key),
         col(Learner.name),
         col(Learner.zone),
         col(Learner.exam_day),
@@ -25,7 +29,9 @@ _FIND = Prepared(
         col(Learner.target),
         col(Learner.calendar),
         col(Learner.missed),
-    ).where(col(Learner.key) == bindparam("wanted"))
+    )
+    .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
+    .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
 _COUNT = Prepared(
     update(Learner)
@@ -37,9 +43,12 @@ _COUNT = Prepared(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Known:
-    """What is kept about a learner, as it lies in the table."""
+    """A session and its learner, as they lie in the tables."""
 
+    revoked_at: int | None
+    last_seen: int
     id: int
+    key: str
     name: str
     zone: str
     exam_day: str | None
@@ -52,31 +61,66 @@ class Known:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Enrolment:
-    """What the first write puts down about a learner."""
+    """What the first write puts down about a learner; `arrival` is their browser."""
 
     key: str
     zone: str
-    at: dt.datetime
+    arrival: Arrival
 
 
-def find_learner(db: Session, key: str) -> Known | None:
-    """The settings of the learner whose cookie holds `key`, None before a write."""
-    row = _FIND.first(db, {"wanted": key})
+@dataclasses.dataclass(frozen=True, slots=True)
+class Person:
+    """A learner as a list names them; `last_seen` is told to within a day."""
+
+    id: int
+    name: str
+    created: dt.datetime
+    last_seen: dt.datetime
+
+
+def people(db: Session) -> list[Person]:
+    """Every learner, the first one first."""
+    rows = db.execute(
+        select(
+            col(Learner.id),
+            col(Learner.name),
+            col(Learner.created_at),
+            func.max(col(LearnerSession.last_seen)),
+        )
+        .join_from(
+            Learner,
+            LearnerSession,
+            col(LearnerSession.learner_id) == Learner.id,
+            isouter=True,
+        )
+        .group_by(col(Learner.id), col(Learner.name), col(Learner.created_at))
+        .order_by(col(Learner.id))
+    )
+    return [
+        Person(number, name, moment(born), moment(seen or born))
+        for number, name, born, seen in rows
+    ]
+
+
+def find_learner(db: Session, digest: str) -> Known | None:
+    """The session whose key has this digest, with its learner; None before a write."""
+    row = _FIND.first(db, {"wanted": digest})
     return Known(*row) if row else None
 
 
 def enrol(db: Session, enrolment: Enrolment) -> int:
     """Write a learner down at the first thing worth keeping; returns the id."""
+    arrival = enrolment.arrival
     row = Learner(
         key=enrolment.key,
         zone=enrolment.zone,
-        created_at=milliseconds(enrolment.at),
+        created_at=milliseconds(arrival.at),
     ).model_dump(exclude={"id"})
     number = insert_once(db, Learner, row)
     if number is None:  # another first write of theirs came at the same moment
-        number = db.scalar(
-            select(col(Learner.id)).where(col(Learner.key) == enrolment.key)
-        )
+        number = learner_of(db, arrival.digest)
+    else:
+        begin_session(db, number, arrival)
     return number or 0
 
 
@@ -103,7 +147,7 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
 
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
     """Keep a device code; earlier ones of this learner stop working."""
-    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id) == learner_id))
+    void_codes(db, learner_id)
     db.add(
         DeviceCode(
             learner_id=learner_id, digest=digest, expires_at=milliseconds(expires)
@@ -111,9 +155,9 @@ def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) ->
     )
 
 
-def use_code(db: Session, digest: str, now: dt.datetime) -> str | None:
-    """The key of the learner whose code this is, once and in time; else None."""
-    found = db.execute(
+def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
+    """The learner whose code this is, once and in time; else None."""
+    return db.scalar(
         update(DeviceCode)
         .where(
             col(DeviceCode.digest) == digest,
@@ -122,7 +166,9 @@ def use_code(db: Session, digest: str, now: dt.datetime) -> str | None:
         )
         .values(used_at=milliseconds(now))
         .returning(col(DeviceCode.learner_id))
-    ).first()
-    if found is None:
-        return None
-    return db.scalar(select(col(Learner.key)).where(col(Learner.id) == found[0]))
+    )
+
+
+def void_codes(db: Session, learner_id: int) -> None:
+    """Let no code of this learner work any more."""
+    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id) == learner_id))

@@ -48,8 +48,8 @@ Addressed = Annotated[Question, Depends(read_question)]
 @router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
 def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     """The question alone: open, or with the verdict of an attempt."""
+    not_in_exam(desk, question)
     if not sent.form.attempt:
-        not_in_exam(desk, question)
         asked = put(desk, question, sent)
         return question_page(desk, asked, reported=sent.form.reported)
     given = store.find(desk.db, desk.learner.id, sent.form.attempt)

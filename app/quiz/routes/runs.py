@@ -106,9 +106,9 @@ def show(
     sent = Sent(
         sent.form.model_copy(update={"run": found.id, "context": "practice"}), sent.raw
     )
+    not_in_exam(desk, question)
     answered = found.answers.get(question.id)
     if answered is None:
-        not_in_exam(desk, question)
         asked = put(desk, question, sent)
         return question_page(desk, _at(asked, place), frame)
     outcome = judged(

@@ -1,0 +1,1 @@
+"""Authors: who may see the bench, and a log of what they do there."""

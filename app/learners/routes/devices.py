@@ -1,0 +1,161 @@
+"""Another browser comes in with a code; any of them can be signed out."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.db.engine import DbSession
+from app.errors import NotFound
+from app.learners import store
+from app.learners.codes import LIFE, Patience, new_code, plain
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.forms import Problems
+from app.learners.routes.settings import as_typed, settings_page
+from app.learners.store import Arrival
+from app.web.address import seen_address
+from app.web.clock import Now
+from app.web.devices import device_of
+from app.web.render import page
+from app.web.visitor import (
+    FORGET_KEPT,
+    Doorkeeper,
+    Visitor,
+    digest_of,
+    forget_line,
+    new_key,
+    place_of,
+)
+
+router = APIRouter()
+_MOST = 2**31 - 1  # of a row's number, with either database
+Number = Annotated[int, Path(ge=1, le=_MOST)]
+
+
+@router.post("/settings/codes")
+def make_code(
+    request: Request, learner: EnrolledLearner, db: DbSession, now: Now
+) -> HTMLResponse:
+    """Shown in the answer and nowhere else: the database keeps a digest."""
+    code = new_code()
+    digest = _doorkeeper(request).digest(plain(code))
+    store.add_code(db, learner.id, digest, now + LIFE)
+    address = f"{seen_address(request)}/continue"
+    return page(
+        request, "learners/code.html", learner=learner, code=code, address=address
+    )
+
+
+@router.get("/continue")
+def enter_code(
+    request: Request,
+    learner: CurrentLearner,
+    code: Annotated[str, Query(max_length=40)] = "",
+) -> HTMLResponse:
+    return _entry(request, learner, [], 200, code)
+
+
+@router.post("/continue")
+def use_code(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+    code: Annotated[str, Form()] = "",
+    leave: Annotated[str, Form()] = "",
+) -> Response:
+    if learner.id and leave != "yes":
+        message = "Tick the box: what was done in this browser will be left behind."
+        return _entry(request, learner, [_problem("leave", message)], 422, code)
+    patience: Patience = request.app.state.patience
+    address = request.client.host if request.client else ""
+    if patience.is_out(address, now.timestamp()):
+        message = "Too many wrong codes. Wait a minute, then try again."
+        return _entry(request, learner, [_problem("code", message)], 429)
+    found = store.use_code(db, _doorkeeper(request).digest(plain(code)), now)
+    if found is None:
+        patience.note(address, now.timestamp())
+        message = "This code is not valid. A code works once, for ten minutes."
+        return _entry(request, learner, [_problem("code", message)], 422)
+    store.leave(db, _visitor(request).digest, now)
+    key = new_key()
+    device = device_of(request.headers.get("user-agent", ""))
+    store.begin_session(db, found, Arrival(digest_of(key), device, now))
+    return _with_cookie(_doorkeeper(request).line(key, place_of(request.scope)))
+
+
+@router.post("/settings/sessions/{session}/revocation")
+def sign_out(
+    request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
+) -> Response:
+    """Sign one browser of the learner out; it may be the one that asks."""
+    digest = store.revoke(db, learner.id, session, now)
+    if digest is None:
+        raise NotFound("This browser is signed out already, or it is not yours.")
+    store.void_codes(db, learner.id)
+    if digest == _visitor(request).digest:
+        return _with_cookie(forget_line(place_of(request.scope)))
+    return RedirectResponse("/settings?ended=yes#devices", 303)
+
+
+@router.post("/settings/sessions/revocation")
+def sign_others_out(
+    request: Request, learner: CurrentLearner, db: DbSession, now: Now
+) -> Response:
+    """Sign every browser of the learner out but the one that asks."""
+    store.revoke_others(db, learner.id, _visitor(request).digest, now)
+    store.void_codes(db, learner.id)
+    return RedirectResponse("/settings?ended=yes#devices", 303)
+
+
+@router.post("/settings/departure")
+def leave_device(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+    leave: Annotated[str, Form()] = "",
+) -> Response:
+    if leave != "yes":
+        message = "Tick the box first: without a code there is no way back."
+        problems = [_problem("leave", message)]
+        return settings_page(request, learner, db, as_typed(learner), problems)
+    store.leave(db, _visitor(request).digest, now)
+    return _with_cookie(forget_line(place_of(request.scope)))
+
+
+def _entry(
+    request: Request,
+    learner: CurrentLearnerValue,
+    problems: Problems,
+    status: int,
+    code: str = "",
+) -> HTMLResponse:
+    return page(
+        request,
+        "learners/continue.html",
+        status=status,
+        learner=learner,
+        problems=problems,
+        code=code,
+    )
+
+
+def _problem(field: str, message: str) -> dict[str, str]:
+    return {"field": field, "message": message}
+
+
+def _doorkeeper(request: Request) -> Doorkeeper:
+    keeper: Doorkeeper = request.app.state.doorkeeper
+    return keeper
+
+
+def _visitor(request: Request) -> Visitor:
+    visitor: Visitor = request.state.visitor
+    return visitor
+
+
+def _with_cookie(line: bytes) -> Response:
+    response = RedirectResponse("/", 303, headers=FORGET_KEPT)
+    response.raw_headers.append((b"set-cookie", line))
+    return response
