@@ -25,7 +25,6 @@ from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
 from app.flashcards import routes as flashcards
-from app.learners import codes
 from app.learners import routes as learners
 from app.notes import routes as notes
 from app.progress import routes as progress
@@ -82,7 +81,6 @@ def create_app(
     app.state.templates = make_templates(ROOT / "templates", app.state.static)
     app.state.doorkeeper = doorkeeper_of(settings)
     app.state.sheets = Sheets(app.state.templates)
-    app.state.patience = codes.Patience()
     app.state.rates = Rates(settings.rates)
     app.state.pages = Pages(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
@@ -106,8 +104,7 @@ def serve_app() -> FastAPI:
 def doorkeeper_of(settings: Settings) -> Doorkeeper:
     """Who recognizes browsers; commands make codes with it that the server accepts."""
     return Doorkeeper(
-        Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"),
-        secure=settings.https,
+        Signer(key_of(settings.secret, settings.data / "secret"), salt="learner")
     )
 
 

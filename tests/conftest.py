@@ -20,6 +20,7 @@ from tests.databases import Databases, databases_in
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
+SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept with it
 TINY = Path(__file__).parent / "courses" / "tiny"
 
 
@@ -74,7 +75,7 @@ def settings(tmp_path: Path, database: str) -> Settings:
         data=tmp_path,
         content=TINY,
         database_url=database,
-        secret="of the tests, which nobody guesses",
+        secret=SECRET,
     )
 
 

@@ -18,7 +18,7 @@ from app.db.engine import write_beside
 from app.errors import NotAllowed
 from app.web.clock import read_clock
 from app.web.render import is_htmx, page
-from app.web.visitor import AUTHOR, Doorkeeper, digest_of, place_of
+from app.web.visitor import AUTHOR, digest_of
 
 _log = logging.getLogger("headroom")
 
@@ -37,7 +37,7 @@ class AuthorRoute(APIRoute):
             renewed = await _renew(request, author)
             answer = await handle(request)
             if renewed:
-                remember(request, answer, request.cookies[AUTHOR])
+                remember(answer, request.cookies[AUTHOR])
             return answer
 
         return guarded
@@ -52,24 +52,20 @@ CurrentAuthor = Annotated[Author, Depends(_author)]
 """For routes of the class `AuthorRoute` alone."""
 
 
-def remember(request: Request, answer: Response, token: str) -> None:
+def remember(answer: Response, token: str) -> None:
     """Leave the session in the browser, for as long as it will be accepted."""
-    keeper: Doorkeeper = request.app.state.doorkeeper
-    place = place_of(request.scope)
     answer.set_cookie(
         AUTHOR,
         token,
         max_age=int(STAY.total_seconds()),
-        path=place.path,
-        secure=keeper.is_secure(place),
         httponly=True,
         samesite="lax",
     )
 
 
-def forget(request: Request, answer: Response) -> None:
+def forget(answer: Response) -> None:
     """Take the session out of the browser."""
-    answer.delete_cookie(AUTHOR, path=place_of(request.scope).path)
+    answer.delete_cookie(AUTHOR)
 
 
 async def _read_author(request: Request) -> Author | None:
@@ -111,5 +107,5 @@ def _closed(request: Request) -> Response:
         )
     answer = page(request, "authors/closed.html", status=403, reason="")
     answer.headers["cache-control"] = "no-store"
-    forget(request, answer)
+    forget(answer)
     return answer

@@ -50,7 +50,7 @@ def enter(
     if former is not None:  # its cookie is about to go
         store.revoke(db, [former.id], author, now)
     answer = RedirectResponse("/authoring", 303)
-    remember(request, answer, key)
+    remember(answer, key)
     return answer
 
 

@@ -12,7 +12,7 @@ from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.learners.store import digests_of
 from app.web.clock import Now
 from app.web.render import page
-from app.web.visitor import FORGET_KEPT, forget_line, place_of
+from app.web.visitor import FORGET_KEPT, forget_line
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 WORD = "erase"
@@ -53,7 +53,7 @@ def erase(
     store.erase(db, learner.id)
     request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
-    response.raw_headers.append((b"set-cookie", forget_line(place_of(request.scope))))
+    response.raw_headers.append((b"set-cookie", forget_line()))
     return response
 
 

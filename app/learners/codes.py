@@ -1,6 +1,5 @@
 """Codes that carry a learner to another device: short, easily spoken, soon void."""
 
-import collections
 import datetime as dt
 import secrets
 
@@ -18,25 +17,3 @@ def new_code() -> str:
 def plain(typed: str) -> str:
     """A code as it is compared: letters only, as large ones."""
     return "".join(c for c in typed.upper() if c in _LETTERS)
-
-
-class Patience:
-    """How many wrong codes one address may try: few a minute, in this process."""
-
-    def __init__(self, most: int = 10, span: float = 60.0) -> None:
-        self._most = most
-        self._span = span
-        self._tries: dict[str, collections.deque[float]] = {}
-
-    def is_out(self, address: str, now: float) -> bool:
-        """Whether `address` must wait."""
-        tries = self._tries.get(address, collections.deque())
-        while tries and tries[0] <= now - self._span:
-            tries.popleft()
-        return len(tries) >= self._most
-
-    def note(self, address: str, now: float) -> None:
-        """A wrong code from `address`."""
-        if len(self._tries) > 10_000:
-            self._tries.clear()
-        self._tries.setdefault(address, collections.deque()).append(now)

@@ -24,7 +24,8 @@ from app.learners.store import (
 from app.learners.study_day import begin_of, study_day_of
 from app.web.clock import Now, milliseconds, read_clock
 from app.web.devices import device_of
-from app.web.visitor import Doorkeeper, Visitor, place_of
+from app.web.rates import Rates, client_of
+from app.web.visitor import Doorkeeper, Visitor
 
 _A_DAY = 24 * 3600 * 1000
 
@@ -70,7 +71,7 @@ async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
         return _value(found)
     if found is not None:
         keeper: Doorkeeper = request.app.state.doorkeeper
-        visitor = keeper.newcomer(visitor, place_of(request.scope))
+        visitor = keeper.newcomer(visitor)
         request.state.visitor = visitor
     return CurrentLearnerValue(learner_key(visitor.key), zone=visitor.zone or "UTC")
 
@@ -112,6 +113,9 @@ async def enrolled(
 
     Counts the change, so whoever writes for a learner must ask for this.
     """
+    if not learner.id:  # a row for good, so nobody makes them without end
+        rates: Rates = request.app.state.rates
+        rates.admit("learners", client_of(request.scope))
     return await aside(db, lambda: _enrolled(db, learner, request, now))
 
 

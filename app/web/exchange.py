@@ -21,11 +21,18 @@ class Exchange:
     """What the front knows of one request, and the answer once it is there.
 
     `record` takes the place of `send` for the app: a whole answer is held back until
-    `finish`, a streamed one passes through at once.
+    `finish`, a streamed one passes through at once. `https` says that every request
+    comes over TLS, whatever this one says of itself.
     """
 
     def __init__(
-        self, scope: Scope, send: Send, visitor: Visitor, words: Headers
+        self,
+        scope: Scope,
+        send: Send,
+        visitor: Visitor,
+        words: Headers,
+        *,
+        https: bool,
     ) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
@@ -41,7 +48,7 @@ class Exchange:
         self.number = ""
         self._send = send
         self._words = words
-        self._secure: bool = scope.get("scheme") == "https"
+        self._secure = https or scope.get("scheme") == "https"
         self._recorded: Headers = []
 
     @property

@@ -72,7 +72,8 @@ class Front:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = Exchange(scope, send, _NOBODY, self._security)
+        https = self._door.https
+        exchange = Exchange(scope, send, _NOBODY, self._security, https=https)
         if exchange.path.startswith("/static/"):
             await self._file(exchange)
             self._count(exchange, "static")

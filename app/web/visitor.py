@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 from itsdangerous import BadSignature, Signer
-from starlette.types import Scope
 
 COOKIE = "headroom"
 AUTHOR = "headroom-author"
@@ -23,14 +22,6 @@ _LONGEST = {COOKIE: 128, AUTHOR: 64, "theme": 8, "zone": 128}
 _OURS = re.compile(rb"(?:^|;)\s*(headroom(?:-author)?|theme|zone)=([^;]*)")
 _BYTES = 4 * 1024 * 1024  # of the browsers kept in mind, some 2,000
 _BESIDE = 1500  # bytes of the objects around what a browser sends
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Place:
-    """How a request came: over TLS or not, and under which path of the address."""
-
-    https: bool = False
-    path: str = "/"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,52 +57,42 @@ class _Given(NamedTuple):
     author: bool = False
 
 
-_PLAIN = Place()
-
-
 class Doorkeeper:
     """Recognizes visitors by their cookies and gives new ones a key."""
 
-    def __init__(self, signer: Signer, *, secure: bool) -> None:
+    def __init__(self, signer: Signer) -> None:
         self._signer = signer
-        self._secure = secure
         # Checking a signature costs more than a lookup, and browsers send the same
         # cookies with every request. What is not valid is not kept.
-        self._known: LRUCache[tuple[_Given, Place], Visitor] = LRUCache(
-            _BYTES, getsizeof=_size
-        )
+        self._known: LRUCache[_Given, Visitor] = LRUCache(_BYTES, getsizeof=_size)
 
-    def recognise(self, cookies: bytes, place: Place = _PLAIN) -> Visitor:
+    def recognise(self, cookies: bytes) -> Visitor:
         """The visitor of a Cookie header; forged or missing ones get a new key."""
         given = _given(cookies)
-        visitor = self._known.get((given, place))
+        visitor = self._known.get(given)
         if visitor is None:
-            visitor = self._read(given, place)
+            visitor = self._read(given)
             if visitor.key:
-                self._known[given, place] = visitor
-        return visitor if visitor.key else self.newcomer(visitor, place)
+                self._known[given] = visitor
+        return visitor if visitor.key else self.newcomer(visitor)
 
-    def newcomer(self, visitor: Visitor, place: Place = _PLAIN) -> Visitor:
+    def newcomer(self, visitor: Visitor) -> Visitor:
         """The same browser with a new key, as one that was never here."""
         key = new_key()
-        line = self.line(key, place)
+        line = self.line(key)
         return dataclasses.replace(
             visitor, key=key, digest=digest_of(key), renewal=line, cookie=line
         )
 
-    def line(self, key: str, place: Place = _PLAIN) -> bytes:
+    def line(self, key: str) -> bytes:
         """The Set-Cookie line that gives a browser the session of `key`."""
-        return self._line(self._signer.sign(key).decode(), place)
+        return self._line(self._signer.sign(key).decode())
 
     def digest(self, word: str) -> str:
         """A short word as it may be kept: worthless without the secret."""
         return hashlib.sha256(self._signer.get_signature(word)).hexdigest()
 
-    def is_secure(self, place: Place) -> bool:
-        """Whether cookies given there may travel over TLS alone."""
-        return self._secure or place.https
-
-    def _read(self, given: _Given, place: Place) -> Visitor:
+    def _read(self, given: _Given) -> Visitor:
         zone = given.zone.replace("%2F", "/")
         try:
             key = self._signer.unsign(given.signed).decode()
@@ -120,23 +101,14 @@ class Doorkeeper:
         return Visitor(
             key=key,
             digest=digest_of(key),
-            renewal=self._line(given.signed, place) if key else b"",
+            renewal=self._line(given.signed) if key else b"",
             theme=given.theme if given.theme in _THEMES else "",
             zone=zone if _ZONE.fullmatch(zone) else "",
             author=given.author,
         )
 
-    def _line(self, signed: str, place: Place) -> bytes:
-        secure = "; Secure" if self.is_secure(place) else ""
-        return (
-            f"{COOKIE}={signed}; Max-Age={_AGE}; Path={place.path}; HttpOnly; "
-            f"SameSite=Lax{secure}"
-        ).encode()
-
-
-def place_of(scope: Scope) -> Place:
-    """How a request came; the server has settled what a proxy may say of it."""
-    return Place(scope.get("scheme") == "https", scope.get("root_path") or "/")
+    def _line(self, signed: str) -> bytes:
+        return _cookie(signed, _AGE)
 
 
 def new_key() -> str:
@@ -149,9 +121,15 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def forget_line(place: Place = _PLAIN) -> bytes:
+def forget_line() -> bytes:
     """The Set-Cookie line that takes the key out of a browser."""
-    return f"{COOKIE}=; Max-Age=0; Path={place.path}; HttpOnly; SameSite=Lax".encode()
+    return _cookie("", 0)
+
+
+def _cookie(value: str, age: int) -> bytes:
+    # On its way out it is put under the prefix of the server, and on TLS it stays.
+    line = f"{COOKIE}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
+    return line.encode()
 
 
 def _given(cookies: bytes) -> _Given:

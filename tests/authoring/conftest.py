@@ -13,7 +13,7 @@ from sqlmodel import Session
 from app.config import Settings
 from app.content.library import Library, LiveLibrary
 from app.db.tables import Attempt, ItemRevision, Learner
-from tests.conftest import TINY, let_in
+from tests.conftest import SECRET, TINY, let_in
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def settings(tmp_path: Path, database: str, folder: Path) -> Settings:
         data=tmp_path,
         content=folder,
         database_url=database,
-        secret="of the tests, which nobody guesses",
+        secret=SECRET,
     )
 
 

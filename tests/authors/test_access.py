@@ -190,7 +190,7 @@ def test_a_link_ends_after_fifteen_minutes(
     assert enter(client, token_of(address)).status_code == 403
 
 
-@pytest.mark.parametrize("token", ["", "x", "A" * 43, "ü" * 5000, "a\x00b"])
+@pytest.mark.parametrize("token", ["", "x", "A" * 43, "ü" * 5000])
 def test_a_link_that_was_never_made_opens_nothing(client: TestClient, token: str):
     answer = enter(client, token)
 

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import DeviceCode
+from app.web.rates import Rates
 from app.web.visitor import COOKIE
 from tests.conftest import visit
 
@@ -75,8 +76,12 @@ def test_the_database_does_not_hold_the_code(code: str, session: Session):
     assert len(row.digest) == 64
 
 
-def test_guessing_is_stopped_after_ten_tries(client: TestClient, code: str, clock):
-    for _ in range(10):
+def test_guessing_is_stopped_after_sixty_tries(
+    app: FastAPI, client: TestClient, code: str, clock
+):
+    codes = app.state.settings.rates["codes"]
+    app.state.rates = Rates({"codes": codes}, lambda: clock.now.timestamp())
+    for _ in range(60):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
 
     answer = client.post("/continue", data={"code": code})

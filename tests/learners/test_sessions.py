@@ -13,7 +13,7 @@ from app.config import Settings
 from app.db.tables import Learner, LearnerSession
 from app.main import create_app
 from app.web.visitor import COOKIE, digest_of
-from tests.conftest import visit
+from tests.conftest import SECRET, visit
 from tests.learners.test_devices import ask_for_code, name
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -297,7 +297,7 @@ def test_a_cookie_from_before_there_were_sessions_goes_on(
         )
     )
     session.commit()
-    signed = Signer("of the tests", salt="learner").sign("of-long-ago").decode()
+    signed = Signer(SECRET, salt="learner").sign("of-long-ago").decode()
     client.cookies.set(COOKIE, signed)
     client.headers["user-agent"] = FIREFOX
 

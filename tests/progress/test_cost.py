@@ -10,7 +10,7 @@ from sqlalchemy import event, text
 
 from app.content.library import Library
 from app.web.visitor import COOKIE
-from tests.conftest import Clock, visit
+from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 
 PAST = {
@@ -43,11 +43,7 @@ def count(
         key = name * 5
         live(app.state.engine, library, key, past, clock())
         clients[name] = visit(app)
-        signed = (
-            Signer("of the tests, which nobody guesses", salt="learner")
-            .sign(key)
-            .decode()
-        )
+        signed = Signer(SECRET, salt="learner").sign(key).decode()
         clients[name].cookies.set(COOKIE, signed)
 
     def questions(name: str, address: str) -> list[str]:

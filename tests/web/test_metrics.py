@@ -14,7 +14,7 @@ from app.config import Settings, rows
 from app.main import create_app
 from app.web.metrics import begin_shared
 from tests.browser.server import Server
-from tests.conftest import TINY, visit
+from tests.conftest import SECRET, TINY, visit
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -28,7 +28,7 @@ def settings(tmp_path: Path, database: str) -> Settings:
         data=tmp_path,
         content=TINY,
         database_url=database,
-        secret="of the tests",
+        secret=SECRET,
         metrics_token=GIVEN,
     )
 

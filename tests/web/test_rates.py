@@ -103,3 +103,30 @@ def test_who_searches_too_often_is_told_to_wait(
     assert [a.status_code for a in answers] == [200, 200, 429]
     assert "more than 2 times in one hour" in answers[2].text
     assert int(answers[2].headers["retry-after"]) <= 3600
+
+
+def test_so_many_learners_begin_from_one_address(
+    settings: Settings, clock, live_library
+):
+    few = settings.model_copy(update={"rate_learners": "2/hour"})
+    app = create_app(few, clock, live_library)
+    answers = []
+    for _ in range(3):
+        with visit(app) as browser:
+            answers.append(browser.post("/concepts/weights/readings"))
+
+    assert [a.status_code for a in answers] == [303, 303, 429]
+    assert "from your address" in answers[2].text
+
+
+def test_wrong_codes_are_tried_so_often_and_no_more(
+    settings: Settings, clock, live_library
+):
+    few = settings.model_copy(update={"rate_codes": "3/minute"})
+    with visit(create_app(few, clock, live_library)) as client:
+        tried = [
+            client.post("/continue", data={"code": "2222-2222"}).status_code
+            for _ in range(5)
+        ]
+
+    assert tried == [422, 422, 422, 429, 429]

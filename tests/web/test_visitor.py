@@ -9,7 +9,8 @@ from itsdangerous import Signer
 
 from app.config import Settings
 from app.main import create_app
-from app.web.visitor import COOKIE, Doorkeeper, Place
+from app.web.visitor import COOKIE, Doorkeeper
+from tests.conftest import SECRET
 
 
 def test_the_first_visit_gives_a_key_that_scripts_cannot_read(client: TestClient):
@@ -68,16 +69,8 @@ def test_a_cookie_given_over_tls_stays_on_tls_without_a_setting(app: FastAPI):
         assert "; Secure" in client.get("/settings").headers["set-cookie"]
 
 
-def test_a_cookie_belongs_to_the_path_under_which_the_app_is_served():
-    keeper = Doorkeeper(Signer("s"), secure=False)
-
-    line = keeper.line("key", Place(https=False, path="/study")).decode()
-
-    assert "; Path=/study;" in line
-
-
 def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient):
-    signed = Signer("of the tests", salt="learner").sign("x" * 200).decode()
+    signed = Signer(SECRET, salt="learner").sign("x" * 200).decode()
 
     answer = client.get("/settings", headers={"cookie": f"{COOKIE}={signed}"})
 
@@ -85,7 +78,7 @@ def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient):
 
 
 def test_only_our_own_cookies_tell_browsers_apart():
-    keeper = Doorkeeper(Signer("s"), secure=False)
+    keeper = Doorkeeper(Signer("s"))
     line = keeper.line("key").split(b";")[0]
 
     keys = {keeper.recognise(line + b"; other=%d" % n).key for n in range(100)}
@@ -96,7 +89,7 @@ def test_only_our_own_cookies_tell_browsers_apart():
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_no_crowd_of_browsers_fills_the_memory(signed: bool):
-    keeper = Doorkeeper(Signer("s"), secure=False)
+    keeper = Doorkeeper(Signer("s"))
     noise = b"; noise=" + b"x" * 20_000
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

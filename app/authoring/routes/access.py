@@ -36,13 +36,11 @@ def audit(
 
 
 @router.post("/departure")
-def leave(
-    request: Request, author: CurrentAuthor, db: DbSession, now: Now
-) -> RedirectResponse:
+def leave(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
     """Sign this browser out of the bench."""
     store.revoke(db, [author.id], author.id, now)
     answer = RedirectResponse("/", 303)
-    forget(request, answer)
+    forget(answer)
     return answer
 
 

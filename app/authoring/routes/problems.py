@@ -1,6 +1,5 @@
 """GET the problems of the course and the reports; POST that a report was settled."""
 
-
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 

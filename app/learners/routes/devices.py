@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.db.engine import DbSession
 from app.errors import NotFound
 from app.learners import store
-from app.learners.codes import LIFE, Patience, new_code, plain
+from app.learners.codes import LIFE, new_code, plain
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.forms import Problems
 from app.learners.routes.settings import as_typed, settings_page
@@ -16,6 +16,7 @@ from app.learners.store import Arrival
 from app.web.address import seen_address
 from app.web.clock import Now
 from app.web.devices import device_of
+from app.web.rates import Rates, client_of
 from app.web.render import page
 from app.web.visitor import (
     FORGET_KEPT,
@@ -24,7 +25,6 @@ from app.web.visitor import (
     digest_of,
     forget_line,
     new_key,
-    place_of,
 )
 
 router = APIRouter()
@@ -67,21 +67,21 @@ def use_code(
     if learner.id and leave != "yes":
         message = "Tick the box: what was done in this browser will be left behind."
         return _entry(request, learner, [_problem("leave", message)], 422, code)
-    patience: Patience = request.app.state.patience
-    address = request.client.host if request.client else ""
-    if patience.is_out(address, now.timestamp()):
+    rates: Rates = request.app.state.rates
+    client = client_of(request.scope)
+    if not rates.has_room("codes", client):
         message = "Too many wrong codes. Wait a minute, then try again."
         return _entry(request, learner, [_problem("code", message)], 429)
     found = store.use_code(db, _doorkeeper(request).digest(plain(code)), now)
     if found is None:
-        patience.note(address, now.timestamp())
+        rates.admit("codes", client)
         message = "This code is not valid. A code works once, for ten minutes."
         return _entry(request, learner, [_problem("code", message)], 422)
     store.leave(db, _visitor(request).digest, now)
     key = new_key()
     device = device_of(request.headers.get("user-agent", ""))
     store.begin_session(db, found, Arrival(digest_of(key), device, now))
-    return _with_cookie(_doorkeeper(request).line(key, place_of(request.scope)))
+    return _with_cookie(_doorkeeper(request).line(key))
 
 
 @router.post("/settings/sessions/{session}/revocation")
@@ -94,7 +94,7 @@ def sign_out(
         raise NotFound("This browser is signed out already, or it is not yours.")
     store.void_codes(db, learner.id)
     if digest == _visitor(request).digest:
-        return _with_cookie(forget_line(place_of(request.scope)))
+        return _with_cookie(forget_line())
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -121,7 +121,7 @@ def leave_device(
         problems = [_problem("leave", message)]
         return settings_page(request, learner, db, as_typed(learner), problems)
     store.leave(db, _visitor(request).digest, now)
-    return _with_cookie(forget_line(place_of(request.scope)))
+    return _with_cookie(forget_line())
 
 
 def _entry(
