@@ -5,6 +5,7 @@ largest size takes longer than a few seconds to read.
 """
 
 MOST_BYTES = 2_000_000  # of a file
+MOST_LINES = 100_000  # of a file
 MOST_BLOCKS = 200_000  # tokens of blocks in a file, and as many of words and marks
 MOST_NESTED = 30  # quotes in each other, or half as many lists
 MOST_LETTERS = 20_000  # of a paragraph, a heading or a cell
