@@ -12,6 +12,7 @@ MOST_LETTERS = 20_000  # of a paragraph, a heading or a cell
 MOST_MARKS = 500  # of one kind in a paragraph, a heading or a cell
 MOST_COLUMNS = 50  # of a table
 MOST_CELLS = 20_000  # of a table
+MOST_ITEMS = 5_000  # questions or cards in a file
 MOST_OPTIONS = 200  # options, steps, pairs or blanks of a question
 MOST_HINTS = 20
 MOST_TERMS = 1_000  # of a glossary

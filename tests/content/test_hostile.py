@@ -235,10 +235,10 @@ def test_a_range_without_an_end_is_refused(text: str) -> None:
 
 
 LARGE = {
-    "ids.lock": ("x\n" * 25_000, "problems, formulas and figures"),
+    "ids.lock": ("x\n" * 25_000, "too many problems, formulas and figures"),
     "glossary.md": ("## {}\n\nA meaning.\n\n", "more than 1,000 terms"),
-    "syllabus.toml": ("# \n" * 100_001, "100,002 lines, 100,000 are read"),
-    QUIZ: ("\n" * 100_001, "100,002 lines, 100,000 are read"),
+    "syllabus.toml": ("# \n" * 100_001, "100,002 lines; the limit is 100,000"),
+    QUIZ: ("\n" * 100_001, "100,002 lines; the limit is 100,000"),
     "topics/weights/concept.md": ("* * *\n" * 100_001, "100,002 lines"),
     "sources.toml": ("[s-{}]\ntitle = 'A'\n", "“sources” has 1,500 entries"),
 }

@@ -43,8 +43,10 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
 
 def _read(sheet: Manuscript, names: Names) -> ParsedFile:
     if len(sheet.lines) > MOST_LINES:
-        message = f"The file has {len(sheet.lines):,} lines, {MOST_LINES:,} are read."
-        raise TooMuch(message, "Part it into several topics.", MOST_LINES)
+        message = (
+            f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
+        )
+        raise TooMuch(message, "Split it into several topics.", MOST_LINES)
     where = PurePosixPath(sheet.path)
     if where.parts[:1] == ("exams",):
         return ParsedFile(sheet.path, exam=read_exam(sheet, where.stem))
