@@ -5,12 +5,14 @@ largest size takes longer than a few seconds to read.
 """
 
 MOST_BYTES = 2_000_000  # of a file
+MOST_LINES = 100_000  # of a file
 MOST_BLOCKS = 200_000  # tokens of blocks in a file, and as many of words and marks
 MOST_NESTED = 30  # quotes in each other, or half as many lists
 MOST_LETTERS = 20_000  # of a paragraph, a heading or a cell
 MOST_MARKS = 500  # of one kind in a paragraph, a heading or a cell
 MOST_COLUMNS = 50  # of a table
 MOST_CELLS = 20_000  # of a table
+MOST_ITEMS = 5_000  # questions or cards in a file
 MOST_OPTIONS = 200  # options, steps, pairs or blanks of a question
 MOST_HINTS = 20
 MOST_TERMS = 1_000  # of a glossary

@@ -96,8 +96,10 @@ class Manuscript:
             self._paid.add(once_for)
         self.effort += int(effort)
         if self.effort > MOST_EFFORT:
-            message = "The problems, formulas and figures of this file are too many."
-            raise TooMuch(message, "Part it into several topics.", self.line)
+            message = (
+                "This file has too many problems, formulas and figures to be read."
+            )
+            raise TooMuch(message, "Split it into several topics.", self.line)
 
     def find(self, needle: str, first: int, last: int) -> tuple[int, int]:
         """Where `needle` stands in lines first..last (from 1); else the first line."""

@@ -249,7 +249,7 @@ def _unreadable(path: str, error: Exception) -> ParsedFile:
     elif isinstance(error, OSError):
         what, hint = (error.strerror or str(error)).lower(), "See who may read it."
     else:
-        what, hint = str(error), "Part it into several topics."
+        what, hint = str(error), "Split it into several topics."
     message = f"The file cannot be read: {what}."
     return ParsedFile(path, problems=(problem((path, 1, 1), "E00", message, hint),))
 

@@ -232,3 +232,38 @@ def test_a_number_that_is_none_can_be_shown(value: float) -> None:
 def test_a_range_without_an_end_is_refused(text: str) -> None:
     with pytest.raises(BadRange):
         read_range(text)
+
+
+LARGE = {
+    "ids.lock": ("x\n" * 25_000, "too many problems, formulas and figures"),
+    "glossary.md": ("## {}\n\nA meaning.\n\n", "more than 1,000 terms"),
+    "syllabus.toml": ("# \n" * 100_001, "100,002 lines; the limit is 100,000"),
+    QUIZ: ("\n" * 100_001, "100,002 lines; the limit is 100,000"),
+    "topics/weights/concept.md": ("* * *\n" * 100_001, "100,002 lines"),
+    "sources.toml": ("[s-{}]\ntitle = 'A'\n", "“sources” has 1,500 entries"),
+}
+
+
+@pytest.mark.parametrize("path", LARGE)
+def test_a_file_that_asks_too_much_of_its_reader_is_named(path: str) -> None:
+    text, message = LARGE[path]
+    if "{}" in text:
+        text = "".join(text.format(number) for number in range(1_500))
+
+    found = [p for p in parse(text, path).problems if p.code == "E88"]
+
+    assert [message in p.message for p in found] == [True]
+    assert 1 <= found[0].line <= text.count("\n") + 1
+    assert found[0].hint
+
+
+def test_what_stands_before_the_limit_is_served() -> None:
+    figures = "".join(
+        f"[1 GB](calc:nothing?n={number}#weights)\n\n" for number in range(4_100)
+    )
+    text = f"{FRONT}{SOUND}\n### Too much?\n<!-- q: much\ntype: card -->\n\n{figures}"
+
+    reading = parse(text, QUIZ)
+
+    assert [q.id for q in reading.questions] == ["sound"]
+    assert "E88" in {p.code for p in reading.problems}

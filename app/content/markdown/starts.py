@@ -86,7 +86,7 @@ def _block(table: Table, every: tuple[Rule, ...], flat: tuple[Rule, ...]) -> Rul
 
     def pick(state: StateBlock, first: int, last: int, silent: bool) -> bool:
         if len(state.tokens) > MOST_BLOCKS:
-            raise TooMuch(_MANY, "Part it into several topics.", first + 1)
+            raise TooMuch(_MANY, "Split it into several topics.", first + 1)
         rules = every
         if state.level >= MOST_NESTED:
             rules = flat

@@ -93,19 +93,19 @@ def _inline(state: StateCore) -> None:
             raise TooMuch(_MANY, _PART, first_line(token))
 
 
-_MANY = "The file has too many words and marks to be read."
-_PART = "Part it into several topics."
+_MANY = "The file has too many words and marks to be read at once."
+_PART = "Split it into several topics."
 _SHOWN = 200  # characters of a text that is not read
 
 
 def _refused(text: str) -> str:
     """Why a paragraph is not read, or nothing: some marks are looked at in pairs."""
     if len(text) > MOST_LETTERS:
-        return f"This text has {len(text):,} characters, {MOST_LETTERS:,} are read."
+        return f"This text has {len(text):,} characters; the limit is {MOST_LETTERS:,}."
     for mark in _MARKS:
         count = text.count(mark)
         if count > MOST_MARKS:
-            return f"This text has {count:,} times “{mark}”, {MOST_MARKS} are read."
+            return f"This text has {count:,} “{mark}”; the limit is {MOST_MARKS}."
     return ""
 
 

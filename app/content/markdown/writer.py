@@ -98,7 +98,9 @@ class _Writer(RendererHTML):
         for index, token in enumerate(tokens):
             scope.stand(token)
             if token.meta and "refused" in token.meta:
-                scope.report("E88", "", token.meta["refused"], "Part it.")
+                scope.report(
+                    "E88", "", token.meta["refused"], "Split it into shorter pieces."
+                )
             if token.type == "inline":
                 tags.check_balance(token, scope.report)
                 result += self.inline_of(token, env)

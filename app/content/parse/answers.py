@@ -133,7 +133,7 @@ def _is_full(made: Sized, what: str, line: int, sheet: Manuscript) -> bool:
     if len(made) < MOST_OPTIONS:
         return False
     message = f"The question has more than {MOST_OPTIONS} {what}."
-    sheet.report("E88", line, 1, message, "Part it into several questions.")
+    sheet.report("E88", line, 1, message, "Split it into several questions.")
     return True
 
 

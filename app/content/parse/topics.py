@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from app.content.identity import normal, revision, sketch
-from app.content.limits import TooMuch
+from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.manuscript import Manuscript
 from app.content.markdown.writer import Scope
 from app.content.model import (
@@ -72,9 +72,7 @@ def _items(
     items: dict[str, Question | Card] = {}
     facts: list[Fact] = []
     sheet = scope.sheet
-    for draft in regions:
-        if not isinstance(draft, Draft):
-            continue
+    for draft in _few([r for r in regions if isinstance(r, Draft)], sheet):
         before = sheet.mark = len(sheet.problems)
         built, stopped = _built(draft, kind, front, scope)
         errors = any(p.severity == "error" for p in sheet.problems[before:])
@@ -88,6 +86,16 @@ def _items(
             break
     sheet.item = ""
     return items, facts
+
+
+def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
+    """As many items as are read of one file; the first beyond them is named."""
+    if len(drafts) > MOST_ITEMS:
+        sheet.item = ""
+        message = f"The file has {len(drafts):,} items; the limit is {MOST_ITEMS:,}."
+        hint = "Split it into several topics."
+        sheet.report("E88", drafts[MOST_ITEMS].line, 1, message, hint)
+    return drafts[:MOST_ITEMS]
 
 
 def _built(
