@@ -41,11 +41,11 @@ def author_command(
         sys.stdout.write(f"{words_of_link(new_link(engine, address, now))}\n")
         return 0
     with Session(engine) as db:
-        db.connection(execution_options=WRITING)
         if given.what == "list":
             return _list(db, now)
         if given.what == "log":
             return _log(db, given.last)
+        db.connection(execution_options=WRITING)
         status = _revoke(db, given.session, now)
         db.commit()
         return status

@@ -24,10 +24,10 @@ def learners_command(
     """`headroom learners …`: 0 when done, 1 where it is not clear who is meant."""
     given = _parser().parse_args(words)
     with Session(engine) as db:
+        if given.what == "list":
+            return _list(store.people(db))
         db.connection(execution_options=WRITING)
         people = store.people(db)
-        if given.what == "list":
-            return _list(people)
         meant = _meant(people, given.learner)
         if len(meant) != 1:
             sys.stderr.write(f"headroom: {_unclear(meant, given.learner)}\n")
