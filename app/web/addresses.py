@@ -49,12 +49,12 @@ class RouteNames:
 
     def of(self, scope: Scope) -> str:
         """The template, e.g. “/quiz/{topic}”; “-” where no route was found."""
-        route = scope.get("route")
-        if route is None:
+        found = scope.get("route") or scope.get("endpoint")
+        if found is None:
             return "-"
-        if id(route) not in self._names:
-            self._names = {
-                id(one.original_route): one.path or "-"
-                for one in iter_route_contexts(self._app.routes)
-            }
-        return self._names.get(id(route), "-")
+        if id(found) not in self._names:
+            for one in iter_route_contexts(self._app.routes):
+                # Routes that are tried first leave their function alone.
+                self._names[id(one.original_route)] = one.path or "-"
+                self._names[id(one.endpoint)] = one.path or "-"
+        return self._names.get(id(found), "-")

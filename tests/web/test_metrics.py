@@ -17,6 +17,7 @@ from tests.browser.server import Server
 from tests.conftest import SECRET, TINY, visit
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
+from tests.web.test_hostile_values import addressed, routes
 
 GIVEN = "a token of the tests"
 TYPED = "correct horse battery staple"
@@ -93,6 +94,16 @@ def test_requests_are_counted_by_method_route_and_class_of_status(client: TestCl
     assert found[count, "GET", "/concepts/{topic}", "4xx"] == 1
     assert found[count, "POST", "/settings/appearance", "3xx"] == 1
     assert found["headroom_request_seconds_count", "GET", "/concepts/{topic}"] == 3
+
+
+def test_every_route_has_its_template(app: FastAPI, rosa: TestClient):
+    for method, template in routes(app):
+        rosa.request(method, addressed(template))
+
+    counted = {key[2] for key in shown(asked(rosa)) if "_requests_total" in key[0]}
+
+    unknown = {path for _, path in routes(app)} - counted
+    assert unknown <= {"/healthz", "/readyz", "/metrics"}
 
 
 def test_files_and_what_has_no_route_are_counted_without_their_address(

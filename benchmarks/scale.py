@@ -1,0 +1,340 @@
+"""What many learners cost one: pages alone and among 2,000 others, and a mixed load.
+
+Run: python -m benchmarks.scale [--seconds 15] [--database ADDRESS] [--learners 2000].
+Three databases: an empty one, one with a single learner who has studied for two months,
+and one with 2,000 such learners (about 485,000 reviews and 160,000 answers). The table
+has the median of each page, always made anew, as three learners see it: a new one on
+the empty database, the same studied one alone and among the others. Only what grows
+from the second to the third column grows with everybody's past.
+
+Then fifty of the 2,000 learners read, review and answer at once, without a pause, with
+one server process and with two: requests per second, times of pages and of writes, and
+the memory of all processes afterwards. The load runs on the same machine.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from itsdangerous import Signer
+
+from app.content.library import Library, LiveLibrary
+from app.db.engine import make_engine, put_together
+from app.db.migrate import upgrade
+from benchmarks import crowd
+from tests.browser.server import free_port
+from tests.progress.past import Past
+
+ROOT = Path(__file__).resolve().parents[1]
+SECRET = "of the measurement"  # noqa: S105 - of a database that is thrown away
+PAST = Past(cards=61, reviews=244, answers=80, days=60)
+TIMES = 15
+CONNECTIONS = 50
+Request = tuple[str, str, bytes]
+
+
+def main() -> int:
+    given = _arguments()
+    library = LiveLibrary(ROOT / "content").current()
+    keys = [f"{n:0>43}" for n in range(given.learners)]
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        stages = (
+            ("empty", [], "new learner"),
+            ("alone", keys[:1], "alone"),
+            ("full", keys, "among all"),
+        )
+        table: dict[str, dict[str, float]] = {}
+        for name, some, column in stages:
+            address = _database(folder / name, given.database if name == "full" else "")
+            _fill(address, library, some)
+            key = some[0] if some else "n" * 43
+            with _server(folder / name, address, 1) as (port, _):
+                table[column] = _pages(port, key, library)
+            if name == "full":
+                _print(table)
+                for workers in (1, 2):
+                    with _server(folder / name, address, workers) as (port, process):
+                        _load(port, keys, library, given.seconds, workers, process)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--learners", type=int, default=2000)
+    parser.add_argument("--database", default="", help="an empty PostgreSQL database")
+    return parser.parse_args()
+
+
+def _database(folder: Path, address: str) -> str:
+    folder.mkdir()
+    return address or f"sqlite:///{folder / 'headroom.db'}"
+
+
+def _fill(address: str, library: Library, keys: list[str]) -> None:
+    engine = make_engine(address)
+    upgrade(engine)
+    begun = time.perf_counter()
+    if keys:
+        crowd.fill(engine, library, keys, PAST)
+    put_together(engine)
+    found = ", ".join(f"{n:,} {name}" for name, n in crowd.counts(engine).items())
+    print(f"{found}; written in {time.perf_counter() - begun:.0f} s", flush=True)
+    engine.dispose()
+
+
+@contextlib.contextmanager
+def _server(
+    folder: Path, address: str, workers: int
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    port = free_port()
+    wanted = {
+        "DATA": str(folder),
+        "DATABASE_URL": address,
+        "PORT": str(port),
+        "SECRET": SECRET,
+        "WORKERS": str(workers),
+    }
+    environment = os.environ | {f"HEADROOM_{n}": v for n, v in wanted.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # under such a load every request is a slow one
+    )
+    try:
+        _wait(f"http://127.0.0.1:{port}/healthz")
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait(url: str) -> None:
+    for _ in range(1200):
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            urllib.request.urlopen(url).close()
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"{url} did not answer")
+
+
+# --- pages ----------------------------------------------------------------------------
+
+
+def _pages(port: int, key: str, library: Library) -> dict[str, float]:
+    """The median time of each page in milliseconds; none where it was refused."""
+    count = itertools.count()
+    cards = itertools.cycle(library.cards)
+
+    def get(path: str) -> Callable[[], Request]:
+        sign = "&" if "?" in path else "?"
+        return lambda: ("GET", f"{path}{sign}again={next(count)}", b"")
+
+    def grade() -> Request:
+        body = f"rating=3&token={key[-6:]}-{next(count)}"
+        return "POST", f"/flashcards/{next(cards)}/reviews", body.encode()
+
+    asked: dict[str, Callable[[], Request]] = {
+        "Today": get("/"),
+        "Progress": get("/progress"),
+        "Plan": get("/plan"),
+        "Next card": get("/flashcards"),
+        "Grade and next": grade,
+        "Search": get("/search?q=memory+bandwidth"),
+        "Export": get("/settings/export"),
+        "Cards as .apkg": get("/settings/cards.apkg"),
+        "Statistics of the bench": get("/authoring/questions"),
+    }
+    return {
+        name: asyncio.run(_median(port, key, ask, name)) for name, ask in asked.items()
+    }
+
+
+async def _median(port: int, key: str, ask: Callable[[], Request], name: str) -> float:
+    client = await _connect(port, key)
+    times = []
+    for number in range(TIMES + 3):
+        begun = time.perf_counter()
+        status, body = await client.send(ask())
+        while name.startswith("Statistics") and b"being computed" in body:
+            await asyncio.sleep(0.5)
+            begun = time.perf_counter()
+            status, body = await client.send(ask())
+        if status != 200:
+            return float("nan")
+        if number >= 3:  # the first ones warm up
+            times.append(time.perf_counter() - begun)
+    client.close()
+    return statistics.median(times) * 1000
+
+
+def _print(table: dict[str, dict[str, float]]) -> None:
+    columns = list(table)
+    print(f"\n{'median, ms':26}" + "".join(f"{c:>13}" for c in columns) + "   growth")
+    for name in table[columns[0]]:
+        values = [table[c][name] for c in columns]
+        shown = "".join(f"{v:13.1f}" for v in values)
+        print(f"{name:26}{shown}{values[2] / values[1]:9.1f}", flush=True)
+
+
+# --- mixed load -----------------------------------------------------------------------
+
+
+@dataclasses.dataclass(slots=True)
+class Seen:
+    """How long answers took, by whether something was written."""
+
+    reads: list[float] = dataclasses.field(default_factory=list)
+    writes: list[float] = dataclasses.field(default_factory=list)
+    wrong: dict[int, int] = dataclasses.field(default_factory=dict)
+
+
+def _load(
+    port: int,
+    keys: list[str],
+    library: Library,
+    seconds: float,
+    workers: int,
+    process: subprocess.Popen[bytes],
+) -> None:
+    seen = Seen()
+    end = time.perf_counter() + seconds
+    some = keys[:: max(1, len(keys) // CONNECTIONS)][:CONNECTIONS]
+    asyncio.run(_study(port, some, library, end, seen))
+    whole = len(seen.reads) + len(seen.writes)
+    print(
+        f"\n{len(some)} learners, {workers} process{'es' if workers > 1 else ''}: "
+        f"{whole / seconds:.0f} requests per second; "
+        f"{_quantiles('all', seen.reads + seen.writes)}; "
+        f"{_quantiles('pages', seen.reads)}; {_quantiles('writes', seen.writes)}; "
+        f"memory {_resident(process.pid) / 1e6:.0f} MB; "
+        f"refused or failed: {seen.wrong or 'none'}",
+        flush=True,
+    )
+
+
+def _quantiles(name: str, times: list[float]) -> str:
+    ordered = sorted(times) or [0.0]
+    p50, p99 = (ordered[int((len(ordered) - 1) * q)] * 1000 for q in (0.5, 0.99))
+    return f"{name} p50 {p50:.0f} ms, p99 {p99:.0f} ms"
+
+
+async def _study(
+    port: int, keys: list[str], library: Library, end: float, seen: Seen
+) -> None:
+    clients = [await _connect(port, key) for key in keys]
+    await asyncio.gather(
+        *(
+            _evening(c, _wishes(k, library), end, seen)
+            for c, k in zip(clients, keys, strict=True)
+        )
+    )
+
+
+async def _evening(
+    client: "_Client", wishes: Iterator[Request], end: float, seen: Seen
+) -> None:
+    while (begun := time.perf_counter()) < end:
+        wish = next(wishes)
+        status, _ = await client.send(wish)
+        took = time.perf_counter() - begun
+        (seen.writes if wish[0] == "POST" else seen.reads).append(took)
+        if status >= 400:
+            seen.wrong[status] = seen.wrong.get(status, 0) + 1
+    client.close()
+
+
+def _wishes(key: str, library: Library) -> Iterator[Request]:
+    """What a learner does in an evening: half of it reviews, the rest of everything."""
+    chance = random.Random(key)
+    cards, topics = list(library.cards), list(library.topics)
+    questions = [q for q in library.questions.values() if q.type == "single"]
+    for number in itertools.count():
+        token = f"{key[-6:]}-{time.time_ns()}-{number}"
+        question = chance.choice(questions)
+        options = getattr(question.answer, "options", ())
+        choice = options[0].key
+        at = f"/quiz/{question.topic}/{question.id}"
+        answer = f"answer={choice}&token={token}&seed=1".encode()
+        grade = f"rating={chance.choice((1, 3, 3, 4))}&token={token}".encode()
+        wishes = {
+            ("POST", f"/flashcards/{chance.choice(cards)}/reviews", grade): 35,
+            ("GET", "/flashcards", b""): 10,
+            ("POST", f"{at}/attempts", answer): 10,
+            ("GET", at, b""): 10,
+            ("GET", "/", b""): 10,
+            ("GET", "/progress", b""): 5,
+            ("GET", f"/concepts/{chance.choice(topics)}", b""): 15,
+            ("GET", "/search?q=memory", b""): 5,
+        }
+        yield chance.choices(list(wishes), list(wishes.values()))[0]
+
+
+def _resident(pid: int) -> float:
+    """The memory of a process and of all that it started, in bytes."""
+    total = 0.0
+    with contextlib.suppress(OSError):
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+        total += int(pages) * os.sysconf("SC_PAGE_SIZE")
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children = (task / "children").read_text(encoding="ascii").split()
+            total += sum(_resident(int(child)) for child in children)
+    return total
+
+
+# --- a client -------------------------------------------------------------------------
+
+
+class _Client:
+    def __init__(
+        self,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        head: str,
+    ) -> None:
+        self._reader, self._writer = streams
+        self._head = head
+
+    async def send(self, request: Request) -> tuple[int, bytes]:
+        """The status and the body of the answer."""
+        method, path, body = request
+        length = f"Content-Length: {len(body)}\r\n" if method == "POST" else ""
+        self._writer.write(
+            f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n".encode() + body
+        )
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        at = head.find(b"content-length:")
+        size = int(head[at + 15 : head.index(b"\r\n", at)]) if at >= 0 else 0
+        return int(head[9:12]), await self._reader.readexactly(size)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def _connect(port: int, key: str) -> _Client:
+    cookie = Signer(SECRET, salt="learner").sign(key).decode()
+    head = (
+        f"Host: 127.0.0.1:{port}\r\nCookie: headroom={cookie}\r\nHX-Request: true\r\n"
+        "Sec-Fetch-Site: same-origin\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n"
+    )
+    return _Client(await asyncio.open_connection("127.0.0.1", port), head)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
