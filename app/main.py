@@ -24,6 +24,7 @@ from app.db.writer import turns
 from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
+from app.exchange.importing import Imports
 from app.flashcards import routes as flashcards
 from app.learners import routes as learners
 from app.learners.codes import Patience
@@ -62,6 +63,7 @@ def create_app(
     app.state.engine = make_engine(settings.database)
     app.state.turn = turns(app.state.engine)
     app.state.reading_room = reading_room()
+    app.state.imports = Imports(app.state.turn, clock)
     app.state.library = library or LiveLibrary(
         settings.content, settings.data / "cache", _GLANCE
     )
@@ -83,7 +85,10 @@ def create_app(
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    async with closing(state.engine, state.library, state.clock):
+    async with (
+        closing(state.engine, state.library, state.clock),
+        state.imports.living(),
+    ):
         yield
     put_together(state.engine)
 

@@ -15,6 +15,8 @@ from app.learners.store.added import (
 from app.learners.store.days import (
     Work,
     add_to_day,
+    change_days,
+    forget_empty_days,
     rebuild_days,
     work_of_grade,
 )
@@ -59,6 +61,7 @@ __all__ = [
     "beginning_of",
     "beginnings",
     "blank",
+    "change_days",
     "change_settings",
     "columns",
     "count_change",
@@ -66,6 +69,7 @@ __all__ = [
     "due_day",
     "enrol",
     "find_learner",
+    "forget_empty_days",
     "grade_in",
     "graded",
     "hold",
