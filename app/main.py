@@ -24,6 +24,7 @@ from app.db.writer import Turn, turns
 from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
+from app.exchange.importing import Imports
 from app.flashcards import routes as flashcards
 from app.learners import routes as learners
 from app.notes import routes as notes
@@ -85,6 +86,7 @@ def create_app(
     app.state.pages = Pages(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
+    app.state.imports = Imports(app.state.turn, clock)
     app.state.surveyor = Surveyor(app.state.engine, app.state.library, clock)
     app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
@@ -120,6 +122,7 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
             daily_copies(_installation(state.settings), state.clock),
             closing(state.engine, state.library, state.clock),
             scrubbing(state.engine),
+            state.imports.living(),
         ):
             await beside.enter_async_context(work)
         with ending_with_parent():

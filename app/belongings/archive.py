@@ -12,7 +12,7 @@ from app.belongings.store import Belongings
 from app.web.clock import moment
 
 # Columns that hold JSON as text; in the JSON files it is JSON again.
-_NESTED = {"raw", "parsed", "items", "paper", "struck"}
+_NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _ABOUT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
@@ -27,6 +27,7 @@ memory           what the reviews of each card amount to
 suspension       cards put aside
 added_card       missed questions and terms that you study as cards
 own_card         cards of your own
+card_import      the last file of cards that you imported
 study_day        what each day held, added up
 prediction       what you were told about your score, day by day
 reading          sections of pages that you have read

@@ -272,6 +272,31 @@ class OwnCard(SQLModel, table=True):
     at: int = Field(sa_column=_time())
 
 
+class CardImport(SQLModel, table=True):
+    """The last file of cards that a learner imported, and how far it has come.
+
+    `state` is running, done, cancelled, stopped (with the server) or failed. Of
+    `cards` in the file `seen` were written; `refused` says what was left out, as JSON.
+    """
+
+    __tablename__ = "card_import"
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", unique=True)
+    file: str = Field(default="", max_length=80)
+    state: str = Field(default="running", max_length=10)
+    cards: int = 0
+    seen: int = 0
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    grades: int = 0
+    media: int = 0
+    refused: str = Field(default="{}", sa_column=Column(Text, nullable=False))
+    began_at: int = Field(sa_column=_time())
+    at: int = Field(sa_column=_time())
+
+
 class StudyDay(SQLModel, table=True):
     """What a learner did on a study day: a cache that the two logs can rebuild.
 

@@ -32,6 +32,8 @@ _TWICE = "in the file twice"
 _TOO_LONG = f"longer than {LONGEST:,} characters on one side"
 _TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
 _NO_SIDE = "a side that the course does not have"
+_MOST_GRADES = 1000  # of one card, which is written at one stroke
+_TOO_MANY = f"older than the last {_MOST_GRADES:,} of their card"
 _MOST_TAGS = 1500  # of one face; cleaning takes long where they stand in each other
 _EASES = range(1, 5)
 _KINDS = range(3)  # learning, review, relearning
@@ -69,7 +71,9 @@ def sort_out(package: Package, library: Library) -> Sorted:
             cards_left[reason] += 1
             continue
         media += lost
-        log = tuple(_grades(found.log, grades_left))
+        log = tuple(_grades(found.log[-_MOST_GRADES:], grades_left))
+        if len(found.log) > _MOST_GRADES:
+            grades_left[_TOO_MANY] += len(found.log) - _MOST_GRADES
         arrivals[card] = _arrival(found, card, library, (own, log))
     return Sorted(tuple(arrivals.values()), cards_left, grades_left, media)
 

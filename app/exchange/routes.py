@@ -1,23 +1,32 @@
 """A learner's cards on their way out to Anki, and back in from it."""
 
+import dataclasses
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Annotated, Literal
 
-from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
+from fastapi import APIRouter, File, Form, Query, Request, UploadFile
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
 from app.content.added import question_card
 from app.content.library import Library, LiveLibrary
 from app.db.engine import DbSession
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.exchange import store
 from app.exchange.apkg import read_package
 from app.exchange.arrivals import Sorted, home_of, sort_out
 from app.exchange.decks import Course, has_words, pack, write_luggage
+from app.exchange.importing import Imports
 from app.exchange.items import Unusable
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.current import (
+    CurrentLearner,
+    CurrentLearnerValue,
+    EnrolledLearner,
+    writing,
+)
+from app.learners.store import forget_empty_days
 from app.learners.store.sitting import in_running_exam
 from app.learners.study_day import zone_of
 from app.web.clock import Now
@@ -29,6 +38,7 @@ UPLOADS: Mapping[str, int] = {"/settings/cards": 21 * 1024 * 1024}
 """How many bytes may be sent to an address that takes files."""
 _LARGEST = 20 * 1024 * 1024
 _WANTED = "An .apkg or .colpkg file of Anki with at most 20 MB is wanted."
+_REMOVED_AT_ONCE = 50  # cards of one transaction
 What = Literal["deck", "grades"]
 
 
@@ -65,13 +75,40 @@ def show_cards(
     return _page(request, library, learner, db)
 
 
-def read_upload(
-    library: CurrentLibrary, file: Annotated[UploadFile | None, File()] = None
-) -> Sorted | str:
-    """What an uploaded package brings, or a sentence why it cannot be used.
+@router.post("/cards")
+async def bring_cards(
+    request: Request,
+    library: CurrentLibrary,
+    now: Now,
+    file: Annotated[UploadFile | None, File()] = None,
+) -> Response:
+    """Read a package and begin to write it; the answer leads to how far it is.
 
-    Asked before the database is: reading a large file must not keep writers waiting.
+    It is read before the database is asked: that must not keep writers waiting.
     """
+    imports: Imports = request.app.state.imports
+    async with imports.room() as room:
+        upload = await run_in_threadpool(_read_upload, library, file)
+        async with writing(request) as (db, learner):
+            begun = await run_in_threadpool(_begin, db, learner, upload, now)
+            if isinstance(begun, str):
+                shown = (request, library, learner, db, begun)
+                return await run_in_threadpool(_page, *shown)
+        arrivals = upload.sorted.arrivals if isinstance(upload, Upload) else ()
+        await imports.begin((learner, begun), arrivals, room.pop_all())
+    return RedirectResponse("/settings/cards/import", 303)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was sent: its name, and what it brings."""
+
+    name: str
+    sorted: Sorted
+
+
+def _read_upload(library: Library, file: UploadFile | None) -> Upload | str:
+    """What an uploaded package brings, or a sentence why it cannot be used."""
     if file is None or not file.filename:
         return f"Choose a file first. {_WANTED}"
     name = " ".join(file.filename.split())[:80]
@@ -79,36 +116,60 @@ def read_upload(
         return f"“{name}” is larger than 20 MB. {_WANTED}"
     content: IO[bytes] = file.file
     try:
-        return sort_out(read_package(content), library)
+        return Upload(name, sort_out(read_package(content), library))
     except Unusable as error:
         return f"“{name}” cannot be used. {error} {_WANTED}"
 
 
-@router.post("/cards")
-def bring_cards(
-    request: Request,
-    upload: Annotated[Sorted | str, Depends(read_upload)],
-    library: CurrentLibrary,
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
-) -> HTMLResponse:
-    """Take a package in, all of it or nothing; the answer says what was carried."""
+def _begin(
+    db: Session, learner: CurrentLearnerValue, upload: Upload | str, now: dt.datetime
+) -> int | str:
+    """Write down that an import begins: its name, or why it cannot begin."""
     if isinstance(upload, str):
-        return _page(request, library, learner, db, upload)
+        return upload
+    found = upload.sorted
     try:
-        outcome = store.take_in(db, learner, upload.arrivals, now)
+        store.expect_room(db, learner.id, found.arrivals)
     except Unusable as error:
-        return _page(request, library, learner, db, f"The file was not taken: {error}")
-    return page(
-        request,
-        "exchange/arrived.html",
-        learner=learner,
-        outcome=outcome,
-        cards_left=upload.cards_left,
-        grades_left={**upload.grades_left, **outcome.left},
-        media=upload.media,
-    )
+        return f"The file was not taken: {error}"
+    counts = (found.cards_left, found.grades_left, found.media)
+    batch = store.Batch(upload.name, len(found.arrivals), *counts)
+    begun = store.begin_import(db, learner.id, batch, now)
+    if begun is None:
+        raise Conflict(
+            "Another file of yours is still being imported.",
+            "Wait until it is done, or cancel it at Settings, Cards and Anki.",
+        )
+    return begun
+
+
+@router.get("/cards/import")
+def show_import(
+    request: Request, learner: CurrentLearner, db: DbSession, now: Now
+) -> Response:
+    """How far the last import has come, or what it brought."""
+    found = store.read_import(db, learner.id, now)
+    if found is None:
+        return RedirectResponse("/settings/cards", 303)
+    return page(request, "exchange/import.html", learner=learner, found=found)
+
+
+@router.get("/cards/import/progress")
+def show_progress(
+    request: Request, learner: CurrentLearner, db: DbSession, now: Now
+) -> Response:
+    """The same without the page around it, for a page that looks again by itself."""
+    found = store.read_import(db, learner.id, now)
+    if found is None:
+        raise NotFound("No file was imported.", "Import one at Cards and Anki.")
+    return page(request, "exchange/_import.html", found=found)
+
+
+@router.post("/cards/import/cancellation")
+def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
+    """Stop the import; the slice that is being written is finished."""
+    store.cancel_import(db, learner.id)
+    return RedirectResponse("/settings/cards/import", 303)
 
 
 @router.get("/cards/removal")
@@ -134,19 +195,39 @@ def ask_before(
 
 
 @router.post("/cards/removal")
-def remove_cards(
+async def remove_cards(
+    request: Request,
     library: CurrentLibrary,
-    learner: EnrolledLearner,
-    db: DbSession,
     what: Annotated[What, Form()],
     deck: Annotated[str, Form(max_length=120)] = "",
 ) -> Response:
-    """Remove a deck of own cards, or the grades that files brought to the course's."""
-    if what == "deck":
-        store.remove_deck(db, learner, deck)
-    else:
-        store.remove_grades(db, learner, lambda card: home_of(library, card))
+    """Remove a deck of own cards, or the grades that files brought to the course's.
+
+    Slice by slice, so that others write meanwhile; what is left of a removal that was
+    broken off goes with the next.
+    """
+    async with writing(request) as (db, learner):
+        if what == "deck":
+            cards = await run_in_threadpool(store.cards_of_deck, db, learner.id, deck)
+        else:
+            cards = await run_in_threadpool(store.cards_with_grades, db, learner.id)
+    for begin in range(0, len(cards), _REMOVED_AT_ONCE):
+        names = cards[begin : begin + _REMOVED_AT_ONCE]
+        async with writing(request) as (db, learner):
+            await run_in_threadpool(_remove, db, (learner.id, library), what, names)
+    async with writing(request) as (db, learner):
+        await run_in_threadpool(forget_empty_days, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
+
+
+def _remove(
+    db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]
+) -> None:
+    learner_id, library = whose
+    if what == "deck":
+        store.remove_own(db, learner_id, cards)
+    else:
+        store.remove_grades(db, learner_id, cards, lambda card: home_of(library, card))
 
 
 def _page(

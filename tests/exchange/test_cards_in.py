@@ -15,7 +15,7 @@ from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
 from app.exchange.apkg.writing import guid
 from app.exchange.items import Unusable
-from app.exchange.store import Arrival, OwnText, take_in
+from app.exchange.store import Arrival, OwnText, expect_room
 from app.flashcards import store
 from app.flashcards.faces import card_of_term
 from app.learners.current import CurrentLearnerValue
@@ -36,8 +36,17 @@ HISTORY = tuple(
 
 def bring(client: TestClient, content: bytes, name: str = "deck.apkg") -> str:
     answer = client.post("/settings/cards", files={"file": (name, content)})
-    assert answer.status_code == 200, words(answer.text)
-    return words(answer.text)
+    assert answer.status_code == 303, words(answer.text)
+    assert answer.headers["location"] == "/settings/cards/import"
+    return words(settled(client))
+
+
+def settled(client: TestClient) -> str:
+    """The page of the import once nothing is written any more."""
+    shown = client.get("/settings/cards/import").text
+    while "Look again" in shown:
+        shown = client.get("/settings/cards/import").text
+    return shown
 
 
 def words(html: str) -> str:
@@ -427,9 +436,9 @@ def test_a_failure_leaves_nothing_behind(rosa, session, engine) -> None:
         )
     note = Made("g1", ("F", "B"), log=HISTORY)
 
-    answer = rosa.post("/settings/cards", files={"file": ("d.apkg", package(note))})
+    said = bring(rosa, package(note))
 
-    assert answer.status_code == 500
+    assert "failed after 0 of 1 card. The fault is ours" in said
     assert everything(session, learner) == before
 
 
@@ -472,9 +481,7 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
     assert 'What is <math display="inline">' in rosa.get("/flashcards").text
 
 
-def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
-    rosa, session, clock
-) -> None:
+def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session) -> None:
     rosa.post("/concepts/weights/readings", data={})
     learner = CurrentLearnerValue("", id=learners(session)[0])
     two = [
@@ -483,6 +490,6 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
     ]
 
     with pytest.raises(Unusable, match="more than 1 cards of your own"):
-        take_in(session, learner, two, clock.now, most=1)
+        expect_room(session, learner.id, two, most=1)
 
     assert session.exec(select(OwnCard)).all() == []

@@ -1,32 +1,73 @@
 """What the exchange reads from the database and writes into it."""
 
-from app.exchange.store.arrivals import Arrival, Came, Outcome, take_in
+from app.exchange.store.arrivals import (
+    Arrival,
+    Came,
+    Outcome,
+    expect_room,
+    slices_of,
+    take_in,
+)
 from app.exchange.store.attempts import COLUMNS, attempts
 from app.exchange.store.held import OwnText, Studied, own_texts, studied
+from app.exchange.store.imports import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    Batch,
+    Import,
+    advance_import,
+    begin_import,
+    cancel_import,
+    end_import,
+    is_running,
+    read_import,
+)
 from app.exchange.store.removal import (
     Brought,
     OwnDeck,
     brought,
+    cards_of_deck,
+    cards_with_grades,
     held_cards,
-    remove_deck,
     remove_grades,
+    remove_own,
 )
 
 __all__ = [
+    "CANCELLED",
     "COLUMNS",
+    "DONE",
+    "FAILED",
+    "RUNNING",
+    "STOPPED",
     "Arrival",
+    "Batch",
     "Brought",
     "Came",
+    "Import",
     "Outcome",
     "OwnDeck",
     "OwnText",
     "Studied",
+    "advance_import",
     "attempts",
+    "begin_import",
     "brought",
+    "cancel_import",
+    "cards_of_deck",
+    "cards_with_grades",
+    "end_import",
+    "expect_room",
     "held_cards",
+    "is_running",
     "own_texts",
-    "remove_deck",
+    "read_import",
     "remove_grades",
+    "remove_own",
+    "slices_of",
     "studied",
     "take_in",
 ]

@@ -1,11 +1,11 @@
-"""Cards that came with a file, written into a learner's tables at one stroke."""
+"""Cards that came with a file, written into a learner's tables slice by slice."""
 
 import bisect
 import collections
 import dataclasses
 import datetime as dt
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import insert, select, update
@@ -15,13 +15,16 @@ from app.content.added import QUESTION, is_added, origin
 from app.db.once import BROUGHT
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OwnText
-from app.exchange.store.memories import remember
+from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import MEMORY, rebuild_days
+from app.learners.store import MEMORY, change_days
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
 
 MOST_OWN = 50_000
+# A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
+# some of its grades.
+_ROWS_OF_SLICE, _ROWS_OF_CARD = 300, 3
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; an earlier moment is no moment of a grade
 _SAME = 1000  # ms within which a grade of the same card is the same grade
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -62,23 +65,63 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many cards are new, changed or as they were; grades carried and left out."""
+    """How many cards are new, changed or as they were; grades carried and left out.
 
-    new: int
-    changed: int
-    same: int
-    grades: int
-    left: Mapping[str, int]
+    `waiting` counts cards without a grade, which begin a few on each day.
+    """
+
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    grades: int = 0
+    left: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    waiting: int = 0
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            new=self.new + other.new,
+            changed=self.changed + other.changed,
+            same=self.same + other.same,
+            grades=self.grades + other.grades,
+            left=collections.Counter(self.left) + collections.Counter(other.left),
+            waiting=self.waiting + other.waiting,
+        )
 
 
 @dataclasses.dataclass(slots=True)
 class _Books:
-    """What a learner had before: the moments of grades, cards, words."""
+    """What a learner had before of some cards: moments of grades, words, names."""
 
+    logs: Logs
     moments: dict[tuple[str, int], list[int]]
     begun: set[str]
     added: set[str]
     own: dict[str, OwnText]
+
+
+def expect_room(
+    db: Session, learner_id: int, arrivals: Iterable[Arrival], most: int = MOST_OWN
+) -> None:
+    """Raise Unusable when there would be more than `most` cards of a learner's own."""
+    mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
+    own = set(db.connection().scalars(mine))
+    if len(own | {a.card for a in arrivals if a.own}) > most:
+        raise Unusable(f"You would have more than {most:,} cards of your own.")
+
+
+def slices_of(arrivals: Iterable[Arrival]) -> Iterator[tuple[Arrival, ...]]:
+    """Cards in parts that are written at one stroke: a blink of the writers' turn."""
+    part: list[Arrival] = []
+    work = 0
+    for arrival in arrivals:
+        more = _ROWS_OF_CARD + len(arrival.log)
+        if part and work + more > _ROWS_OF_SLICE:
+            yield tuple(part)
+            part, work = [], 0
+        part.append(arrival)
+        work += more
+    if part:
+        yield tuple(part)
 
 
 def take_in(
@@ -86,16 +129,14 @@ def take_in(
     learner: CurrentLearnerValue,
     arrivals: Sequence[Arrival],
     now: dt.datetime,
-    most: int = MOST_OWN,
+    waiting: int = 0,
 ) -> Outcome:
-    """Write everything that is new, then make memory and days again.
+    """Write everything that is new, and make memory and days of these cards again.
 
-    The same file taken in again changes nothing. Raises Unusable, before anything is
-    written, when the learner would have more than `most` cards of their own.
+    The same cards taken in again change nothing. `waiting` cards without a grade came
+    before them with the same file.
     """
-    books = _books(db, learner.id)
-    if len(books.own.keys() | {a.card for a in arrivals if a.own}) > most:
-        raise Unusable(f"You would have more than {most:,} cards of your own.")
+    books = _books(db, learner.id, [a.card for a in arrivals])
     left: collections.Counter[str] = collections.Counter()
     rows = [
         row
@@ -106,44 +147,49 @@ def take_in(
         db.connection().execute(insert(LOG), rows)
     graded = {row["card"]: int(row["at"]) for row in reversed(rows)}
     fresh = _fresh(arrivals, books, graded)
-    _add(db, learner, fresh, (milliseconds(now), graded))
+    waited = _add(db, learner, fresh, (milliseconds(now), graded, waiting))
     worded = _put_words(db, learner.id, arrivals, books, milliseconds(now))
     _put_aside(db, learner.id, fresh, milliseconds(now))
-    remember(db, learner.id, {a.card: a for a in arrivals}, graded)
-    rebuild_days(db, learner.id)
+    _derive(db, learner.id, arrivals, (books, graded))
     new = {a.card for a in fresh}
     changed = ({*graded} | worded) - new
     same = len({a.card for a in arrivals} - new - changed)
-    return Outcome(len(new), len(changed), same, len(rows), left)
+    return Outcome(len(new), len(changed), same, len(rows), left, waited)
 
 
-def _books(db: Session, learner_id: int) -> _Books:
-    connection = db.connection()
+def _derive(
+    db: Session,
+    learner_id: int,
+    arrivals: Sequence[Arrival],
+    changed: tuple[_Books, Mapping[str, int]],
+) -> None:
+    """Make memory and days again where the logs have grown."""
+    books, graded = changed
+    after = logs_of(db, learner_id, graded)
+    before = {card: books.logs[card] for card in graded if card in books.logs}
+    unknown = {c: log for c, log in books.logs.items() if c not in books.begun}
+    remember(db, learner_id, {a.card: a for a in arrivals}, {**unknown, **after})
+    change_days(db, learner_id, in_time(before), in_time(after))
+
+
+def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _Books:
     moments: dict[tuple[str, int], list[int]] = collections.defaultdict(list)
-    log = select(LOG.c.card, LOG.c.rating, LOG.c.at).where(
-        LOG.c.learner_id == learner_id, LOG.c.rating > 0
-    )
-    for card, rating, at in connection.execute(log):
-        moments[card, rating].append(at)
-    for times in moments.values():
-        times.sort()
-    begun = connection.execute(
-        select(MEMORY.c.card).where(MEMORY.c.learner_id == learner_id)
-    )
-    added = connection.execute(
-        select(ADDED.c.card).where(ADDED.c.learner_id == learner_id)
-    )
-    own = connection.execute(
-        select(OWN.c.card, OWN.c.deck, OWN.c.front, OWN.c.back).where(
-            OWN.c.learner_id == learner_id
+    logs = logs_of(db, learner_id, cards)
+    for row in in_time(logs):
+        if row.rating > 0:
+            moments[row.card, row.rating].append(row.at)
+    books = _Books(logs, moments, set(), set(), {})
+    connection = db.connection()
+    for names in in_parts(cards):
+        for table, known in ((MEMORY, books.begun), (ADDED, books.added)):
+            mine = (table.c.learner_id == learner_id) & table.c.card.in_(names)
+            known.update(connection.scalars(select(table.c.card).where(mine)))
+        own = select(OWN.c.card, OWN.c.deck, OWN.c.front, OWN.c.back).where(
+            OWN.c.learner_id == learner_id, OWN.c.card.in_(names)
         )
-    )
-    return _Books(
-        moments,
-        set(begun.scalars()),
-        set(added.scalars()),
-        {row.card: OwnText(row.deck, row.front, row.back) for row in own},
-    )
+        for card, deck, front, back in connection.execute(own):
+            books.own[card] = OwnText(deck, front, back)
+    return books
 
 
 def _rows(
@@ -202,17 +248,18 @@ def _add(
     db: Session,
     learner: CurrentLearnerValue,
     fresh: Sequence[Arrival],
-    moments: tuple[int, Mapping[str, int]],
-) -> None:
+    moments: tuple[int, Mapping[str, int], int],
+) -> int:
     """Write added cards down; those without a grade begin a few on each day.
 
     A deck of a thousand new cards would otherwise be due today as a whole. `moments`
-    are that of now, and those of the first grades that came.
+    are that of now, those of the first grades that came, and how many cards wait.
+    Returns how many more do.
     """
     a_day = max(1, new_left(learner.minutes_a_day, Day(0, 0, 0)))
-    now, graded = moments
+    now, graded, before = moments
     rows = []
-    waiting = 0
+    waiting = before
     for arrival in fresh:
         if not is_added(arrival.card):
             continue
@@ -226,6 +273,7 @@ def _add(
         rows.append(_added(learner.id, arrival, since))
     if rows:
         db.connection().execute(insert(ADDED), rows)
+    return waiting - before
 
 
 def _added(learner_id: int, arrival: Arrival, since: int) -> dict[str, Any]:
@@ -260,15 +308,13 @@ def _put_words(
 
 def _put_aside(db: Session, learner_id: int, fresh: Sequence[Arrival], at: int) -> None:
     """Cards that were suspended in the file and are new here stay suspended."""
-    aside = set(
-        db.connection()
-        .execute(select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id))
-        .scalars()
-    )
+    names = [a.card for a in fresh if a.suspended]
+    mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
+    aside = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
     rows = [
-        {"learner_id": learner_id, "card": a.card, "at": at}
-        for a in fresh
-        if a.suspended and a.card not in aside
+        {"learner_id": learner_id, "card": card, "at": at}
+        for card in names
+        if card not in aside
     ]
     if rows:
         db.connection().execute(insert(ASIDE), rows)

@@ -24,6 +24,7 @@ LOGGED = tuple(
         "rating",
         "voids",
         "retention",
+        "recall",
         "milliseconds",
         "study_day",
         "at",

@@ -1,16 +1,17 @@
 """The memory of cards whose log has changed by a file, made again by replay."""
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Row, delete, insert, select
 from sqlmodel import Session
 
 from app.exchange.store.held import ASIDE, LOG, LOGGED
 from app.learners.store import MEMORY, beginnings, remembered, replayed
 
 _AT_ONCE = 500  # names in one question
+Logs = Mapping[str, Sequence[Row[Any]]]
 
 
 class Place(Protocol):
@@ -23,35 +24,62 @@ class Place(Protocol):
 
 
 def remember(
-    db: Session,
-    learner_id: int,
-    places: Mapping[str, Place],
-    graded: Collection[str],
+    db: Session, learner_id: int, places: Mapping[str, Place], logs: Logs
 ) -> None:
-    """Make the memory rows of these cards again, from the log and the added cards.
+    """Make the memory rows of these cards again, from their logs and beginnings.
 
-    `graded` are those whose log has changed; the others get a row if they have none.
+    Cards without a log in `logs` get a row if they have none.
     """
     connection = db.connection()
-    mine = MEMORY.c.learner_id == learner_id
-    there = set(connection.execute(select(MEMORY.c.card).where(mine)).scalars())
-    touched = {card for card in places if card in graded or card not in there}
-    put_aside = select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id)
-    aside = set(connection.execute(put_aside).scalars())
-    added = beginnings(db, learner_id)
+    for names in in_parts(places):
+        mine = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
+        there = set(connection.scalars(select(MEMORY.c.card).where(mine)))
+        touched = [card for card in names if card in logs or card not in there]
+        rows = _memories(db, learner_id, {card: places[card] for card in touched}, logs)
+        old = sorted(there.intersection(touched))
+        connection.execute(delete(MEMORY).where(mine, MEMORY.c.card.in_(old)))
+        if rows:
+            connection.execute(insert(MEMORY), rows)
+
+
+def _memories(
+    db: Session, learner_id: int, places: Mapping[str, Place], logs: Logs
+) -> list[dict[str, Any]]:
+    put_aside = select(ASIDE.c.card).where(
+        ASIDE.c.learner_id == learner_id, ASIDE.c.card.in_(places)
+    )
+    aside = set(db.connection().scalars(put_aside))
+    added = beginnings(db, learner_id, places.keys())
     rows = []
-    for card, log in _logs(db, learner_id, touched):
-        begin = added.get(card)
+    for card, place in places.items():
+        log, begin = logs.get(card, ()), added.get(card)
         standing = replayed(card, log, begin)
         values = remembered(standing, len(log), begin, aside=card in aside)
         if values is not None:
-            place = places[card]
             own = {"learner_id": learner_id, "card": card}
             rows.append({**own, "note": place.note, "topic": place.topic, **values})
-    for names in in_parts(touched & there):
-        connection.execute(delete(MEMORY).where(mine, MEMORY.c.card.in_(names)))
-    if rows:
-        connection.execute(insert(MEMORY), rows)
+    return rows
+
+
+def logs_of(
+    db: Session, learner_id: int, cards: Iterable[str]
+) -> dict[str, list[Row[Any]]]:
+    """The rows of the log about each of the cards that has some, in order of time."""
+    found: dict[str, list[Row[Any]]] = {}
+    for names in in_parts(cards):
+        rows = db.connection().execute(
+            select(*LOGGED)
+            .where(LOG.c.learner_id == learner_id, LOG.c.card.in_(names))
+            .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
+        )
+        for card, log in itertools.groupby(rows, lambda r: str(r.card)):
+            found[card] = list(log)
+    return found
+
+
+def in_time(logs: Logs) -> list[Row[Any]]:
+    """All rows of some logs, one card after the other."""
+    return [row for log in logs.values() for row in log]
 
 
 def in_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -59,21 +87,3 @@ def in_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
     names = sorted(cards)
     for begin in range(0, len(names), _AT_ONCE):
         yield names[begin : begin + _AT_ONCE]
-
-
-def _logs(
-    db: Session, learner_id: int, cards: Collection[str]
-) -> Iterator[tuple[str, list[Any]]]:
-    """Each of the cards with its rows of the log in the order of time."""
-    rows = db.connection().execute(
-        select(*LOGGED)
-        .where(LOG.c.learner_id == learner_id)
-        .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
-    )
-    found: set[str] = set()
-    for card, log in itertools.groupby(rows, lambda r: str(r.card)):
-        if card in cards:
-            found.add(card)
-            yield card, list(log)
-    for card in sorted(set(cards) - found):
-        yield card, []

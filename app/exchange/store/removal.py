@@ -1,7 +1,7 @@
 """What came with files, and how it goes again."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlalchemy import (
     ColumnElement,
@@ -17,9 +17,14 @@ from sqlmodel import Session
 
 from app.db.once import BROUGHT
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN
-from app.exchange.store.memories import Place, in_parts, remember
-from app.learners.current import CurrentLearnerValue
-from app.learners.store import MEMORY, rebuild_days
+from app.exchange.store.memories import (
+    Place,
+    in_parts,
+    in_time,
+    logs_of,
+    remember,
+)
+from app.learners.store import MEMORY, change_days
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,51 +75,51 @@ def held_cards(db: Session, learner_id: int) -> list[str]:
     return list(rows.scalars())
 
 
-def remove_deck(db: Session, learner: CurrentLearnerValue, deck: str) -> int:
-    """Erase the own cards of a deck with all that is known of them; their number."""
-    cards = (
-        db.connection()
-        .execute(
-            select(OWN.c.card).where(OWN.c.learner_id == learner.id, OWN.c.deck == deck)
-        )
-        .scalars()
-        .all()
-    )
+def cards_of_deck(db: Session, learner_id: int, deck: str) -> list[str]:
+    """The own cards of a deck."""
+    mine = (OWN.c.learner_id == learner_id) & (OWN.c.deck == deck)
+    return list(db.connection().scalars(select(OWN.c.card).where(mine)))
+
+
+def cards_with_grades(db: Session, learner_id: int) -> list[str]:
+    """The cards of the course to which files brought grades."""
+    carried = select(LOG.c.card).where(*_carried(learner_id)).distinct()
+    return list(db.connection().scalars(carried))
+
+
+def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
+    """Erase own cards with all that is known of them."""
+    before = logs_of(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
         for names in in_parts(cards):
-            mine = table.c.learner_id == learner.id
+            mine = table.c.learner_id == learner_id
             db.connection().execute(delete(table).where(mine, table.c.card.in_(names)))
-    rebuild_days(db, learner.id)
-    return len(cards)
+    change_days(db, learner_id, in_time(before), ())
 
 
 def remove_grades(
-    db: Session, learner: CurrentLearnerValue, home: Callable[[str], Place]
-) -> int:
-    """Take out the grades that files brought to cards of the course; their number.
+    db: Session, learner_id: int, cards: Sequence[str], home: Callable[[str], Place]
+) -> None:
+    """Take out the grades that files brought to some cards of the course.
 
     A card that was also graded here keeps their rows, without a grade: the forms that
     are open count the rows of a card, and no number may come twice.
     """
     connection = db.connection()
-    carried = connection.execute(
-        select(LOG.c.id, LOG.c.card).where(*_carried(learner.id))
+    before = logs_of(db, learner_id, cards)
+    graded_here = select(LOG.c.card).where(
+        LOG.c.learner_id == learner_id,
+        LOG.c.card.in_(cards),
+        LOG.c.token.not_like(f"{BROUGHT}%"),
     )
-    rows = carried.all()
-    cards = {row.card for row in rows}
-    graded_here = connection.execute(
-        select(LOG.c.card)
-        .where(LOG.c.learner_id == learner.id, LOG.c.token.not_like(f"{BROUGHT}%"))
-        .distinct()
-    )
-    kept = cards.intersection(graded_here.scalars())
-    _blank(db, learner.id, kept)
-    for names in in_parts(cards - kept):
+    kept = set(connection.scalars(graded_here.distinct()))
+    _blank(db, learner_id, kept)
+    for names in in_parts(set(cards) - kept):
         of_cards = LOG.c.card.in_(names)
-        connection.execute(delete(LOG).where(*_carried(learner.id), of_cards))
-    remember(db, learner.id, {c: home(c) for c in cards}, cards)
-    rebuild_days(db, learner.id)
-    return len(rows)
+        connection.execute(delete(LOG).where(*_carried(learner_id), of_cards))
+    after = {**{card: [] for card in cards}, **logs_of(db, learner_id, cards)}
+    remember(db, learner_id, {c: home(c) for c in cards}, after)
+    change_days(db, learner_id, in_time(before), in_time(after))
 
 
 def _blank(db: Session, learner_id: int, cards: Iterable[str]) -> None:

@@ -15,6 +15,8 @@ from app.learners.store.added import (
 from app.learners.store.days import (
     Work,
     add_to_day,
+    change_days,
+    forget_empty_days,
     rebuild_days,
     work_of_grade,
 )
@@ -78,6 +80,7 @@ __all__ = [
     "beginnings",
     "blank",
     "browsers",
+    "change_days",
     "change_settings",
     "columns",
     "count_change",
@@ -86,6 +89,7 @@ __all__ = [
     "due_day",
     "enrol",
     "find_learner",
+    "forget_empty_days",
     "grade_in",
     "graded",
     "hold",

@@ -75,6 +75,36 @@ def add_to_day(db: Session, learner_id: int, day: str, more: Work) -> None:
     _adding(db.connection().dialect.name).run(db, values)
 
 
+def change_days(
+    db: Session, learner_id: int, before: Iterable[Row[Any]], after: Iterable[Row[Any]]
+) -> None:
+    """Change the sums by what the logs of some cards were, and by what they are now.
+
+    Both are whole logs of the same cards, each in the order of time.
+    """
+    days = collections.defaultdict[str, Work](Work)
+    for day, work in _works(list(before)):
+        days[day] += -work
+    for day, work in _works(list(after)):
+        days[day] += work
+    for day, work in sorted(days.items()):
+        if work != Work():
+            add_to_day(db, learner_id, day, work)
+
+
+def forget_empty_days(db: Session, learner_id: int) -> None:
+    """Delete the days of which nothing is left in either log."""
+    connection = db.connection()
+    held: set[str] = set()
+    for log in (ANSWERS, GRADES):
+        mine = log.c.learner_id == learner_id
+        held |= set(connection.scalars(select(log.c.study_day).where(mine).distinct()))
+    mine = DAYS.c.learner_id == learner_id
+    days = set(connection.scalars(select(DAYS.c.day).where(mine)))
+    for day in sorted(days - held):
+        connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
+
+
 def rebuild_days(db: Session, learner_id: int) -> None:
     """Make every sum of a learner again from the log of answers and that of grades."""
     connection = db.connection()

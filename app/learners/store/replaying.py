@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import bindparam, select
@@ -38,9 +38,12 @@ class Beginning:
     again: bool
 
 
-def beginnings(db: Session, learner_id: int) -> dict[str, Beginning]:
-    """The beginnings of all cards that a learner ever added."""
-    rows = db.connection().execute(_ALL, {"of_learner": learner_id})
+def beginnings(
+    db: Session, learner_id: int, cards: Collection[str] | None = None
+) -> dict[str, Beginning]:
+    """The beginnings of all cards that a learner ever added, or of some of them."""
+    wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
+    rows = db.connection().execute(wanted, {"of_learner": learner_id})
     return {row.card: _beginning(row) for row in rows}
 
 

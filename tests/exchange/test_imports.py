@@ -1,0 +1,314 @@
+"""An import in slices: beside others, to be cancelled, and to be taken up again."""
+
+import asyncio
+import datetime as dt
+import io
+from collections.abc import Callable
+
+import pytest
+from fastapi import FastAPI
+from sqlmodel import Session, select
+
+from app.belongings.store import erase
+from app.db.tables import CardImport, Memory, OwnCard, Review
+from app.db.writer import WRITING, turns
+from app.errors import Conflict
+from app.exchange.apkg import read_package
+from app.exchange.arrivals import sort_out
+from app.exchange.importing import AT_ONCE, Imports
+from app.exchange.store import (
+    Arrival,
+    Batch,
+    Came,
+    begin_import,
+    slices_of,
+    take_in,
+)
+from app.learners.current import CurrentLearnerValue
+from app.learners.store import change_settings, rebuild_days
+from tests.conftest import Clock
+from tests.exchange.package import Made, package
+from tests.exchange.test_cards_in import (
+    DAY,
+    NOON,
+    bring,
+    everything,
+    learners,
+    words,
+)
+from tests.exchange.test_cards_out import review
+from tests.loops import outcome
+
+CARDS, GRADES = 120, 9
+EVERY = CARDS * GRADES
+
+
+def deck(cards: int = CARDS) -> bytes:
+    """A package whose every card has some grades."""
+    notes = [
+        Made(
+            f"g{number}",
+            (f"Front {number}", "Back"),
+            log=tuple(
+                (0, NOON - (40 - 3 * day) * DAY + number * 2000, 1 + day % 4, 0, 4000)
+                for day in range(GRADES)
+            ),
+        )
+        for number in range(cards)
+    ]
+    return package(*notes)
+
+
+class Desk:
+    """A learner whose import is written by hand, slice by slice."""
+
+    def __init__(self, app: FastAPI, session: Session, library, clock: Clock) -> None:
+        self.app, self.clock = app, clock
+        self.learner = CurrentLearnerValue("", id=learners(session)[0])
+        self.arrivals = sort_out(read_package(io.BytesIO(deck())), library).arrivals
+
+    def begin(self) -> int:
+        with Session(self.app.state.engine) as db:
+            db.connection(execution_options=WRITING)
+            batch = Batch("deck.apkg", len(self.arrivals), {}, {}, 0)
+            begun = begin_import(db, self.learner.id, batch, self.clock())
+            db.commit()
+        assert begun is not None
+        return begun
+
+    def write(self, at_slice: Callable[[int], None]) -> None:
+        """Import everything; `at_slice` is called before each slice."""
+        begun, before = self.begin(), iter(range(1000))
+
+        def clock() -> dt.datetime:
+            at_slice(next(before))
+            return self.clock()
+
+        async def run() -> None:
+            imports = Imports(turns(self.app.state.engine), clock)
+            async with imports.living(), imports.room() as room:
+                await imports.begin(
+                    (self.learner, begun), self.arrivals, room.pop_all()
+                )
+
+        outcome(run())
+
+
+@pytest.fixture
+def desk(app, rosa, session, library, clock) -> Desk:
+    review(rosa, "w-c-bf16", 3)
+    return Desk(app, session, library, clock)
+
+
+def counted(session: Session) -> tuple[int, int]:
+    session.rollback()  # to see what was written meanwhile
+    own = session.exec(select(OwnCard)).all()
+    brought = session.exec(select(Review).where(Review.card.like("own:%"))).all()
+    return len(own), len(brought)
+
+
+def test_a_file_is_written_in_slices_that_are_short() -> None:
+    cards = [
+        Arrival(
+            f"own:{n}", f"own:{n}", "", str(n), tuple(Came(m, 3, 0) for m in range(n))
+        )
+        for n in range(400)
+    ]
+
+    parts = list(slices_of(cards))
+
+    assert [card for part in parts for card in part] == cards
+    assert all(
+        sum(len(card.log) for card in part) <= 300 or len(part) == 1 for part in parts
+    )
+    assert all(len(part) <= 100 for part in parts)
+
+
+def test_others_write_between_two_slices(app, desk, session) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def somebody_writes(_number: int) -> None:
+        with Session(app.state.engine) as db:
+            db.connection(execution_options=WRITING)
+            change_settings(db, desk.learner.id, {"name": f"after {len(seen)}"})
+            db.commit()
+        seen.append(counted(session))
+
+    desk.write(somebody_writes)
+
+    assert seen[0] == (0, 0)
+    assert len(seen) > 3
+    assert [own for own, _ in seen] == sorted({own for own, _ in seen})
+    assert counted(session) == (CARDS, EVERY)
+
+
+def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -> None:
+    for part in slices_of(desk.arrivals):
+        take_in(session, desk.learner, part, desk.clock())
+        session.commit()
+        before = everything(session, desk.learner.id)
+        rebuild_days(session, desk.learner.id)
+        session.commit()
+
+        assert everything(session, desk.learner.id) == before
+        cards = {card.card for card in part}
+        held = session.exec(select(Memory).where(Memory.card.in_(cards))).all()
+        assert {row.reviews for row in held} == {GRADES}
+
+
+def test_what_was_broken_off_is_completed_by_the_same_file(rosa, desk, session) -> None:
+    for part in list(slices_of(desk.arrivals))[:2]:
+        take_in(session, desk.learner, part, desk.clock())
+    session.commit()
+    own, grades = counted(session)
+    assert 0 < own < CARDS
+
+    said = bring(rosa, deck())
+
+    assert f"{CARDS - own} new cards, 0 cards changed" in said
+    assert f"{EVERY - grades:,} grades carried." in said
+    assert counted(session) == (CARDS, EVERY)
+    before = everything(session, desk.learner.id)
+    assert "0 new cards, 0 cards changed, 0 grades carried." in bring(rosa, deck())
+    assert everything(session, desk.learner.id) == before
+
+
+def test_a_cancelled_import_stops_after_its_slice_and_says_how_far_it_came(
+    rosa, desk, session
+) -> None:
+    def cancel(number: int) -> None:
+        if number == 2:
+            answer = rosa.post("/settings/cards/import/cancellation")
+            assert answer.headers["location"] == "/settings/cards/import"
+
+    desk.write(cancel)
+
+    own, _ = counted(session)
+    assert 0 < own < CARDS
+    said = words(rosa.get("/settings/cards/import").text)
+    assert f"You cancelled the import of “deck.apkg” after {own} of 120 cards." in said
+    assert "Import the same file again to get the rest, nothing comes twice" in said
+    assert f"Networks::RDMA {own}" in words(rosa.get("/settings/cards").text)
+
+
+def test_nothing_is_written_for_a_learner_who_was_erased(app, desk, session) -> None:
+    def erase_them(number: int) -> None:
+        if number == 2:
+            with Session(app.state.engine) as db:
+                db.connection(execution_options=WRITING)
+                erase(db, desk.learner.id)
+                db.commit()
+
+    desk.write(erase_them)
+
+    assert counted(session) == (0, 0)
+    assert session.exec(select(CardImport)).all() == []
+
+
+def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(
+    rosa, desk, session
+) -> None:
+    async def run() -> None:
+        begun, at_work = desk.begin(), asyncio.Event()
+
+        def clock() -> dt.datetime:
+            at_work.set()
+            return desk.clock()
+
+        imports = Imports(turns(desk.app.state.engine), clock)
+        async with imports.living(), imports.room() as room:
+            job = imports.begin((desk.learner, begun), desk.arrivals, room.pop_all())
+            writing = asyncio.create_task(job)
+            await at_work.wait()
+        await writing
+
+    outcome(run())
+
+    own, grades = counted(session)
+    assert 0 < own < CARDS
+    assert grades == own * GRADES
+    said = words(rosa.get("/settings/cards/import").text)
+    assert (
+        f"The server was stopped while it imported “deck.apkg”, after {own} of" in said
+    )
+
+
+def test_a_page_says_how_far_an_import_is_and_how_to_stop_it(rosa, desk) -> None:
+    desk.begin()
+
+    shown = rosa.get("/settings/cards/import").text
+    said = words(shown)
+
+    assert "Importing 0 of 120 cards of “deck.apkg” are written." in said
+    assert "Look again" in said
+    assert 'action="/settings/cards/import/cancellation"' in shown
+    assert rosa.get("/settings/cards/import/progress").status_code == 200
+
+
+def test_an_import_that_went_down_with_its_server_says_so(rosa, desk, clock) -> None:
+    desk.begin()
+    clock.tick(minutes=2)
+
+    said = words(rosa.get("/settings/cards/import").text)
+
+    assert "The server was stopped while it imported “deck.apkg”, after 0 of" in said
+    assert f"{CARDS} new cards" in bring(rosa, deck())
+
+
+def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
+    desk.begin()
+
+    answer = rosa.post("/settings/cards", files={"file": ("d.apkg", deck(1))})
+
+    assert answer.status_code == 409
+    assert "Another file of yours is still being imported." in words(answer.text)
+    rosa.post("/settings/cards/import/cancellation")
+    assert "1 new card" in bring(rosa, deck(1))
+
+
+def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
+    async def run() -> None:
+        imports = Imports(turns(app.state.engine), app.state.clock, patience=0.05)
+        rooms = [imports.room() for _ in range(AT_ONCE)]
+        for room in rooms:
+            await room.__aenter__()
+        with pytest.raises(Conflict, match="Other files are being imported"):
+            async with imports.room():
+                pass
+        for room in rooms:
+            await room.__aexit__(None, None, None)
+        async with imports.room():
+            pass
+
+    outcome(run())
+
+
+def test_nobody_sees_the_import_of_another(rosa, milo, desk) -> None:
+    desk.begin()
+
+    assert milo.get("/settings/cards/import").headers["location"] == "/settings/cards"
+    assert milo.get("/settings/cards/import/progress").status_code == 404
+    milo.post("/settings/cards/import/cancellation")
+    assert "Look again" in rosa.get("/settings/cards/import").text
+
+
+def test_a_deck_of_many_slices_goes_as_a_whole(rosa, desk, session) -> None:
+    before = everything(session, desk.learner.id)
+    bring(rosa, deck())
+
+    rosa.post(
+        "/settings/cards/removal", data={"what": "deck", "deck": "Networks::RDMA"}
+    )
+
+    assert everything(session, desk.learner.id) == before
+
+
+def test_new_cards_of_all_slices_begin_a_few_on_each_day(rosa, session) -> None:
+    notes = [Made(f"n{n}", (f"Front {n}", "Back")) for n in range(250)]
+
+    bring(rosa, package(*notes))
+
+    days = sorted(row.due_day for row in session.exec(select(Memory)))
+    most = max(days.count(day) for day in set(days))
+    assert len(set(days)) > 10
+    assert all(days.count(day) == most for day in sorted(set(days))[1:-1])
