@@ -16,14 +16,15 @@ RUN /opt/venv/bin/python -m pip install --no-cache-dir --no-deps --no-build-isol
  && /opt/venv/bin/python -m compileall -q /opt/venv/lib app
 
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
-# pg_dump and pg_restore copy a PostgreSQL database. Their package wants all of Perl for
-# scripts that are not needed, so the two programs are taken out of it.
+# pg_dump, pg_restore and psql copy a PostgreSQL database. Their package wants all of
+# Perl for scripts that are not needed, so the programs are taken out of it.
 RUN apt-get update -q \
- && apt-get install -y -q --no-install-recommends libpq5 \
+ && apt-get install -y -q --no-install-recommends libpq5 libedit2 \
  && cd /tmp \
  && apt-get download -q "$(apt-cache depends postgresql-client | sed -n 's/.*Depends: \(postgresql-client-[0-9]*\)$/\1/p')" \
  && dpkg -x postgresql-client-*.deb client \
- && cp client/usr/lib/postgresql/*/bin/pg_dump client/usr/lib/postgresql/*/bin/pg_restore /usr/local/bin/ \
+ && cp client/usr/lib/postgresql/*/bin/pg_dump client/usr/lib/postgresql/*/bin/pg_restore \
+    client/usr/lib/postgresql/*/bin/psql /usr/local/bin/ \
  && rm -rf client postgresql-client-*.deb /var/lib/apt/lists/* /var/cache/apt/*.bin
 RUN groupadd --gid 10001 headroom \
  && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin headroom \

@@ -1,13 +1,18 @@
 """HTML of strangers to Markdown, and back."""
 
+import re
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.content.markdown.syntax import plain, tokens
 from app.exchange.hypertext import from_plain, to_markdown
 from app.exchange.rendering import canonical, to_html
 from tests.exchange.bank import SIGNS, STEMS
+
+TEX = re.compile(r"\\[(\[]")
+"""How mathematics begins in Moodle; it becomes ours and is not taken for words."""
 
 
 @pytest.mark.parametrize(
@@ -42,9 +47,14 @@ def test_a_picture_left_out_is_named() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(SIGNS, max_size=60))
 def test_plain_words_stay_the_words_they_are(words: str) -> None:
+    assume(not TEX.search(words))
     meant = " ".join(words.split())
 
     assert plain(tokens(from_plain(meant))) == meant
+
+
+def test_mathematics_in_plain_words_becomes_ours() -> None:
+    assert from_plain(r"\[0\] and \(x\)") == "$$0$$ and $x$"
 
 
 @settings(max_examples=200, deadline=None)
