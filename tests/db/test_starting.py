@@ -18,9 +18,9 @@ from app.db.migrate import downgrade, upgrade
 from app.db.shape import UnusableDatabase, examine, newest
 from app.db.starting import bring_up_to_date
 from tests.databases import ABOUT_SQLITE, Databases
+from tests.drills.learners import FACTOR
 
 ROOT = Path(__file__).parents[2]
-DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
 """How often the drills are repeated."""
 
 
@@ -269,7 +269,7 @@ def begin_together(processes: list[subprocess.Popen[str]]) -> list[tuple[int, st
     return ends
 
 
-@pytest.mark.parametrize("_turn", range(DRILLS))
+@pytest.mark.parametrize("_turn", range(FACTOR))
 def test_three_processes_that_start_at_once_all_come_up(
     address: str, engine: Engine, _turn: int
 ) -> None:
@@ -277,7 +277,7 @@ def test_three_processes_that_start_at_once_all_come_up(
     assert examine(engine) == newest()
 
 
-@pytest.mark.parametrize("_turn", range(DRILLS))
+@pytest.mark.parametrize("_turn", range(FACTOR))
 def test_an_older_database_is_migrated_by_one_of_three(
     address: str, engine: Engine, _turn: int
 ) -> None:

@@ -54,7 +54,7 @@ def test_plain_words_stay_the_words_they_are(words: str) -> None:
 
 
 def test_mathematics_in_plain_words_becomes_ours() -> None:
-    assert from_plain(r"\[0\] and \(x\)") == "$$0$$ and $x$"
+    assert from_plain(r"\[0\] and \(x\)") == "$0$ and $x$"
 
 
 @settings(max_examples=200, deadline=None)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import stat
 import threading
 import zipfile
@@ -19,9 +18,9 @@ from app.upkeep.backup import back_up
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.restore import restore
 from tests.databases import ABOUT_SQLITE, SERVER
+from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW
 
-DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
 KEY = "a key that somebody gave by the environment"
 
 
@@ -126,7 +125,7 @@ class Writer(threading.Thread):
         self._engine.dispose()
 
 
-@pytest.mark.parametrize("_turn", range(DRILLS))
+@pytest.mark.parametrize("_turn", range(FACTOR))
 def test_what_was_confirmed_before_it_began_is_inside(
     installation: Installation,
     fresh: Installation,

@@ -21,9 +21,9 @@ from app.upkeep.installation import Installation, Unusable
 from app.upkeep.restore import restore
 from app.upkeep.starting import prepare
 from tests.databases import ABOUT_SQLITE, SERVER
+from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW
 
-DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
 People = Callable[[Installation], set[str]]
 
 
@@ -133,7 +133,7 @@ def test_a_newer_schema_gives_way_to_an_older_backup(
     assert people(installation) == {"ada"}
 
 
-@pytest.mark.parametrize("turn", range(24 * DRILLS))
+@pytest.mark.parametrize("turn", range(24 * FACTOR))
 def test_a_backup_cut_short_anywhere_changes_nothing(
     installation, backup, turn: int
 ) -> None:
@@ -145,7 +145,7 @@ def test_a_backup_cut_short_anywhere_changes_nothing(
     assert "nothing was changed" in refusal(installation, backup)
 
 
-@pytest.mark.parametrize("turn", range(24 * DRILLS))
+@pytest.mark.parametrize("turn", range(24 * FACTOR))
 def test_a_backup_with_a_changed_byte_is_refused_or_restored_whole(
     installation, backup, people: People, turn: int
 ) -> None:

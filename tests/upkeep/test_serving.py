@@ -1,7 +1,6 @@
 """Drills with real servers: started at once, copied, robbed of disk and data."""
 
 import contextlib
-import os
 import resource
 import shutil
 import stat
@@ -16,10 +15,10 @@ from app.upkeep.backup import back_up
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.restore import restore
 from tests.databases import ABOUT_SQLITE
+from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW
 from tests.upkeep.servers import Server, serving
 
-DRILLS = int(os.environ.get("HEADROOM_DRILLS", "1"))
 People = Callable[[Installation], set[str]]
 
 
@@ -40,7 +39,7 @@ def visit(server: Server) -> Iterator[httpx.Client]:
         yield browser
 
 
-@pytest.mark.parametrize("_turn", range(DRILLS))
+@pytest.mark.parametrize("_turn", range(FACTOR))
 def test_three_servers_that_start_at_once_on_nothing_all_come_up(
     fresh: Installation, people: People, _turn: int
 ) -> None:
