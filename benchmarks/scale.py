@@ -214,9 +214,8 @@ def _load(
     process: subprocess.Popen[bytes],
 ) -> None:
     seen = Seen()
-    end = time.perf_counter() + seconds
     some = keys[:: max(1, len(keys) // CONNECTIONS)][:CONNECTIONS]
-    asyncio.run(_study(port, some, library, end, seen))
+    asyncio.run(_study(port, some, library, seconds, seen))
     whole = len(seen.reads) + len(seen.writes)
     print(
         f"\n{len(some)} learners, {workers} process{'es' if workers > 1 else ''}: "
@@ -236,9 +235,12 @@ def _quantiles(name: str, times: list[float]) -> str:
 
 
 async def _study(
-    port: int, keys: list[str], library: Library, end: float, seen: Seen
+    port: int, keys: list[str], library: Library, seconds: float, seen: Seen
 ) -> None:
     clients = [await _connect(port, key) for key in keys]
+    for client in clients:  # every process has read the course before it counts
+        await client.send(("GET", "/", b""))
+    end = time.perf_counter() + seconds
     await asyncio.gather(
         *(
             _evening(c, _wishes(k, library), end, seen)
