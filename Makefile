@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test accuracy audit bench env dev-env browser format lock clean
+.PHONY: run test accuracy audit drills bench env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 
 run: env
@@ -41,6 +41,11 @@ test: dev-env browser
 # Every reference case that the project knows, answered and compared.
 accuracy: env
 	@$(BIN)/headroom accuracy
+
+# Kills, full disks, restarts of databases, damaged backups: many times over. With
+# HEADROOM_TEST_DATABASE_URL they are done to PostgreSQL as well.
+drills: dev-env
+	HEADROOM_TEST_DRILLS=25 $(BIN)/python -m pytest -q -n 2 tests/drills tests/upkeep tests/db/test_starting.py
 
 # Attacks on a server of its own, and what is known of the packages: minutes.
 audit: .venv/made-audit
