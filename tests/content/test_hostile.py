@@ -141,6 +141,7 @@ REGISTERS = {
     "a title that is a list": "title = [[[]]]\n",
     "an order of tables": f"order = [{{ {'a.' * 2_000}b = 1 }}]\n",
     "lists nested deep": f"order = {'[' * 5_000}\n",
+    "a key of a thousand parts": f"{'a.' * 1_000}b = 1\n",
     "tables nested deep": f"order = {'{a=' * 5_000}\n",
     "domains that are a number": "domains = 5\n",
     "objectives that are a word": "[[domains]]\nobjectives = 'many'\n",

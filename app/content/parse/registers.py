@@ -26,11 +26,10 @@ _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 def read_toml(sheet: Manuscript) -> dict[str, Any]:
     """The tables of a TOML file; what cannot be read is reported (E10)."""
     try:
-        return tomllib.loads(sheet.text)
+        deep = _DOTTED.search(sheet.text) is not None
+        tables = {} if deep else tomllib.loads(sheet.text)
     except RecursionError:
-        message = "The lists or tables of this file are nested too deeply."
-        sheet.report("E88", 1, 1, message, "Write plain values, or lists of them.")
-        return {}
+        deep, tables = True, {}
     except (tomllib.TOMLDecodeError, ValueError) as error:
         message = str(error)
         at = re.search(r"at line (\d+), column (\d+)", message)
@@ -40,8 +39,14 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
         hint = 'Write key = "text", one to a line, below a [heading].'
         sheet.report(code, line, column, f"The file cannot be read: {what}.", hint)
         return {}
+    if deep:
+        message = "The keys, lists or tables of this file are nested too deeply."
+        sheet.report("E88", 1, 1, message, "Write plain values, or lists of them.")
+    return tables
 
 
+# A key of very many parts takes its length squared to read.
+_DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
 _MOST = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
