@@ -67,12 +67,13 @@ class Imports:
         running: tuple[CurrentLearnerValue, int],
         arrivals: Sequence[Arrival],
         room: Room,
-    ) -> None:
+    ) -> asyncio.Task[None]:
         """Write cards slice by slice; returns when they are written, or soon."""
         task = asyncio.create_task(self._run(running, arrivals, room))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait({task}, timeout=_SOON)
+        return task
 
     async def _run(
         self,

@@ -38,7 +38,7 @@ UPLOADS: Mapping[str, int] = {"/settings/cards": 21 * 1024 * 1024}
 """How many bytes may be sent to an address that takes files."""
 _LARGEST = 20 * 1024 * 1024
 _WANTED = "An .apkg or .colpkg file of Anki with at most 20 MB is wanted."
-_REMOVED_AT_ONCE = 50  # cards of one transaction
+_REMOVED_AT_ONCE = 100  # cards of one transaction
 What = Literal["deck", "grades"]
 
 

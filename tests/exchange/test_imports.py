@@ -87,9 +87,8 @@ class Desk:
         async def run() -> None:
             imports = Imports(turns(self.app.state.engine), clock)
             async with imports.living(), imports.room() as room:
-                await imports.begin(
-                    (self.learner, begun), self.arrivals, room.pop_all()
-                )
+                work = (self.learner, begun), self.arrivals, room.pop_all()
+                await (await imports.begin(*work))
 
         outcome(run())
 
