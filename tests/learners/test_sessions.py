@@ -283,7 +283,7 @@ def test_the_last_use_is_written_once_a_day_and_never_by_reading(
 
 
 def test_a_cookie_from_before_there_were_sessions_goes_on(
-    client: TestClient, session: Session
+    client: TestClient, session: Session, settings: Settings
 ):
     learner = Learner(key="of-long-ago", name="Rosa Meyer", created_at=1)
     session.add(learner)
@@ -297,7 +297,7 @@ def test_a_cookie_from_before_there_were_sessions_goes_on(
         )
     )
     session.commit()
-    signed = Signer("of the tests", salt="learner").sign("of-long-ago").decode()
+    signed = Signer(settings.secret, salt="learner").sign("of-long-ago").decode()
     client.cookies.set(COOKIE, signed)
     client.headers["user-agent"] = FIREFOX
 

@@ -76,8 +76,10 @@ def test_a_cookie_belongs_to_the_path_under_which_the_app_is_served():
     assert "; Path=/study;" in line
 
 
-def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient):
-    signed = Signer("of the tests", salt="learner").sign("x" * 200).decode()
+def test_a_value_longer_than_any_of_ours_is_not_read(
+    client: TestClient, settings: Settings
+):
+    signed = Signer(settings.secret, salt="learner").sign("x" * 200).decode()
 
     answer = client.get("/settings", headers={"cookie": f"{COOKIE}={signed}"})
 
