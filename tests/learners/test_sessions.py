@@ -13,7 +13,7 @@ from app.config import Settings
 from app.db.tables import Learner, LearnerSession
 from app.main import create_app
 from app.web.visitor import COOKIE, digest_of
-from tests.conftest import SECRET, visit
+from tests.conftest import visit
 from tests.learners.test_devices import ask_for_code, name
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -283,7 +283,7 @@ def test_the_last_use_is_written_once_a_day_and_never_by_reading(
 
 
 def test_a_cookie_from_before_there_were_sessions_goes_on(
-    client: TestClient, session: Session
+    client: TestClient, session: Session, settings: Settings
 ):
     learner = Learner(key="of-long-ago", name="Rosa Meyer", created_at=1)
     session.add(learner)
@@ -297,7 +297,7 @@ def test_a_cookie_from_before_there_were_sessions_goes_on(
         )
     )
     session.commit()
-    signed = Signer(SECRET, salt="learner").sign("of-long-ago").decode()
+    signed = Signer(settings.secret, salt="learner").sign("of-long-ago").decode()
     client.cookies.set(COOKIE, signed)
     client.headers["user-agent"] = FIREFOX
 

@@ -10,7 +10,6 @@ from itsdangerous import Signer
 from app.config import Settings
 from app.main import create_app
 from app.web.visitor import COOKIE, Doorkeeper
-from tests.conftest import SECRET
 
 
 def test_the_first_visit_gives_a_key_that_scripts_cannot_read(client: TestClient):
@@ -69,8 +68,10 @@ def test_a_cookie_given_over_tls_stays_on_tls_without_a_setting(app: FastAPI):
         assert "; Secure" in client.get("/settings").headers["set-cookie"]
 
 
-def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient):
-    signed = Signer(SECRET, salt="learner").sign("x" * 200).decode()
+def test_a_value_longer_than_any_of_ours_is_not_read(
+    client: TestClient, settings: Settings
+):
+    signed = Signer(settings.secret, salt="learner").sign("x" * 200).decode()
 
     answer = client.get("/settings", headers={"cookie": f"{COOKIE}={signed}"})
 
