@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test accuracy bench env dev-env browser format lock clean
+.PHONY: run test accuracy load bench env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 
 run: env
@@ -41,6 +41,10 @@ test: dev-env browser
 # Every reference case that the project knows, answered and compared.
 accuracy: env
 	@$(BIN)/headroom accuracy
+
+# What 2,000 learners cost one, and fifty at once. Takes some minutes.
+load: dev-env
+	@$(BIN)/python -m benchmarks.scale
 
 bench: dev-env
 	@$(BIN)/python -m benchmarks.http

@@ -4,6 +4,7 @@ import contextlib
 import datetime as dt
 import os
 import secrets
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -46,6 +47,9 @@ from app.web.visitor import Doorkeeper
 # The files of the course are looked at fifty times a second at most: nobody saves one
 # and reloads faster.
 _GLANCE = 0.02
+# Seconds for which a thread keeps the interpreter while another wants it: whoever
+# writes gives it away at every statement, and a page in the making keeps it that long.
+_SWITCH = 0.0005
 
 
 def create_app(
@@ -64,7 +68,7 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
-    app.state.reading_room = reading_room()
+    app.state.reading_room = reading_room(app.state.engine)
     app.state.library = library or LiveLibrary(
         settings.content, settings.data / "cache", _GLANCE
     )
@@ -97,6 +101,7 @@ def serve_app() -> FastAPI:
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
+    sys.setswitchinterval(_SWITCH)
     async with contextlib.AsyncExitStack() as beside:
         if state.metrics is not None:
             await beside.enter_async_context(state.metrics.living())
