@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test accuracy audit drills bench env dev-env browser format lock clean
+.PHONY: run test accuracy audit drills load bench env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 
 run: env
@@ -54,6 +54,10 @@ audit: .venv/made-audit
 .venv/made-audit: .venv/made-dev requirements-audit.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
 	@touch $@
+
+# What 2,000 learners cost one, and fifty at once. Takes some minutes.
+load: dev-env
+	@$(BIN)/python -m benchmarks.scale
 
 bench: dev-env
 	@$(BIN)/python -m benchmarks.http

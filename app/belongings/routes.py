@@ -10,14 +10,13 @@ from app.belongings.archive import archive
 from app.db.engine import DbSession
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.learners.store import digests_of
+from app.upkeep.rotation import MONTHS
 from app.web.clock import Now
 from app.web.render import page
 from app.web.visitor import FORGET_KEPT, forget_line
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 WORD = "erase"
-BACKUP_MONTHS = 6
-"""For how many months the oldest backup of the server is kept, at most."""
 
 
 @router.get("/export")
@@ -63,7 +62,7 @@ def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
         request,
         "belongings/erased.html",
         learner=learner,
-        backup_months=BACKUP_MONTHS,
+        backup_months=MONTHS,
     )
 
 
@@ -82,7 +81,7 @@ def _question(
         counts=store.count(db, learner.id),
         sitting=store.is_sitting(db, learner.id),
         word=WORD,
-        backup_months=BACKUP_MONTHS,
+        backup_months=MONTHS,
         typed=typed,
         problems=problems or [],
     )

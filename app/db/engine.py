@@ -5,7 +5,6 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Callable, MutableMapping
-from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -24,7 +23,11 @@ from app.db.writer import BUSY, WRITERS, Turn
 _log = logging.getLogger("headroom")
 Result = TypeVar("Result")
 READERS = 16
-"""Requests of one process that read at the same time; further ones wait."""
+"""Requests of one process that read from a server at a time; further ones wait."""
+_OF_A_FILE = 2
+# A file is read at the speed of the processor, of which the interpreter has one. More
+# readers would not be quicker together, and each would keep the writer waiting, who
+# gives the interpreter away at every statement and has to queue for it again.
 # Nobody may ever wait for a connection: who did would hold a thread, or the event loop
 # itself, that another needs to give one back. Two more are for what runs beside.
 _CONNECTIONS = READERS + WRITERS + 2
@@ -106,13 +109,13 @@ def put_together(engine: Engine) -> None:
         cursor.close()
 
 
-def reading_room() -> AbstractAsyncContextManager[Any]:
+def reading_room(engine: Engine) -> asyncio.Semaphore:
     """Where a request waits that wants to read, before it takes a connection.
 
     It waits on the event loop, which costs nothing. Writers have a room of their own
     (see `turns`), for who reads may have to write something down beside.
     """
-    return asyncio.Semaphore(READERS)
+    return asyncio.Semaphore(_OF_A_FILE if engine.dialect.name == "sqlite" else READERS)
 
 
 async def get_session(request: Request) -> AsyncIterator[Session]:
@@ -147,10 +150,19 @@ async def aside(db: Session, work: Callable[[], Result]) -> Result:
 
 
 async def write_beside(request: Request, work: Callable[[Session], object]) -> None:
-    """Do a small write that belongs to no POST: in its turn, and committed at once."""
+    """Do a small write that belongs to no POST: in its turn, and committed at once.
+
+    Who reads leaves the reading room as long as it waits for its turn.
+    """
     turn: Turn = request.app.state.turn
-    async with turn() as session:
-        await aside(session, functools.partial(work, session))
+    room: asyncio.Semaphore = request.app.state.reading_room
+    room.release()
+    try:
+        async with turn() as session:
+            await aside(session, functools.partial(work, session))
+    finally:
+        with anyio.CancelScope(shield=True):
+            await room.acquire()
 
 
 DbSession = Annotated[Session, Depends(get_session, scope="function")]

@@ -27,6 +27,12 @@ Turn = Callable[[], AbstractAsyncContextManager[Session]]
 # Another process, and whoever wrote first, waits no longer than this for a commit.
 _MOST = 64
 _LONGEST = 0.02  # seconds
+# Processes that write at the same time see each other when a turn cannot begin. From
+# then on each looks again so often, and after its commit leaves such a gap for others:
+# without, the one that has just written would always be the next as well.
+_LOOK = 0.001  # seconds
+_GAP = 0.003  # seconds
+_SEEN = 1.0  # seconds for which another process is expected to write again
 WRITERS = 12
 """Requests of one process that write at the same time, where many can."""
 WRITING = {"writes": True}
@@ -72,6 +78,7 @@ class _Queue:
         self._lock = asyncio.Lock()
         self._waiting = 0
         self._group: _Group | None = None
+        self._met = -_SEEN  # when another process was met last
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[Session]:
@@ -102,10 +109,11 @@ class _Queue:
 
     async def _begin(self) -> Connection:
         try:
-            return _begin(self._engine, patience=0)
+            return _begin(self._engine)
         except OperationalError:
             # The writer of another process is waited for in a thread.
-            return await run_in_threadpool(_begin, self._engine, patience=BUSY)
+            self._met = time.monotonic()
+            return await run_in_threadpool(_begin_soon, self._engine)
 
     async def _settle_if_left(self) -> None:
         """Commit what was left to somebody who never came to their turn."""
@@ -121,6 +129,8 @@ class _Queue:
             if not self._waiting or group.is_over:
                 self._group = None
                 await group.settle()
+                if time.monotonic() - self._met < _SEEN:
+                    await asyncio.sleep(_GAP)
         finally:
             self._lock.release()
 
@@ -189,13 +199,29 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     await asyncio.shield(asyncio.ensure_future(work))
 
 
-def _begin(engine: Engine, *, patience: int) -> Connection:
-    """A transaction that writes; another writer is waited for so many milliseconds."""
+def _begin_soon(engine: Engine) -> Connection:
+    """A transaction that writes, as soon as another process lets it begin.
+
+    SQLite itself would look ever more seldom, and miss the gaps that others leave.
+    """
+    end = time.monotonic() + BUSY / 1000
+    while True:
+        try:
+            return _begin(engine)
+        except OperationalError as error:
+            busy = getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+            if not busy or time.monotonic() > end:
+                raise
+        time.sleep(_LOOK)
+
+
+def _begin(engine: Engine) -> Connection:
+    """A transaction that writes; raises OperationalError where somebody else does."""
     expect_database(engine)
     connection = engine.connect().execution_options(**WRITING)
     driver: Any = connection.connection.dbapi_connection
     try:
-        driver.execute(f"PRAGMA busy_timeout={patience}")
+        driver.execute("PRAGMA busy_timeout=0")
         try:
             connection.begin()
         finally:

@@ -3,8 +3,10 @@
 import asyncio
 
 import httpx
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
+from app.db.engine import DbSession, write_beside
+from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
 PEOPLE = 80  # twice as many as there are worker threads
@@ -16,12 +18,32 @@ def test_twice_as_many_readers_as_threads_are_all_answered(app: FastAPI):
     assert statuses == [200] * PEOPLE
 
 
-async def read_together(app: FastAPI) -> list[int]:
-    async def one() -> int:
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://test"
-        ) as person:
-            return (await person.get("/exams")).status_code
+@ABOUT_SQLITE
+def test_who_reads_and_waits_to_write_keeps_no_reader_waiting(app: FastAPI):
+    arrived = asyncio.Semaphore(0)
 
-    return await asyncio.gather(*(one() for _ in range(PEOPLE)))
+    @app.get("/notes-down")
+    async def notes_down(request: Request, _db: DbSession) -> str:
+        arrived.release()
+        await write_beside(request, lambda _: None)
+        return "noted"
+
+    async def while_one_writes() -> tuple[int, list[int]]:
+        async with app.state.turn():
+            waiting = [asyncio.ensure_future(ask(app, "/notes-down")) for _ in "12345"]
+            for _ in waiting:
+                await arrived.acquire()
+            read = await ask(app, "/exams")
+        return read, await asyncio.gather(*waiting)
+
+    assert outcome(while_one_writes()) == (200, [200] * 5)
+
+
+async def read_together(app: FastAPI) -> list[int]:
+    return await asyncio.gather(*(ask(app, "/exams") for _ in range(PEOPLE)))
+
+
+async def ask(app: FastAPI, path: str) -> int:
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as person:
+        return (await person.get(path)).status_code

@@ -10,8 +10,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 from sqlmodel import Session, select
 
+from app.config import Settings
 from app.db.tables import Learner, Reading
 from app.db.writer import WRITING
+from app.main import create_app
 from tests.loops import outcome
 
 PEOPLE = 80  # twice as many as there are worker threads
@@ -24,6 +26,20 @@ def test_twice_as_many_writers_as_threads_are_all_answered(
 
     assert statuses == [303] * PEOPLE
     assert len(session.exec(select(Reading.id)).all()) == PEOPLE
+
+
+def test_two_processes_that_write_at_once_let_each_other_write(
+    app: FastAPI, settings: Settings, clock, live_library, session: Session
+):
+    other = create_app(settings, clock, live_library)
+
+    async def both() -> list[list[int]]:
+        return await asyncio.gather(write_together(app), write_together(other))
+
+    assert outcome(both()) == [[303] * PEOPLE] * 2
+    assert len(session.exec(select(Reading.id)).all()) == 2 * PEOPLE
+    other.state.engine.dispose()
+    other.state.pages.close()
 
 
 def test_a_write_that_fails_gives_its_turn_back(client):

@@ -12,7 +12,12 @@ from markdown_it.utils import OptionsDict
 
 from app.content.estimates import Unanswerable
 from app.content.identity import slug
-from app.content.limits import A_FORMULA, A_LETTER_OF_A_FORMULA, price_of
+from app.content.limits import (
+    A_FORMULA,
+    A_LETTER_OF_A_FORMULA,
+    MOST_ENTRIES,
+    price_of,
+)
 from app.content.manuscript import Edit, Manuscript
 from app.content.markdown import alerts, code, drawings, figures, tags, working
 from app.content.markdown.math import BadMath, to_mathml
@@ -26,6 +31,7 @@ from app.content.markdown.syntax import (
 from app.content.model import Text
 
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
+_SOURCES = f"The page cites more than {MOST_ENTRIES:,} sources."
 Env = MutableMapping[str, Any]
 
 
@@ -126,6 +132,9 @@ class _Writer(RendererHTML):
         line, column = scope.sheet.find(f"[^{key}]", scope.first, scope.last)
         scope.sheet.mention("source", key, line, column)
         if key not in scope.cited:
+            if len(scope.cited) >= MOST_ENTRIES:
+                scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
+                return ""
             scope.cited.append(key)
         if not scope.page:
             return ""

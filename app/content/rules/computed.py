@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from app.content import templates, variants
 from app.content.expressions import BadExpression, Value, compile_expression
-from app.content.limits import price_of
+from app.content.limits import A_COMBINATION, price_of
 from app.content.manuscript import Manuscript
 from app.content.model import (
     Choices,
@@ -88,7 +88,7 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
 
 def _effort(question: Question, computed: Computed) -> float:
     """What it costs to try every combination."""
-    each = 0.05 * sum(map(len, _all_templates(question)))
+    each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
     if isinstance(question.answer, Numeric | Choices):
         each += 0.2 * len(question.answer.options) ** 2
     for _, text in computed.lets:
