@@ -25,7 +25,7 @@ MOST_COLORED = 10_000  # characters of a code block that is shown in colors
 # comes to the same sum, however busy the machine is.
 MOST_EFFORT = 20_000_000
 A_PROBLEM = 1_000
-A_COMBINATION = 200
+A_COMBINATION = 600
 A_FORMULA = 300
 A_LETTER_OF_A_FORMULA = 20
 AN_ESTIMATE = 4_000

@@ -1,0 +1,36 @@
+"""What the documents name is there."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_test_that_security_names_is_there() -> None:
+    named = set(re.findall(r"`(tests/[^`]+)`", (ROOT / "SECURITY.md").read_text()))
+
+    assert len(named) > 15
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_every_setting_that_the_hosting_guide_names_is_one() -> None:
+    settings = (ROOT / "app/config.py").read_text()
+    named = set(
+        re.findall(r"\bHEADROOM_([A-Z_]+)\b", (ROOT / "docs/hosting.md").read_text())
+    )
+
+    assert named
+    assert [
+        n
+        for n in sorted(named)
+        if not re.search(rf"^    {n.lower()}:", settings, re.MULTILINE)
+    ] == []
+
+
+def test_a_link_of_a_document_leads_somewhere() -> None:
+    broken = []
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            if not (path.parent / target).exists():
+                broken.append(f"{path.name}: {target}")
+    assert broken == []
