@@ -28,9 +28,11 @@ def test_every_setting_that_the_hosting_guide_names_is_one() -> None:
 
 
 def test_a_link_of_a_document_leads_somewhere() -> None:
-    broken = []
-    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
-            if not (path.parent / target).exists():
-                broken.append(f"{path.name}: {target}")
-    assert broken == []
+    documents = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+    links = [
+        (path, target)
+        for path in documents
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+    ]
+    assert links
+    assert [(p.name, t) for p, t in links if not (p.parent / t).exists()] == []
