@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.load import measure
+from benchmarks.load import UNLIMITED, measure
 
 ROOT = Path(__file__).resolve().parents[1]
 CONNECTIONS = 16
@@ -157,7 +157,8 @@ def fetch(port: int, path: str, cookie: str):  # noqa: ANN201 - a pair of stdlib
 def servers(data: Path) -> Iterator[tuple[int, int]]:
     """The bare server and Headroom, both as `headroom serve` runs uvicorn."""
     bare, port = 18801, 18802
-    environment = {**os.environ, "HEADROOM_DATA": str(data), "HEADROOM_PORT": str(port)}
+    wanted = {"HEADROOM_DATA": str(data), "HEADROOM_PORT": str(port)}
+    environment = {**os.environ, **UNLIMITED, **wanted}
     options = ["--loop", "asyncio", "--no-access-log", "--log-level", "warning"]
     commands = [
         [

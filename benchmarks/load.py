@@ -5,6 +5,10 @@ import dataclasses
 import time
 from collections.abc import Callable
 
+_KINDS = ("ESTIMATES", "COMPARISONS", "SEARCHES", "IMPORTS", "CODES", "LEARNERS")
+UNLIMITED = {f"HEADROOM_RATE_{kind}": "off" for kind in _KINDS}
+"""A server to be measured refuses nobody: the load comes from one address."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:

@@ -35,11 +35,12 @@ from app.content.library import Library, LiveLibrary
 from app.db.engine import make_engine, put_together
 from app.db.migrate import upgrade
 from benchmarks import crowd
+from benchmarks.load import UNLIMITED
 from tests.browser.server import free_port
 from tests.progress.past import Past
 
 ROOT = Path(__file__).resolve().parents[1]
-SECRET = "of the measurement"  # noqa: S105 - of a database that is thrown away
+SECRET = "of the measurement, which nobody guesses"  # noqa: S105 - of a database that is thrown away
 PAST = Past(cards=61, reviews=244, answers=80, days=60)
 TIMES = 15
 CONNECTIONS = 50
@@ -109,7 +110,9 @@ def _server(
         "SECRET": SECRET,
         "WORKERS": str(workers),
     }
-    environment = os.environ | {f"HEADROOM_{n}": v for n, v in wanted.items()}
+    environment = (
+        os.environ | UNLIMITED | {f"HEADROOM_{n}": v for n, v in wanted.items()}
+    )
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "serve"],
         cwd=ROOT,
