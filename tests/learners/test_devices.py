@@ -80,7 +80,7 @@ def test_guessing_is_stopped_after_sixty_tries(
     app: FastAPI, client: TestClient, code: str, clock
 ):
     codes = app.state.settings.rates["codes"]
-    app.state.rates = Rates({"codes": codes}, clock.now.timestamp)
+    app.state.rates = Rates({"codes": codes}, lambda: clock().timestamp())
     for _ in range(60):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # importing these takes half a second that `check` has not
-    from fastapi import FastAPI
     from sqlalchemy import Engine
 
     from app.config import Settings
@@ -24,8 +23,6 @@ if TYPE_CHECKING:  # importing these takes half a second that `check` has not
 class Stop(Exception):  # noqa: N818 - ends the command, with a sentence
     """The command cannot go on; the sentence says what to do about it."""
 
-
-_GRACE = 8  # seconds that requests have to end in when the server is told to stop
 
 # Commands whose options are known to their rooms: the registry, a list of formats.
 _ELSEWHERE = {
@@ -310,12 +307,13 @@ def _serve(_given: argparse.Namespace) -> int:
         )
     _claim_port(settings)
     with _ready(settings):
+        from app.cli.server import run  # noqa: PLC0415 - slow to import
         from app.main import create_app  # noqa: PLC0415 - slow to import
 
         app = create_app(settings)
         _announce(settings, app.state.library.current())
         gc.freeze()  # the course stays: the collector need not walk through it again
-        _run_server(settings, app)
+        run(settings, app)
     return 0
 
 
@@ -385,44 +383,3 @@ def _print_link(settings: "Settings") -> None:
     with _database(settings) as engine:
         link = words_of_link(new_link(engine, _address(settings), system_clock()))
     print(f"Author  {link}", flush=True)
-
-
-def _run_server(settings: "Settings", app: "FastAPI") -> None:
-    import uvicorn  # noqa: PLC0415 - slow to import
-
-    from app.web import logs  # noqa: PLC0415 - slow to import
-    from app.web.connections import (  # noqa: PLC0415 - slow to import
-        Limits,
-        guarded,
-        room_for,
-    )
-
-    logs.configure(settings.log)
-    if settings.metrics_token and settings.workers > 1:
-        from app.web.metrics import begin_shared  # noqa: PLC0415 - seldom needed
-
-        begin_shared(settings.data / "metrics")
-
-    alone = settings.workers == 1  # several processes make an app each
-    uvicorn.run(
-        app if alone else "app.main:serve_app",
-        factory=not alone,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        loop="asyncio",  # uvloop lets new clients wait behind rendered pages
-        http=guarded(
-            Limits(
-                connections=room_for(settings.connections),
-                of_one_client=settings.client_connections,
-                proxies=settings.trusted,
-            )
-        ),
-        ws="none",
-        access_log=False,  # slow and failed requests are logged by the app
-        log_config=None,  # app.web.logs writes all of it
-        log_level="warning",
-        proxy_headers=False,  # the app believes the proxies that the settings name
-        timeout_graceful_shutdown=_GRACE,
-        server_header=False,
-    )
