@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime as dt
-import sys
 from collections.abc import AsyncIterator, Callable
 
 from fastapi import FastAPI
@@ -54,9 +53,6 @@ from app.web.visitor import Doorkeeper
 # The files of the course are looked at fifty times a second at most: nobody saves one
 # and reloads faster.
 _GLANCE = 0.02
-# Seconds for which a thread keeps the interpreter while another wants it: whoever
-# writes gives it away at every statement, and a page in the making keeps it that long.
-_SWITCH = 0.0005
 
 
 def create_app(
@@ -75,7 +71,7 @@ def create_app(
     app.state.settings = settings
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
-    app.state.reading_room = reading_room(app.state.engine)
+    app.state.reading_room = reading_room()
     app.state.library = library or LiveLibrary(
         settings.content,
         settings.data / "cache",
@@ -118,7 +114,6 @@ def doorkeeper_of(settings: Settings) -> Doorkeeper:
 async def _living(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
-    sys.setswitchinterval(_SWITCH)
     async with contextlib.AsyncExitStack() as beside:
         if state.metrics is not None:
             await beside.enter_async_context(state.metrics.living())

@@ -23,11 +23,7 @@ from app.db.writer import BUSY, WRITERS, Turn
 _log = logging.getLogger("headroom")
 Result = TypeVar("Result")
 READERS = 16
-"""Requests of one process that read from a server at a time; further ones wait."""
-_OF_A_FILE = 2
-# A file is read at the speed of the processor, of which the interpreter has one. More
-# readers would not be quicker together, and each would keep the writer waiting, who
-# gives the interpreter away at every statement and has to queue for it again.
+"""Requests of one process that read at the same time; further ones wait."""
 # Nobody may ever wait for a connection: who did would hold a thread, or the event loop
 # itself, that another needs to give one back. Two more are for what runs beside.
 _CONNECTIONS = READERS + WRITERS + 2
@@ -109,13 +105,13 @@ def put_together(engine: Engine) -> None:
         cursor.close()
 
 
-def reading_room(engine: Engine) -> asyncio.Semaphore:
+def reading_room() -> asyncio.Semaphore:
     """Where a request waits that wants to read, before it takes a connection.
 
     It waits on the event loop, which costs nothing. Writers have a room of their own
     (see `turns`), for who reads may have to write something down beside.
     """
-    return asyncio.Semaphore(_OF_A_FILE if engine.dialect.name == "sqlite" else READERS)
+    return asyncio.Semaphore(READERS)
 
 
 async def get_session(request: Request) -> AsyncIterator[Session]:
