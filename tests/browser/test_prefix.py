@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 import subprocess
 import textwrap
 from collections.abc import Iterator
@@ -52,10 +53,21 @@ def site(tmp_path: Path) -> Iterator[str]:
         )
     )
     nginx = subprocess.Popen(["nginx", "-p", str(tmp_path), "-c", str(config)])
+    while not listens(port):
+        assert nginx.poll() is None
     yield f"http://localhost:{port}/study"
     nginx.terminate()
     nginx.wait()
     server.stop()
+
+
+def listens(port: int) -> bool:
+    """Whether somebody takes connections at a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def test_an_evening_below_a_prefix(page: Page, site: str) -> None:
