@@ -47,5 +47,5 @@ USER headroom
 VOLUME /data
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=30s --timeout=3s --start-period=30s CMD ["headroom", "health"]
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD ["headroom", "health"]
 CMD ["headroom", "serve"]
