@@ -1,6 +1,4 @@
-"""Where people find this server: what is printed, and what a page says of itself."""
-
-from fastapi import Request
+"""Where people find this server, as commands print it."""
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - asked about, not listened on
 
@@ -11,9 +9,3 @@ def own_address(url: str, host: str, port: int) -> str:
         return url.rstrip("/")
     host = "127.0.0.1" if host in _EVERYWHERE else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def seen_address(request: Request) -> str:
-    """The address to show on a page; nothing is granted because of it."""
-    url: str = request.app.state.settings.url or str(request.base_url)
-    return url.rstrip("/")

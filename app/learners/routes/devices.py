@@ -13,7 +13,7 @@ from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLe
 from app.learners.forms import Problems
 from app.learners.routes.settings import as_typed, settings_page
 from app.learners.store import Arrival
-from app.web.address import seen_address
+from app.web.addresses import public
 from app.web.clock import Now
 from app.web.devices import device_of
 from app.web.rates import Rates, client_of
@@ -40,7 +40,7 @@ def make_code(
     code = new_code()
     digest = _doorkeeper(request).digest(plain(code))
     store.add_code(db, learner.id, digest, now + LIFE)
-    address = f"{seen_address(request)}/continue"
+    address = f"{public(request)}/continue"
     return page(
         request, "learners/code.html", learner=learner, code=code, address=address
     )
