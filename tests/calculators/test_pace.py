@@ -1,13 +1,13 @@
 """Quick estimates are answered at once, slow ones in a thread."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import anyio
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
 from app.calculators.pace import AT_ONCE, PACE, Pace
+from tests.loops import outcome
 
 
 class Clock:
@@ -25,12 +25,10 @@ def is_answered_at_once(pace: Pace, clock: Clock, name: str, seconds: float) -> 
         clock.now += seconds
         return threading.get_ident()
 
-    def run() -> bool:
-        return anyio.run(pace.run, name, work) == threading.get_ident()
+    async def run() -> bool:
+        return await pace.run(name, work) == threading.get_ident()
 
-    # In a thread of its own: a browser test may have left a loop in this one.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(run).result()
+    return outcome(run())
 
 
 def test_an_estimate_is_tried_in_a_thread_before_it_is_known_to_be_quick() -> None:
@@ -81,7 +79,7 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
             await run_sync(seen.append, "a page")
             end.set()
 
-    anyio.run(twelve_and_one)
+    outcome(twelve_and_one())
 
     assert seen == ["costly"] * AT_ONCE + ["a page"] + ["costly"] * (12 - AT_ONCE)
 
