@@ -8,10 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator import cost, ownership
-from app.estimator.cost import Cost
+from app.estimator.estimates.cost import cost
+from app.estimator.estimates.cost.cost import Cost
 from app.estimator.inputs import BadInputs, read, write
-from app.estimator.money import annuity
+from app.estimator.running import ownership
+from app.estimator.running.money import annuity
 
 YEAR = 365.25 * 86400
 offers = st.fixed_dictionaries(

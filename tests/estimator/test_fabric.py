@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import fabric, fabric_growth, switching
-from app.estimator.fabric import Fabric
+from app.estimator.estimates.fabric import fabric, growth
+from app.estimator.estimates.fabric.fabric import Fabric
+from app.estimator.hardware import switches
 from app.estimator.inputs import BadInputs
 
 SMALL = st.integers(1, 300)
@@ -23,7 +24,7 @@ def found(**changed):
 
 
 def test_examples_in_the_docstrings_hold():
-    for module in (switching, fabric_growth):
+    for module in (switches, growth):
         assert doctest.testmod(module).failed == 0
 
 
@@ -167,9 +168,9 @@ def test_what_cannot_be_built_is_refused_with_a_reason(changed, field, says):
 
 @given(SMALL, PORTS, RATIOS)
 def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
-    tree = switching.fat_tree(leaves, ports, ratio)
+    tree = switches.fat_tree(leaves, ports, ratio)
     if tree is None:
-        assert leaves > switching.most_leaves(ports, ratio, 3)
+        assert leaves > switches.most_leaves(ports, ratio, 3)
         return
     assert tree.down + tree.up == ports
     assert tree.down / tree.up <= ratio + 1e-9
@@ -179,7 +180,7 @@ def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
 
 @given(SMALL, PORTS)
 def test_a_non_blocking_tree_has_the_same_links_at_every_tier(leaves, ports):
-    tree = switching.three_tiers(leaves, ports)
+    tree = switches.three_tiers(leaves, ports)
     if tree is not None and tree.spines * (ports // 2) == tree.leaf_spine:
         assert tree.spine_core == tree.leaf_spine == leaves * tree.down
 

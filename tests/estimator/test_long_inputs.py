@@ -7,6 +7,7 @@ import pytest
 
 from app.content import estimates
 from app.estimator import registry
+from app.estimator.estimates.model.model import Model, read_config
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,
@@ -14,7 +15,6 @@ from app.estimator.inputs import (
     InputProblem,
     declared,
 )
-from app.estimator.model import Model, read_config
 from app.web.readings import read_estimate
 
 

@@ -6,22 +6,23 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator import kv_cache, training_memory
-from app.estimator.activations import gpt_layer_bytes
-from app.estimator.adapters import adapter_parameters
-from app.estimator.architecture import find_model
-from app.estimator.cache import elements_per_sequence, longest_context
 from app.estimator.estimate import StackedBar
-from app.estimator.formats import FORMATS, weight_table
-from app.estimator.gguf import file_bytes
-from app.estimator.inference_memory import ENTRY as INFERENCE
-from app.estimator.inference_memory import InferenceMemory
+from app.estimator.estimates.inference_memory.inference_memory import ENTRY as INFERENCE
+from app.estimator.estimates.inference_memory.inference_memory import InferenceMemory
+from app.estimator.estimates.kv_cache import kv_cache
+from app.estimator.estimates.training_memory import training_memory
+from app.estimator.estimates.training_memory.asked import TrainingMemory
 from app.estimator.inputs import BadInputs
-from app.estimator.layout import Layout, in_flight, stage_share, stages
+from app.estimator.memory.activations import gpt_layer_bytes
+from app.estimator.memory.cache import elements_per_sequence, longest_context
+from app.estimator.memory.layouts import Layout, in_flight, stage_share, stages
+from app.estimator.memory.sharding import tensor_parallel_choices
+from app.estimator.memory.states import recipe, zero_bytes
+from app.estimator.models.adapters import adapter_parameters
+from app.estimator.models.architecture import find_model
+from app.estimator.models.formats import FORMATS, weight_table
+from app.estimator.models.gguf import file_bytes
 from app.estimator.registry import estimate
-from app.estimator.sharding import tensor_parallel_choices
-from app.estimator.states import recipe, zero_bytes
-from app.estimator.training_questions import TrainingMemory
 from app.estimator.units import NBSP
 
 MODELS = st.sampled_from(

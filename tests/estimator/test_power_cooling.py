@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import facility, power_cooling
+from app.estimator.estimates.power_cooling import power_cooling
+from app.estimator.estimates.power_cooling.power_cooling import PowerCooling
+from app.estimator.hardware import facility
 from app.estimator.inputs import BadInputs, read
-from app.estimator.power_cooling import PowerCooling
 
 watts = st.floats(1.0, 1e9)
 

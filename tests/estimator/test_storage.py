@@ -7,10 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.estimator import storage, turning
+from app.estimator import thresholds
+from app.estimator.estimates.storage import storage
+from app.estimator.estimates.storage.storage import Storage
 from app.estimator.inputs import BadInputs, read
-from app.estimator.reliability import goodput, young_interval
-from app.estimator.storage import Storage
+from app.estimator.running.reliability import goodput, young_interval
 
 HOUR = 3600.0
 
@@ -25,7 +26,7 @@ def found(**changed):
 
 
 def test_examples_in_the_docstrings_hold():
-    assert doctest.testmod(turning).failed == 0
+    assert doctest.testmod(thresholds).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator import hardware
+from app.estimator.hardware import accelerators
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.grading.planning import best_value, problem_of
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
@@ -51,7 +51,7 @@ def test_the_best_plan_that_the_planner_finds_passes() -> None:
     strict = dataclasses.replace(
         DESIGN.answer, accept=(*DESIGN.answer.accept[:2], "free <= 1 * best(free)")
     )
-    cards = [card.id for card in hardware.accelerators()]
+    cards = [card.id for card in accelerators.accelerators()]
     plans = [
         (card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")
     ]

@@ -12,7 +12,7 @@ from app.content.estimates import Unanswerable
 from app.content.expressions import BadExpression, Value
 from app.content.model import Design
 from app.content.quantities import Quantity
-from app.estimator import hardware
+from app.estimator.hardware import accelerators
 from app.estimator.inputs import Input, declared
 
 Plan = tuple[tuple[str, str], ...]
@@ -185,7 +185,7 @@ def _options(field: Input) -> tuple[str, ...]:
     if field.kind == "choice":
         return tuple(value for value, _ in field.choices)
     if field.kind == "gpu":
-        return tuple(card.id for card in hardware.accelerators())
+        return tuple(card.id for card in accelerators.accelerators())
     if field.kind == "flag":
         return ("no", "yes")
     return tuple(_within(field, _COUNTS)) or ("1",)
