@@ -36,7 +36,8 @@ if TYPE_CHECKING:  # the estimate imports this module
 USABLE = 0.9  # of the memory may an engine take
 # Training states of mixed-precision AdamW [B per parameter], and the share of the
 # memory for them; the rest holds activations.
-STATES, FOR_STATES = 16.0, 0.6
+STATES = 16.0
+FOR_STATES = 0.6
 _SERVER = 8
 
 

@@ -28,11 +28,13 @@ if TYPE_CHECKING:  # the estimate imports this module
 
 LAYOUTS = (("rail", "Rail-optimised"), ("tree", "Fat tree, nodes by leaf"))
 TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and core"))
-_IN_BAND, _OUT_OF_BAND = "sn4600c", "sn2201"
+_IN_BAND = "sn4600c"
+_OUT_OF_BAND = "sn2201"
 # Management traffic is light: three ports down for one up.
 _IN_BAND_RATIO = 3.0
 # More adapters than a server has make the system a rack of trays of four.
-_SERVER, _TRAY = 16, 4
+_SERVER = 16
+_TRAY = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ __all__ = ["ENTRY", "ParallelismPlan", "best", "search"]
 
 # Clusters beside the asked one that are tried when money decides: half, a quarter.
 _HALVINGS = 4
-_MOST, _MOST_OF_PARTS = 10, 3  # layouts that are ranked
+_MOST = 10  # layouts that are ranked
+_MOST_OF_PARTS = 3
 _STEPS_OF_FEWEST = 10_000  # see STEPS
 
 

@@ -24,7 +24,8 @@ __all__ = ["Candidate", "Job", "Search", "best", "fewest", "layouts", "look", "s
 # Work in units of about three microseconds, so that a limit of it is a limit of time.
 # It is counted and not timed, so that every machine comes to the same answer.
 STEPS = 45_000
-_TIMED, _LAYER = 5, 12
+_TIMED = 5
+_LAYER = 12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -23,9 +23,11 @@ if TYPE_CHECKING:  # the estimate imports this module
 FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 # Typical over highest power: a server with eight H100 drew at most 8.4 of its 10.2 kW
 # in training, and 6.5 kW under lighter loads.
-LOAD, LOAD_RANGE = 0.8, (0.6, 0.9)
+LOAD = 0.8
+LOAD_RANGE = (0.6, 0.9)
 # Share of a breaker that may flow for hours, and of heat that cold plates take.
-CONTINUOUS, COLD_PLATES = 0.8, 0.85
+CONTINUOUS = 0.8
+COLD_PLATES = 0.85
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

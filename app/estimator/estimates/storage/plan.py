@@ -36,7 +36,8 @@ SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
 # A save beside the training: the copy of each GPU's part to host memory over its PCIe
 # lanes [B/s], and the wait of all ranks for each other [s].
-HOST_COPY, BARRIER = 20e9, 1.0
+HOST_COPY = 20e9
+BARRIER = 1.0
 GPU_MTBF = 50_000 * 3600.0
 # One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
 # 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
