@@ -72,7 +72,7 @@ def find(name: str) -> Entry | None:
     known = name.replace("_", "-")
     if known not in NAMES:
         return None
-    module = f"app.estimator.estimates.{known.replace('-', '_')}"
+    module = f"app.estimator.estimates.{known.replace('-', '_')}.entry"
     entry: Entry = importlib.import_module(module).ENTRY
     return entry
 

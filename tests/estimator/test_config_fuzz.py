@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.estimator.estimates.model.model import Model, compute
+from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.entry import estimate as compute
 from app.estimator.inputs import BadInputs
 
 SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())

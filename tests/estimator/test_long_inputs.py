@@ -7,7 +7,8 @@ import pytest
 
 from app.content import estimates
 from app.estimator import registry
-from app.estimator.estimates.model.model import Model, read_config
+from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.compute import read_config
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,

@@ -8,10 +8,10 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.estimates.parallelism_plan import search
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
 from app.estimator.estimates.parallelism_plan.fitting import Fitting
-from app.estimator.estimates.parallelism_plan.layouts import splits
-from app.estimator.estimates.parallelism_plan.parallelism_plan import ParallelismPlan
-from app.estimator.estimates.parallelism_plan.search import STEPS, Job, look
+from app.estimator.estimates.parallelism_plan.layouts import Job, layouts, splits
+from app.estimator.estimates.parallelism_plan.search import STEPS, look
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.architecture import find_model
@@ -78,7 +78,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     job = Job(gpus=48, sequence=16384, global_batch=96)
     links = fabric_of(gpu)
     slow = []
-    every = list(search.layouts(model, links, job))
+    every = list(layouts(model, links, job))
     for plan in every:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from app.estimator.estimates.kv_cache.kv_cache import state_bytes
+from app.estimator.estimates.kv_cache.compute import state_bytes
 from app.estimator.memory.cache import elements_per_sequence
 from app.estimator.models.formats import weight_table
 from app.estimator.serving.step import Batch, Placed, decode_time, step_time

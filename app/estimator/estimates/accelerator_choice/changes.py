@@ -1,11 +1,10 @@
 """What would make another accelerator the best one."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.estimator.estimate import Change
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.search import (
     USABLE,
     Candidate,
@@ -16,11 +15,6 @@ from app.estimator.inputs import BadInputs
 from app.estimator.models.formats import FORMATS
 from app.estimator.thresholds import within
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.accelerator_choice.accelerator_choice import (
-        AcceleratorChoice,
-    )
 
 
 def changes_of(asked: AcceleratorChoice, found: Search) -> tuple[Change, ...]:

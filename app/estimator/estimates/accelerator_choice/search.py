@@ -1,24 +1,19 @@
 """Trying the GPUs of the catalogue on a job, one after the other."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.terms import (
     gpus,
     is_card,
     objection,
     read_prices,
 )
-from app.estimator.estimates.inference_memory.inference_memory import (
-    InferenceMemory,
-    Load,
-    load_of,
-)
+from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.compute import Load, load_of
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
@@ -27,18 +22,6 @@ from app.estimator.serving.engine import Serving
 from app.estimator.serving.step import decode_time, place
 from app.estimator.timing.hours import gpu_hours
 from app.estimator.units import format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.accelerator_choice.accelerator_choice import (
-        AcceleratorChoice,
-    )
-
-USABLE = 0.9  # of the memory may an engine take
-# Training states of mixed-precision AdamW [B per parameter], and the share of the
-# memory for them; the rest holds activations.
-STATES = 16.0
-FOR_STATES = 0.6
-_SERVER = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,6 +54,20 @@ class Search:
     found: tuple[Candidate, ...]
     against: tuple[tuple[Accelerator, str], ...]
     loads: Mapping[int, Load]
+
+
+USABLE = 0.9  # of the memory may an engine take
+
+
+# Training states of mixed-precision AdamW [B per parameter], and the share of the
+# memory for them; the rest holds activations.
+STATES = 16.0
+
+
+FOR_STATES = 0.6
+
+
+_SERVER = 8
 
 
 def search(asked: AcceleratorChoice) -> Search:

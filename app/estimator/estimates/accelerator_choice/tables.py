@@ -1,23 +1,18 @@
 """The ranking, the reasons against, and what is no GPU, as tables."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from app.estimator.estimate import Table
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.search import STATES, Candidate, Search
 from app.estimator.estimates.accelerator_choice.terms import others
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.formats import weight_table
 from app.estimator.units import format_number, format_value
 
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.accelerator_choice.accelerator_choice import (
-        AcceleratorChoice,
-    )
-
 _ROWS = 12
+
+
 _Cell = str | tuple[float, str]
 
 

@@ -1,11 +1,9 @@
 """What an accelerator is asked to be, and why one is left out before it is tried."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.hardware.accelerators import (
     Accelerator,
     accelerator_id,
@@ -17,23 +15,10 @@ from app.estimator.models.formats import FORMATS
 from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_value, split_number
 
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.accelerator_choice.accelerator_choice import (
-        AcceleratorChoice,
-    )
-
-JOBS = (("serving", "Serving"), ("training", "Training"))
-RANKS = (
-    ("gpus", "Fewest GPUs"),
-    ("power", "Least power"),
-    ("speed", "Fastest"),
-    ("cost", "Cheapest"),
-)
-VENDORS = (("any", "Any"), ("NVIDIA", "NVIDIA"), ("AMD", "AMD"))
-FORMS = (("any", "Any"), ("card", "PCIe cards"), ("module", "SXM and OAM modules"))
-COOLING = (("any", "Any"), ("air", "Air only"))
 # What is planned by other rules than GPUs, and so shown beside the ranking.
 _OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi"})
+
+
 _RARE = {
     "a10g": "Sold only inside the instances of one cloud.",
     "h800-sxm-80": "An export version.",

@@ -1,18 +1,8 @@
 """The words, figures, picture and tables of the estimate `accelerator-choice`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from app.estimator.confidence import around
-from app.estimator.estimate import (
-    Estimate,
-    Figure,
-    Segment,
-    StackedBar,
-    Step,
-    Verdict,
-)
+from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Verdict
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.changes import changes_of
 from app.estimator.estimates.accelerator_choice.search import (
     FOR_STATES,
@@ -28,11 +18,6 @@ from app.estimator.estimates.accelerator_choice.tables import (
 )
 from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.accelerator_choice.accelerator_choice import (
-        AcceleratorChoice,
-    )
 
 OUTPUTS = (
     Output("choice", "Best", ""),

@@ -1,33 +1,19 @@
 """The words, figures and pictures of the estimate `collectives`."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import (
-    Change,
-    Chart,
-    Estimate,
-    Figure,
-    Line,
-    Step,
-    Table,
-    Verdict,
-)
+from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimates.collectives.asked import Collectives
+from app.estimator.estimates.collectives.changes import FACTORS, changes, kind
+from app.estimator.estimates.collectives.compute import Measured
 from app.estimator.hardware import traffic
-from app.estimator.hardware.networks import bus_bandwidth, collective_time
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.networks import Fabric, bus_bandwidth, collective_time
 from app.estimator.hardware.traffic import bytes_sent
+from app.estimator.models.architecture import Architecture
 from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.collectives.collectives import Collectives
-    from app.estimator.hardware.accelerators import Accelerator
-    from app.estimator.hardware.networks import Fabric
-    from app.estimator.models.architecture import Architecture
 
 OUTPUTS = (
     Output("time", "Time", "s"),
@@ -39,6 +25,8 @@ OUTPUTS = (
     Output("link_share", "Share of the link", "%"),
     Output("limit", "Limited by", ""),
 )
+
+
 _NAMES = {
     "all_reduce": "all-reduce",
     "all_gather": "all-gather",
@@ -46,25 +34,6 @@ _NAMES = {
     "alltoall": "all-to-all",
     "broadcast": "broadcast",
 }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Measured:
-    """Times of one message [s]: whole, of an empty one, inside the domain alone."""
-
-    seconds: float
-    floor: float
-    inner: float
-    crosses: bool
-
-    @property
-    def limit(self) -> str:
-        """What decides the time: latency, links of the domain, or the network."""
-        if self.seconds < 3 * self.floor:
-            return "latency"
-        if self.crosses and self.inner < 0.7 * self.seconds:
-            return "network"
-        return "links"
 
 
 def answer(
@@ -83,7 +52,7 @@ def answer(
         pictures=(_curve(asked, fabric),),
         tables=(_traffic(asked, fabric, model),),
         notes=_notes(asked, fabric),
-        changes=_changes(asked, fabric, measured),
+        changes=changes(asked, fabric, measured),
     )
 
 
@@ -109,7 +78,7 @@ def _figures(
     asked: Collectives, fabric: Fabric, measured: Measured
 ) -> tuple[Figure, ...]:
     seconds = measured.seconds
-    sent = bytes_sent(_kind(asked), asked.gpus, asked.message)
+    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
     plain = asked.message / seconds if seconds else 0.0
     rate = fabric.nic_rate if measured.limit == "network" else fabric.rate
@@ -133,10 +102,6 @@ def _figures(
     )
 
 
-def _kind(asked: Collectives) -> traffic.Collective:
-    return next(kind for kind in _FACTORS if kind == asked.operation)
-
-
 def _rates(value: float) -> tuple[float, float]:
     return around_rate("collective", value)
 
@@ -153,28 +118,19 @@ def _across(asked: Collectives, fabric: Fabric) -> float:
     if asked.operation == "alltoall":
         return asked.message * (groups - 1) / groups
     part = asked.message / fabric.domain
-    sent = bytes_sent(_kind(asked), groups, part)
+    sent = bytes_sent(kind(asked), groups, part)
     halved = asked.in_network and asked.operation == "all_reduce"
     return sent / 2 if halved else sent
-
-
-_FACTORS: dict[traffic.Collective, str] = {
-    "all_reduce": "2 (n − 1) ÷ n × S",
-    "all_gather": "(n − 1) ÷ n × S",
-    "reduce_scatter": "(n − 1) ÷ n × S",
-    "alltoall": "(n − 1) ÷ n × S",
-    "broadcast": "S",
-}
 
 
 def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
     size, ranks = format_value(asked.message, "B"), format_number(asked.gpus)
     inside = min(asked.gpus, fabric.domain)
-    sent = bytes_sent(_kind(asked), asked.gpus, asked.message)
+    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
     steps = [
         Step(
             "Bytes sent per GPU",
-            _FACTORS[_kind(asked)],
+            FACTORS[kind(asked)],
             f"n = {ranks}, S = {size}",
             sent,
             "B",
@@ -239,7 +195,7 @@ def _across_step(asked: Collectives, fabric: Fabric) -> Step:
 
 def _curve(asked: Collectives, fabric: Fabric) -> Chart:
     """Bus bandwidth over message size, with the message of this question."""
-    operation, ranks = _kind(asked), max(2, asked.gpus)
+    operation, ranks = kind(asked), max(2, asked.gpus)
     points = []
     for power in range(12, 37, 2):
         size = 2.0**power
@@ -315,36 +271,3 @@ def _notes(asked: Collectives, fabric: Fabric) -> tuple[str, ...]:
     if asked.in_network and asked.gpus <= fabric.domain:
         notes.append("Within one link domain the network reduces nothing.")
     return tuple(notes)
-
-
-def _changes(
-    asked: Collectives, fabric: Fabric, measured: Measured
-) -> tuple[Change, ...]:
-    changes = []
-    if measured.limit == "latency":
-        size = asked.message
-        while size < 1e15:
-            size *= 2
-            time = collective_time(_kind(asked), max(2, asked.gpus), size, fabric)
-            if time >= 3 * measured.floor:
-                break
-        changes.append(
-            Change(
-                "message",
-                "Message",
-                format_value(asked.message, "B"),
-                format_value(size, "B"),
-                "Bound by bandwidth.",
-            )
-        )
-    if not measured.crosses and asked.gpus > 1:
-        changes.append(
-            Change(
-                "gpus",
-                "GPUs",
-                format_number(asked.gpus),
-                format_number(fabric.domain + 1),
-                "Leaves the link domain for the network.",
-            )
-        )
-    return tuple(changes)

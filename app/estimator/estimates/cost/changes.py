@@ -1,18 +1,12 @@
 """What would make the other way cheaper in the estimate `cost`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from app.estimator.estimate import Change
-from app.estimator.estimates.cost.plan import Plan, purchase
+from app.estimator.estimates.cost.asked import Cost
+from app.estimator.estimates.cost.compute import Plan, purchase
 from app.estimator.running.money import annuity
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.thresholds import rounded, within
 from app.estimator.units import format_number
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.cost.cost import Cost
 
 
 def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:

@@ -1,9 +1,5 @@
 """The words, figures and pictures of the estimate `cost`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from app.estimator.estimate import (
     Chart,
     Estimate,
@@ -15,14 +11,12 @@ from app.estimator.estimate import (
     Table,
     Verdict,
 )
+from app.estimator.estimates.cost.asked import Cost
 from app.estimator.estimates.cost.changes import changes_of
-from app.estimator.estimates.cost.plan import Plan, tokens_cost
+from app.estimator.estimates.cost.compute import Plan, tokens_cost
 from app.estimator.registry import Output
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.cost.cost import Cost
 
 OUTPUTS = (
     Output("owned_hour", "Owned, used GPU-hour", "USD/h"),
@@ -39,7 +33,11 @@ OUTPUTS = (
     Output("tokens_rented", "Million tokens, rented", "USD/Mtoken"),
     Output("buying", "Owning is cheaper", ""),
 )
+
+
 _YEAR = 365.25 * 86400
+
+
 # Within this the prices are not known well enough to tell.
 _EQUAL = 0.05
 
@@ -272,6 +270,8 @@ def _break_even_steps(found: Plan) -> tuple[Step, ...]:
 
 
 _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
 _TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 

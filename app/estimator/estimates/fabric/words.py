@@ -1,18 +1,12 @@
 """The words, figures and pictures of the estimate `fabric`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from app.estimator.estimate import Estimate, Figure, Step, Table, Verdict
-from app.estimator.estimates.fabric.growth import changes_of, named, steps_chart
-from app.estimator.estimates.fabric.plan import Plan, most_systems
+from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.changes import changes_of, named, steps_chart
+from app.estimator.estimates.fabric.compute import Plan, most_systems
 from app.estimator.hardware.switches import Tree
 from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.fabric.fabric import Fabric
 
 OUTPUTS = (
     Output("switches", "Switches", ""),
@@ -305,14 +299,20 @@ _CABLES = (
     "A cable is one link; transceivers stand at both ends, two links to a module where "
     "cages take two. Copper cables within a rack need none."
 )
+
+
 _FULL = (
     "Counted are full leaves: a cluster that grows to its scalable units needs no new "
     "switch."
 )
+
+
 _MANAGERS = (
     "The links of the fabric manager take ports of a node: published designs leave one "
     "place of the last unit free for it."
 )
+
+
 _MANAGEMENT = (
     "In-band management is counted with two links per node and server and 3:1, "
     "out-of-band with one for every node, server and switch; power strips and storage "

@@ -1,31 +1,15 @@
 """The words, figures and picture of the estimate `inference-memory`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from app.estimator.estimate import (
-    Change,
-    Estimate,
-    Figure,
-    Segment,
-    StackedBar,
-    Step,
-    Table,
-)
+from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
+from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.changes import changes
+from app.estimator.estimates.inference_memory.compute import Limits, Load
 from app.estimator.fitting import memory_verdict
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.inference_memory.inference_memory import (
-        InferenceMemory,
-        Limits,
-        Load,
-    )
-    from app.estimator.hardware.accelerators import Accelerator
-    from app.estimator.models.architecture import Architecture
 
 OUTPUTS = (
     Output("weights", "Weights", "B"),
@@ -62,13 +46,15 @@ def answer(
         pictures=(_bar(gpu, load, limit),),
         tables=(_table(asked, load),),
         notes=_notes(model, asked, load),
-        changes=_changes(asked, limits, load.total <= limit),
+        changes=changes(asked, limits, load.total <= limit),
     )
 
 
 # Start-up logs put memory outside of the model between these shares of the default,
 # and the engine's own measurement of a step between those of the formula.
 _OVERHEAD = (0.4, 2.0)
+
+
 _ACTIVE = (0.6, 1.6)
 
 
@@ -263,27 +249,3 @@ def _notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str
             f"The model is configured for {format_number(model.max_context)} tokens."
         )
     return tuple(notes)
-
-
-def _changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change, ...]:
-    becomes = "Does not fit." if fits else "Fits."
-    step = 1 if fits else 0
-    changes = []
-    if limits.context:
-        flips = format_value(limits.context + step, "token")
-        now = format_value(asked.context, "token")
-        changes.append(Change("context", "Context", now, flips, becomes))
-    if limits.concurrent:
-        flips = format_number(limits.concurrent + step)
-        now = format_number(asked.concurrent)
-        changes.append(
-            Change("concurrent", "Concurrent sequences", now, flips, becomes)
-        )
-    if limits.gpus and limits.gpus != asked.tensor_parallel:
-        now, flips = str(asked.tensor_parallel), str(limits.gpus)
-        word = "Fits with fewer GPUs." if fits else "Fits."
-        changes.append(Change("tensor_parallel", "GPUs", now, flips, word))
-    if limits.weights:
-        now, flips = FORMATS[asked.weights].label, FORMATS[limits.weights].label
-        changes.append(Change("weights", "Weights", now, flips, "Fits."))
-    return tuple(changes)

@@ -1,32 +1,18 @@
 """The words, figures and pictures of the estimate `latency`."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import TYPE_CHECKING
-
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import (
-    Change,
-    Chart,
-    Estimate,
-    Figure,
-    Line,
-    Step,
-    Table,
-    Verdict,
-)
+from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimates.latency.asked import Latency
+from app.estimator.estimates.latency.changes import changes
+from app.estimator.estimates.latency.compute import Timed
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
 from app.estimator.models.formats import FORMATS
 from app.estimator.registry import Output
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
+from app.estimator.serving.step import Placed
 from app.estimator.timing.flops import score_flops, visible
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.latency.latency import Latency
-    from app.estimator.serving.step import InferenceStep, Placed
 
 OUTPUTS = (
     Output("ttft", "Time to first token", "s"),
@@ -46,51 +32,6 @@ OUTPUTS = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Timed:
-    """Steps of prompt and answer, times of the first and of each token [s].
-
-    `turns` is the batch from which computing outweighs the weights, `flips` the one
-    from which something else than memory bounds the step.
-    """
-
-    prefill: InferenceStep
-    decode: InferenceStep
-    first: float
-    chunks: int
-    per_token: float
-    accepted: float
-    turns: int | None
-    flips: int | None
-    fits: bool
-
-    @property
-    def reading(self) -> float:
-        """Reading weights and cache in a decoding step [s]."""
-        return self.decode.weights + self.decode.attention
-
-    @property
-    def overhead(self) -> float:
-        """Launches and host in a decoding step [s]."""
-        return self.decode.launch + self.decode.host
-
-    @property
-    def bound(self) -> str:
-        """What takes most of a decoding step."""
-        return bound_of(self.decode)
-
-
-def bound_of(step: InferenceStep) -> str:
-    """What takes most of a step: reading, computing, exchange or overhead."""
-    parts = {
-        "memory": step.weights + step.attention,
-        "compute": step.compute,
-        "communication": step.communication,
-        "overhead": step.launch + step.host,
-    }
-    return max(parts, key=lambda name: parts[name])
-
-
 def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
     """Put latencies into words, figures, a roofline and their working."""
     return Estimate(
@@ -101,7 +42,7 @@ def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
         pictures=(_roofline(asked, placed),),
         tables=(_table(timed),),
         notes=_notes(asked, placed, timed),
-        changes=_changes(asked, timed),
+        changes=changes(asked, timed),
     )
 
 
@@ -332,11 +273,3 @@ def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
     return tuple(notes)
-
-
-def _changes(asked: Latency, timed: Timed) -> tuple[Change, ...]:
-    if timed.bound != "memory" or timed.flips is None:
-        return ()
-    now, then = format_number(asked.batch), format_number(timed.flips)
-    becomes = "Memory no longer bounds it."
-    return (Change("batch", "Sequences at once", now, then, becomes),)

@@ -10,9 +10,13 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.timing.fit import OVERHEAD, layout_of, step_of, usual_states
 from app.estimator.timing.plan import Recompute
 
-_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
-_STAGE = 3  # steps for working out one stage of a layout
 _Stages = tuple[float, ...]
+
+
+_STAGE = 3  # steps for working out one stage of a layout
+
+
+_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 
 
 class Fitting:

@@ -9,11 +9,6 @@ from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
 
-_MICRO_BATCHES = (1, 2, 4, 8, 16)
-# Sequences are divided over GPUs only from this length on: below it, other ways of
-# dividing are always better.
-_LONG = 16384
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Job:
@@ -99,6 +94,14 @@ class Split:
         for expert in self.experts:
             for variant, sizes in self.cuts:
                 yield Family(*degrees, expert, *variant, sizes)
+
+
+_MICRO_BATCHES = (1, 2, 4, 8, 16)
+
+
+# Sequences are divided over GPUs only from this length on: below it, other ways of
+# dividing are always better.
+_LONG = 16384
 
 
 def layouts(model: Architecture, fabric: Fabric, job: Job) -> Iterator[Plan]:

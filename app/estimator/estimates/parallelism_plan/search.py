@@ -4,12 +4,7 @@ import bisect
 import dataclasses
 
 from app.estimator.estimates.parallelism_plan.fitting import Fitting
-from app.estimator.estimates.parallelism_plan.layouts import (
-    Family,
-    Job,
-    layouts,
-    splits,
-)
+from app.estimator.estimates.parallelism_plan.layouts import Family, Job, splits
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, fabric_of
 from app.estimator.hardware.rates import engine_of
@@ -18,14 +13,6 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.timing.fit import load_of
 from app.estimator.timing.plan import SOFTWARE, Plan, Recompute, layers_per_stage
 from app.estimator.timing.step import LayerTimes, StepTime, layer_times, step_of
-
-__all__ = ["Candidate", "Job", "Search", "best", "fewest", "layouts", "look", "search"]
-
-# Work in units of about three microseconds, so that a limit of it is a limit of time.
-# It is counted and not timed, so that every machine comes to the same answer.
-STEPS = 45_000
-_TIMED = 5
-_LAYER = 12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,66 +56,10 @@ class Fewest:
     sure: bool = True
 
 
-def search(
-    model: Architecture,
-    gpu: Accelerator,
-    job: Job,
-    fabric: Fabric | None = None,
-    most: int = 10,
-) -> tuple[Candidate, ...]:
-    """The fastest layouts that fit, the best first; see `look`.
-
-    >>> from app.estimator.models.architecture import find_model
-    >>> from app.estimator.hardware.accelerators import find_accelerator
-    >>> job = Job(gpus=64, sequence=4096, global_batch=512)
-    >>> best(find_model("llama-3.1-8b"), find_accelerator("H100"), job).plan.tensor
-    1
-    """
-    return look(model, gpu, job, fabric or fabric_of(gpu), most).ranked
+_TIMED = 5
 
 
-def best(
-    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric | None = None
-) -> Candidate | None:
-    """The fastest layout that fits; None when none does."""
-    found = search(model, gpu, job, fabric, 1)
-    return found[0] if found else None
-
-
-def look(
-    model: Architecture,
-    gpu: Accelerator,
-    job: Job,
-    fabric: Fabric,
-    most: int = 10,
-    steps: int = STEPS,
-) -> Search:
-    """The best of all layouts that fit, or of as many as can be looked at.
-
-    Every combination of tensor, pipeline, context and expert parallelism that
-    divides the cluster and the model, with micro-batch, interleaving, recomputation
-    and ZeRO stage. Of layouts that differ in recomputation alone the lightest
-    that fits is kept.
-
-    Where:
-        model: what is trained.
-        gpu: the accelerator.
-        job: cluster and batch.
-        fabric: the links.
-        most: how many layouts to rank [1].
-        steps: how much work may be done [1]; see `STEPS`.
-    """
-    every = tuple(splits(model, fabric, job))
-    looking = _Looking(model, gpu, job, fabric, most)
-    seen = 0
-    for split in every:
-        for family in split.families():
-            if looking.steps >= steps:
-                break
-            looking.look_at(family)
-            seen += len(family.sizes)
-    legal = sum(split.layouts for split in every)
-    return Search(looking.best(), looking.fitting, seen, legal, looking.steps)
+_LAYER = 12
 
 
 class _Looking:
@@ -203,6 +134,73 @@ class _Looking:
             self._times[key] = times
             self._timed += _LAYER * len(self._model.runs)
         return times
+
+
+# Work in units of about three microseconds, so that a limit of it is a limit of time.
+# It is counted and not timed, so that every machine comes to the same answer.
+STEPS = 45_000
+
+
+def search(
+    model: Architecture,
+    gpu: Accelerator,
+    job: Job,
+    fabric: Fabric | None = None,
+    most: int = 10,
+) -> tuple[Candidate, ...]:
+    """The fastest layouts that fit, the best first; see `look`.
+
+    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.hardware.accelerators import find_accelerator
+    >>> job = Job(gpus=64, sequence=4096, global_batch=512)
+    >>> best(find_model("llama-3.1-8b"), find_accelerator("H100"), job).plan.tensor
+    1
+    """
+    return look(model, gpu, job, fabric or fabric_of(gpu), most).ranked
+
+
+def best(
+    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric | None = None
+) -> Candidate | None:
+    """The fastest layout that fits; None when none does."""
+    found = search(model, gpu, job, fabric, 1)
+    return found[0] if found else None
+
+
+def look(
+    model: Architecture,
+    gpu: Accelerator,
+    job: Job,
+    fabric: Fabric,
+    most: int = 10,
+    steps: int = STEPS,
+) -> Search:
+    """The best of all layouts that fit, or of as many as can be looked at.
+
+    Every combination of tensor, pipeline, context and expert parallelism that
+    divides the cluster and the model, with micro-batch, interleaving, recomputation
+    and ZeRO stage. Of layouts that differ in recomputation alone the lightest
+    that fits is kept.
+
+    Where:
+        model: what is trained.
+        gpu: the accelerator.
+        job: cluster and batch.
+        fabric: the links.
+        most: how many layouts to rank [1].
+        steps: how much work may be done [1]; see `STEPS`.
+    """
+    every = tuple(splits(model, fabric, job))
+    looking = _Looking(model, gpu, job, fabric, most)
+    seen = 0
+    for split in every:
+        for family in split.families():
+            if looking.steps >= steps:
+                break
+            looking.look_at(family)
+            seen += len(family.sizes)
+    legal = sum(split.layouts for split in every)
+    return Search(looking.best(), looking.fitting, seen, legal, looking.steps)
 
 
 def fewest(

@@ -1,14 +1,9 @@
 """The words, figures and pictures of the estimate `parallelism-plan`."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
-    Change,
     Estimate,
     Figure,
     Segment,
@@ -18,21 +13,17 @@ from app.estimator.estimate import (
     Timeline,
     Verdict,
 )
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
+from app.estimator.estimates.parallelism_plan.changes import changes
+from app.estimator.estimates.parallelism_plan.compute import Found
 from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, ranking
+from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
-from app.estimator.hardware.accelerators import find_reference_design
+from app.estimator.hardware.accelerators import Accelerator, find_reference_design
+from app.estimator.models.architecture import Architecture
 from app.estimator.registry import Output
 from app.estimator.timing.flops import flops_per_token, utilisation
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.parallelism_plan.parallelism_plan import (
-        ParallelismPlan,
-    )
-    from app.estimator.estimates.parallelism_plan.search import Candidate, Fewest, Job
-    from app.estimator.hardware.accelerators import Accelerator
-    from app.estimator.hardware.networks import Fabric
-    from app.estimator.models.architecture import Architecture
 
 OUTPUTS = (
     Output("fits", "A layout fits", ""),
@@ -56,6 +47,8 @@ OUTPUTS = (
     Output("fewest_gpus", "Fewest GPUs", "GPU"),
     Output("reference_design", "Reference design", ""),
 )
+
+
 # The reference architecture that sells each card by the hundreds.
 _DESIGNS = {
     "a100-sxm4-80": "dgx-superpod-a100",
@@ -67,28 +60,6 @@ _DESIGNS = {
     "gb200-gpu": "dgx-superpod-gb200",
     "gb300-gpu": "dgx-superpod-gb200",
 }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Found:
-    """The layouts that were found, best first, and the smallest cluster.
-
-    `count` of those looked at fit; `seen` of `legal` ones were looked at before the
-    work became too much.
-    """
-
-    job: Job
-    fabric: Fabric
-    ranked: tuple[Candidate, ...]
-    fewest: Fewest
-    count: int
-    seen: int
-    legal: int
-
-    @property
-    def first(self) -> Candidate | None:
-        """The best layout."""
-        return self.ranked[0] if self.ranked else None
 
 
 def answer(
@@ -104,7 +75,7 @@ def answer(
         pictures=_pictures(gpu, first) if first else (),
         tables=(ranking(found.ranked),) if first else (),
         notes=_notes(asked, found),
-        changes=_changes(asked, found),
+        changes=changes(asked, found),
     )
 
 
@@ -342,11 +313,3 @@ def _notes(asked: ParallelismPlan, found: Found) -> tuple[str, ...]:
     if asked.objective == "cost":
         notes.append("Fewer GPUs take longer and lose less to communication.")
     return tuple(notes)
-
-
-def _changes(asked: ParallelismPlan, found: Found) -> tuple[Change, ...]:
-    fewest = found.fewest.gpus
-    if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:
-        return ()
-    now, then = format_number(asked.gpus), format_number(fewest // 2)
-    return (Change("gpus", "GPUs", now, then, "No layout fits any more."),)

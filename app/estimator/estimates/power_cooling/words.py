@@ -1,12 +1,8 @@
 """The words, figures and picture of the estimate `power-cooling`."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
 
 from app.estimator.estimate import (
-    Change,
     Estimate,
     Figure,
     Segment,
@@ -16,20 +12,20 @@ from app.estimator.estimate import (
     Table,
     Verdict,
 )
-from app.estimator.estimates.power_cooling.plan import (
+from app.estimator.estimates.power_cooling.asked import PowerCooling
+from app.estimator.estimates.power_cooling.changes import changes
+from app.estimator.estimates.power_cooling.compute import (
     CONTINUOUS,
-    LOAD_RANGE,
     Plan,
     air_of,
     coolant_of,
 )
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
 from app.estimator.registry import Output
-from app.estimator.thresholds import rounded, within
 from app.estimator.units import format_number, format_value
 
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.power_cooling.power_cooling import PowerCooling
+LOAD_RANGE = (0.6, 0.9)
+
 
 OUTPUTS = (
     Output("racks", "Racks", ""),
@@ -50,8 +46,12 @@ OUTPUTS = (
     Output("carbon", "Carbon dioxide", "kg"),
     Output("fits", "Fits", ""),
 )
+
+
 # Above this a rack of air-cooled machines is rare; published designs reach 57 kW.
 _DENSE = 50e3
+
+
 _TIGHT = 0.9
 
 
@@ -65,7 +65,7 @@ def answer(asked: PowerCooling, found: Plan) -> Estimate:
         pictures=(_bar(asked, found),),
         tables=(_table(found),),
         notes=_notes(asked, found),
-        changes=_changes(asked, found),
+        changes=changes(asked, found),
     )
 
 
@@ -344,51 +344,3 @@ _HIGHEST = (
     "Racks, feeds and cooling are planned for the highest power; energy and carbon "
     "follow from the typical one."
 )
-
-
-def _changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
-    return (*_rack_changes(asked, found), *_site_changes(asked, found))
-
-
-def _rack_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
-    """The rack power that holds one system more, or none, or the height it needs."""
-    now = format_value(asked.rack_limit, "W")
-    room = asked.rack_units // found.units
-    if room == 0:
-        was, flips = str(asked.rack_units), str(found.units)
-        return (Change("rack_units", "Height of a rack", was, flips, "Holds one."),)
-    changes = []
-    needed = (found.in_rack + 1) * found.node
-    if found.in_rack < room and within(type(asked), "rack_limit", needed):
-        flips = f"{rounded(needed / 1e3, up=True)} kW"
-        count = found.in_rack + 1
-        racks = format_number(-(-asked.nodes // count))
-        holds = "one system" if count == 1 else f"{count} systems"
-        becomes = f"Holds {holds}: {racks} racks."
-        changes.append(Change("rack_limit", "Power of a rack", now, flips, becomes))
-    if found.in_rack and within(type(asked), "rack_limit", found.node):
-        flips = f"{rounded(found.node / 1e3 * 0.999, up=False)} kW"
-        changes.append(
-            Change("rack_limit", "Power of a rack", now, flips, "Holds none.")
-        )
-    return tuple(changes)
-
-
-def _site_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
-    limit = asked.site_limit
-    if limit is None or found.racks is None:
-        return ()
-    each = found.site / asked.nodes
-    most = int(limit / each + 1e-9)
-    fits = found.site <= limit
-    becomes = "Too much for the site." if fits else "Fits."
-    changes = []
-    flips = most + 1 if fits else most
-    if 0 < flips <= 1_000_000:
-        now = format_number(asked.nodes)
-        changes.append(Change("nodes", "Systems", now, format_number(flips), becomes))
-    pue = limit / found.machines
-    if 1 <= pue <= 5:
-        now = format_number(asked.pue)
-        changes.append(Change("pue", "PUE", now, rounded(pue, up=fits), becomes))
-    return tuple(changes)

@@ -1,19 +1,12 @@
 """What would turn the verdict on a service: the nearest values that do."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from app.estimator.estimate import Change
+from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.serving.capacity import Capacity
+from app.estimator.serving.profile import Settled
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.serving_capacity.serving_capacity import (
-        ServingCapacity,
-    )
-    from app.estimator.serving.capacity import Capacity
-    from app.estimator.serving.profile import Settled
 
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 

@@ -1,34 +1,17 @@
 """The words, figures and pictures of the estimate `serving-capacity`."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import (
-    Chart,
-    Estimate,
-    Figure,
-    Line,
-    Step,
-    Table,
-    Verdict,
-)
+from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.registry import Output
 from app.estimator.running.money import usd_per_million_tokens
-from app.estimator.serving.profile import best_batch, settle
-from app.estimator.serving.simulation import quantile
+from app.estimator.serving.capacity import Capacity
+from app.estimator.serving.profile import Profile, Settled, best_batch, settle
+from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.serving_capacity.serving_capacity import (
-        ServingCapacity,
-    )
-    from app.estimator.serving.capacity import Capacity
-    from app.estimator.serving.profile import Profile, Settled
-    from app.estimator.serving.simulation import Outcome
 
 OUTPUTS = (
     Output("fits", "Keeps the promise", ""),
@@ -50,7 +33,11 @@ OUTPUTS = (
     Output("cost_per_month", "Cost per month", "USD/month"),
     Output("cost_per_million_tokens", "Cost per million output tokens", "USD/Mtoken"),
 )
+
+
 _HOURS = 730.5
+
+
 _SHARES = (("p50", 0.5, "half"), ("p95", 0.95, "95 of 100"), ("p99", 0.99, "99 of 100"))
 
 

@@ -1,17 +1,12 @@
 """What would change the verdict of the estimate `storage`."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from app.estimator.estimate import Change
-from app.estimator.estimates.storage.plan import Plan, losses_of
+from app.estimator.estimates.storage.asked import Storage
+from app.estimator.estimates.storage.compute import Plan, losses_of
 from app.estimator.thresholds import root, rounded
 from app.estimator.units import format_number
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.storage.storage import Storage
 
 
 def changes_of(asked: Storage, found: Plan) -> tuple[Change, ...]:

@@ -1,4 +1,4 @@
-"""What `training-memory` asks for: model, recipe, layout, batch, hardware."""
+"""What `training-memory` asks for."""
 
 import dataclasses
 

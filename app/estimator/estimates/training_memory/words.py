@@ -1,32 +1,13 @@
 """The words, figures and picture of the estimate `training-memory`."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import TYPE_CHECKING
-
-from app.estimator.estimate import (
-    Change,
-    Estimate,
-    Figure,
-    Segment,
-    StackedBar,
-    Step,
-    Table,
-)
+from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
+from app.estimator.estimates.training_memory.changes import changes
+from app.estimator.estimates.training_memory.compute import Case
 from app.estimator.fitting import memory_verdict
 from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.training import Load, worst
 from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.training_memory.asked import TrainingMemory
-    from app.estimator.hardware.accelerators import Accelerator
-    from app.estimator.memory.layouts import Layout
-    from app.estimator.memory.states import Recipe
-    from app.estimator.memory.tuning import Tuning
-    from app.estimator.models.architecture import Architecture
 
 OUTPUTS = (
     Output("weights", "Weights", "B"),
@@ -48,25 +29,13 @@ OUTPUTS = (
     Output("host", "On the host, per GPU", "B"),
 )
 
+
 # How far measured activations lie from the formula (fused and unfused kernels) and
 # overhead from the default.
 _ACTIVATION_RANGE = (0.9, 1.25)
+
+
 _OVERHEAD_RANGE = (0.4, 1.6)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Case:
-    """One question with what was found."""
-
-    model: Architecture
-    asked: TrainingMemory
-    gpu: Accelerator
-    layout: Layout
-    recipe: Recipe
-    tuning: Tuning
-    loads: tuple[Load, ...]
-    fewest: int | None
-    remedies: tuple[tuple[str, str], ...] = ()
 
 
 def answer(case: Case) -> Estimate:
@@ -81,7 +50,7 @@ def answer(case: Case) -> Estimate:
         pictures=(_bar(case, load, limit),),
         tables=(_table(case),),
         notes=_notes(case, load),
-        changes=_changes(case, load, limit),
+        changes=changes(case, load, limit),
     )
 
 
@@ -290,43 +259,3 @@ def _notes(case: Case, load: Load) -> tuple[str, ...]:
     if asked.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
-
-
-def _changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
-    asked, fits = case.asked, load.total <= limit
-    changes = []
-    if case.fewest and case.fewest != asked.gpus:
-        word = "Fits with fewer GPUs." if fits else "Fits."
-        changes.append(Change("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
-    longest = _longest_sequence(case, load, limit)
-    if longest:
-        flips = format_value(longest + (1 if fits else 0), "token")
-        now = format_value(asked.sequence, "token")
-        word = "Does not fit." if fits else "Fits."
-        changes.append(Change("sequence", "Sequence", now, flips, word))
-    changes += [_remedy(asked, field, value) for field, value in case.remedies]
-    return tuple(changes)
-
-
-def _remedy(asked: TrainingMemory, field: str, value: str) -> Change:
-    """A change of the recipe with which the job fits."""
-    fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
-    meaning = fields[field]
-    labels = dict(meaning.choices)
-    now = labels[getattr(asked, field)]
-    return Change(field, meaning.label, now, labels[value], "Fits.")
-
-
-def _longest_sequence(case: Case, load: Load, limit: float) -> int:
-    """The longest sequence that fits; exact as all moving parts grow with it.
-
-    Without flash attention scores grow with its square and this is a lower bound.
-    """
-    moving = load.activations + load.logits
-    room = limit - (load.total - moving)
-    if moving <= 0 or room <= 0:
-        return 0
-    ratio = room / moving
-    if not case.asked.flash_attention and case.asked.recompute != "selective":
-        ratio = ratio**0.5 if ratio > 1 else ratio
-    return int(case.asked.sequence * ratio)

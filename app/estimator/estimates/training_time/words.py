@@ -1,13 +1,7 @@
 """The words, figures and pictures of the estimate `training-time`."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import TYPE_CHECKING
-
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
-    Change,
     Estimate,
     Figure,
     Span,
@@ -16,17 +10,17 @@ from app.estimator.estimate import (
     Timeline,
     Verdict,
 )
+from app.estimator.estimates.training_time.asked import TrainingTime
+from app.estimator.estimates.training_time.changes import changes
+from app.estimator.estimates.training_time.compute import Run
+from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
+from app.estimator.models.architecture import Architecture
 from app.estimator.registry import Output
 from app.estimator.running.money import rent
+from app.estimator.timing.plan import Plan
+from app.estimator.timing.step import StepTime
 from app.estimator.units import format_number, format_value
-
-if TYPE_CHECKING:  # the estimate imports this module
-    from app.estimator.estimates.training_time.training_time import TrainingTime
-    from app.estimator.hardware.accelerators import Accelerator
-    from app.estimator.models.architecture import Architecture
-    from app.estimator.timing.plan import Plan
-    from app.estimator.timing.step import StepTime
 
 OUTPUTS = (
     Output("step_time", "One step", "s"),
@@ -48,6 +42,7 @@ OUTPUTS = (
     Output("checkpoint_interval", "Time between checkpoints", "s"),
 )
 
+
 _PARTS = (
     ("matmul", "Matrix products"),
     ("attention", "Attention"),
@@ -62,37 +57,9 @@ _PARTS = (
     ("data", "Gradients and weights"),
     ("optimizer", "Optimizer"),
 )
-_LIGHTER = {
-    "recompute": "Recomputation",
-    "zero": "ZeRO stage",
-    "tensor_parallel": "Tensor parallel",
-}
+
+
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Run:
-    """A run as it was found: plan, step, losses and time [s].
-
-    `lighter` is the input, with its value, that makes a plan that is too large fit,
-    and `enough` is how many GPUs keep a deadline that is missed.
-    """
-
-    plan: Plan
-    step: StepTime
-    flops: float
-    mfu: float
-    hfu: float
-    mtbf: float
-    interval: float
-    useful: float
-    computing: float
-    seconds: float
-    watts: float
-    memory: float
-    layers: int
-    lighter: tuple[str, str] | None = None
-    enough: int | None = None
 
 
 def answer(
@@ -108,7 +75,7 @@ def answer(
         pictures=(_timeline(run),),
         tables=(_table(run),),
         notes=_notes(asked, run),
-        changes=_changes(asked, run),
+        changes=changes(asked, run),
     )
 
 
@@ -350,22 +317,3 @@ def _notes(asked: TrainingTime, run: Run) -> tuple[str, ...]:
 def _batch_note(plan: Plan) -> str:
     tokens = format_number(plan.tokens)
     return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."
-
-
-def _changes(asked: TrainingTime, run: Run) -> tuple[Change, ...]:
-    changes = []
-    if run.enough is not None:
-        now, then = format_number(asked.gpus), format_number(run.enough)
-        changes.append(Change("gpus", "GPUs", now, then, "In time."))
-    if run.lighter is not None:
-        field, then = run.lighter
-        label, now = _LIGHTER[field], str(getattr(asked, field))
-        changes.append(Change(field, label, now, then, "Fits in memory."))
-    pieces = 2 * run.plan.pieces
-    stages = run.plan.pipeline * pieces
-    if run.step.bubble > 0.1 * run.step.total and stages <= run.layers:
-        now, then = str(run.plan.pieces), str(pieces)
-        changes.append(
-            Change("interleave", "Interleaving", now, then, "Half the bubble.")
-        )
-    return tuple(changes)
