@@ -50,9 +50,14 @@ def copies(page: Page) -> list[str]:
 
 
 def log(server: Server) -> list[tuple[str, int, int]]:
-    """The reviews in the order in which they were written: card, rating, moment."""
+    """The reviews of the newest learner as they were written: card, rating, moment."""
     with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as db:
-        return list(db.execute("SELECT card, rating, at FROM review ORDER BY id"))
+        return list(
+            db.execute(
+                "SELECT card, rating, at FROM review"
+                " WHERE learner_id = (SELECT max(id) FROM learner) ORDER BY id"
+            )
+        )
 
 
 def shown(page: Page) -> str:
