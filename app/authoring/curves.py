@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.web.drawings.svg import frame, line, number, text
+from app.drawings.svg import frame, line, number, text
 
 _TOP, _HEIGHT, _APART = 6.0, 150.0, 15.0
 _LEFT, _WIDE = 12.0, 80.0

@@ -9,15 +9,15 @@ from markupsafe import Markup
 
 from app.calculators.sides import Typed
 from app.calculators.verdicts import is_better, lead_of
+from app.drawings import draw_bar
+from app.drawings.bars import key_of, reach_of
 from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate, Figure, StackedBar
 from app.estimator.inputs import BadInputs, InputProblem
 from app.estimator.registry import Entry
 from app.estimator.units import MINUS, format_number, format_value
-from app.web.drawings import draw_bar
-from app.web.drawings.bars import key_of, reach_of
-from app.web.instruments import Course, Field, fields_of
-from app.web.readings import SIGNS, address
+from app.instruments.forms import Course, Field, fields_of
+from app.instruments.readings import SIGNS, address
 
 _BAR = 34
 

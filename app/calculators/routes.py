@@ -19,17 +19,17 @@ from app.calculators.sides import (
     without_third,
 )
 from app.content.library import Library
+from app.drawings import draw
+from app.drawings.standalone import standalone
 from app.errors import NotFound
 from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
+from app.instruments.forms import course_of, instrument
+from app.instruments.readings import LONGEST_LINK, address, read_estimate
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.web.addresses import public_address_of
-from app.web.drawings import draw
-from app.web.drawings.standalone import standalone
-from app.web.instruments import course_of, instrument
 from app.web.keeping import keep
-from app.web.readings import LONGEST_LINK, address, read_estimate
 from app.web.render import page
 from app.web.shelf import CurrentLibrary, read_library
 

@@ -15,7 +15,7 @@ from app.estimator.inputs import (
     declared,
 )
 from app.estimator.model import Model, read_config
-from app.web.readings import read_estimate
+from app.instruments.readings import read_estimate
 
 
 def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:

@@ -4,7 +4,7 @@ import dataclasses
 
 from markupsafe import Markup
 
-from app.web.drawings.svg import dot, frame, line, rect, text
+from app.drawings.svg import dot, frame, line, rect, text
 
 _STRIP = 40
 _MOST = 0.5

@@ -1,10 +1,10 @@
 """Pictures of an estimate as SVG, each with the table behind it."""
 
+from app.drawings.bars import draw_bar
+from app.drawings.charts import draw_chart
+from app.drawings.svg import Drawing
+from app.drawings.timelines import draw_timeline
 from app.estimator.estimate import Chart, Picture, StackedBar
-from app.web.drawings.bars import draw_bar
-from app.web.drawings.charts import draw_chart
-from app.web.drawings.svg import Drawing
-from app.web.drawings.timelines import draw_timeline
 
 __all__ = ["Drawing", "draw", "draw_bar", "draw_chart", "draw_timeline"]
 

@@ -3,10 +3,8 @@
 import dataclasses
 import math
 
-from app.estimator.estimate import Chart, Line, Table
-from app.estimator.units import format_value
-from app.web.drawings.axes import Axis, linear, logarithmic
-from app.web.drawings.svg import (
+from app.drawings.axes import Axis, linear, logarithmic
+from app.drawings.svg import (
     CHARACTER,
     NARROWEST,
     Drawing,
@@ -16,6 +14,8 @@ from app.web.drawings.svg import (
     number,
     text,
 )
+from app.estimator.estimate import Chart, Line, Table
+from app.estimator.units import format_value
 
 _TOP = 24.0
 _HEIGHT = 220.0

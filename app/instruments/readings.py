@@ -10,6 +10,8 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup
 
+from app.drawings import Drawing, draw, draw_bar
+from app.drawings.bars import looks_of
 from app.estimator import inputs as given_inputs
 from app.estimator import sources
 from app.estimator.estimate import (
@@ -23,8 +25,6 @@ from app.estimator.estimate import (
 )
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
-from app.web.drawings import Drawing, draw, draw_bar
-from app.web.drawings.bars import looks_of
 
 LONGEST_LINK = 2000
 

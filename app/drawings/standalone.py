@@ -4,7 +4,7 @@ import re
 
 from markupsafe import Markup
 
-from app.web.drawings.svg import Drawing, number
+from app.drawings.svg import Drawing, number
 
 _WIDTH, _LEFT, _RIGHT, _ABOVE = 820, 60, 24, 10
 _TOKEN = re.compile(r"--([\w-]+):\s*(?:light-dark\()?\s*(#[0-9a-f]+)")

@@ -3,9 +3,9 @@
 import dataclasses
 import functools
 
+from app.drawings.axes import Axis, linear
+from app.drawings.svg import Drawing, fits, frame, line, rect, text
 from app.estimator.estimate import Component, Segment, StackedBar, Table
-from app.web.drawings.axes import Axis, linear
-from app.web.drawings.svg import Drawing, fits, frame, line, rect, text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

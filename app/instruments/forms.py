@@ -13,7 +13,7 @@ from app.estimator import architecture, hardware, units
 from app.estimator import inputs as given_inputs
 from app.estimator.inputs import BadInputs, Input, InputProblem
 from app.estimator.registry import Entry
-from app.web.readings import Reading, address, read_estimate
+from app.instruments.readings import Reading, address, read_estimate
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 

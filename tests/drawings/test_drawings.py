@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.drawings import draw, draw_bar, draw_chart, draw_timeline
+from app.drawings.axes import linear, logarithmic
 from app.estimator.estimate import (
     Chart,
     Line,
@@ -17,8 +19,6 @@ from app.estimator.estimate import (
     StackedBar,
     Timeline,
 )
-from app.web.drawings import draw, draw_bar, draw_chart, draw_timeline
-from app.web.drawings.axes import linear, logarithmic
 
 GB = 1e9
 TIGHT = StackedBar(

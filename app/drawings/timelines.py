@@ -1,9 +1,9 @@
 """What happens when in one step: lanes of spans over time."""
 
+from app.drawings.axes import Axis, linear
+from app.drawings.svg import Drawing, fits, frame, line, rect, text
 from app.estimator.estimate import Span, Table, Timeline
 from app.estimator.units import format_value
-from app.web.drawings.axes import Axis, linear
-from app.web.drawings.svg import Drawing, fits, frame, line, rect, text
 
 _LANE = 46
 _BAR = 26
