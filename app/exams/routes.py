@@ -9,7 +9,8 @@ from anyio import from_thread
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.added import question_card, still_there
+from app.cards.names import question_card, still_there
+from app.cards.store import added_cards
 from app.content.model import ExamBlueprint, Order
 from app.content.variants import draw
 from app.db.engine import write_beside
@@ -31,7 +32,6 @@ from app.exams.sitting import (
     unanswered,
 )
 from app.exams.store import Change, Kept, Sat
-from app.learners.store import added_cards
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
 from app.quiz.routes.showing import (
     Desk,

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
+from app.cards.store import Addition, Work, add_missed, add_to_day
 from app.db.once import insert_once
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import Addition, Work, add_missed, add_to_day
 from app.web.clock import milliseconds, moment
 
 _LONGEST = 60 * 60 * 1000

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from sqlmodel import Session
 
-from app.content.added import OWN, QUESTION, TERM, is_added, origin, topic_of
+from app.cards.added_cards import card_of_own, card_of_question, card_of_term
+from app.cards.names import OWN, QUESTION, TERM, is_added, origin, topic_of
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card
 from app.flashcards import store
-from app.flashcards.faces import card_of_own, card_of_question, card_of_term
 from app.flashcards.store import Kept
 from app.learners.current import CurrentLearnerValue
 from app.web.faces import Faces

@@ -21,7 +21,7 @@ from app.learners.store import (
     find_learner,
     see,
 )
-from app.learners.study_day import begin_of, study_day_of
+from app.scheduling.study_day import begin_of, study_day_of
 from app.web.clock import Now, milliseconds, read_clock
 from app.web.devices import device_of
 from app.web.rates import Rates, client_of

@@ -15,6 +15,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
+from app.cards.store import MEMORY, change_days
 from app.db.once import BROUGHT
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN
 from app.exchange.store.memories import (
@@ -24,7 +25,6 @@ from app.exchange.store.memories import (
     logs_of,
     remember,
 )
-from app.learners.store import MEMORY, change_days
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

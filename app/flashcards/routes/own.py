@@ -3,10 +3,10 @@
 import dataclasses
 import datetime as dt
 
-from app.content.added import QUESTION, TERM, origin
+from app.cards.names import QUESTION, TERM, origin
+from app.cards.store import Added, added_count, added_page
 from app.flashcards.finding import Found
 from app.flashcards.routes.desk import Desk, known
-from app.learners.store import Added, added_count, added_page
 from app.scheduling import LEECH
 from app.web.asking import first_words
 from app.web.words import day_of

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.added import is_added
+from app.cards.names import is_added
 from app.db.engine import aside
 from app.flashcards import store
 from app.flashcards.finding import Found

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from sqlalchemy import and_, bindparam, select
 from sqlmodel import Session, SQLModel
 
-from app.content.added import question_card
+from app.cards.names import question_card
 from app.web.clock import milliseconds, moment
 
 ADDED = SQLModel.metadata.tables["added_card"]

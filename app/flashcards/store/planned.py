@@ -16,12 +16,12 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, select, union_all
 from sqlmodel import Session
 
-from app.content.added import is_added
+from app.cards.names import is_added
+from app.cards.store import MEMORY, STANDING, replayed, standing_of
+from app.cards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
 from app.content.library import Library
 from app.flashcards.store.added import ADDED
-from app.flashcards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
 from app.flashcards.store.queue import Limits, Queue
-from app.learners.store import MEMORY, STANDING, replayed, standing_of
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun

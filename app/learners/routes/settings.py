@@ -10,7 +10,7 @@ from app.db.engine import DbSession
 from app.learners import store
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.forms import Problems, SettingsForm, zones
-from app.learners.study_day import zone_of
+from app.scheduling.study_day import zone_of
 from app.web.clock import Now
 from app.web.render import page
 

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from sqlmodel import Session
 
+from app.cards.comeback import Comeback
 from app.content import estimates
 from app.content.library import Library
 from app.content.model import (
@@ -21,7 +22,6 @@ from app.content.variants import draw
 from app.estimator import registry
 from app.instruments.forms import course_of, instrument
 from app.instruments.readings import Reading
-from app.learners.comeback import Comeback
 from app.quiz import store
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import Given

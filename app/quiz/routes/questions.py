@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.added import comes_back
+from app.cards.names import comes_back
 from app.content.model import Question
 from app.errors import NotFound
 from app.quiz import store

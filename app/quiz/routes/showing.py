@@ -9,12 +9,12 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
+from app.cards.comeback import comeback_of
 from app.content.library import Library
 from app.content.model import Embedded, Order, Question
 from app.content.variants import draw
 from app.db.engine import DbSession
 from app.errors import Conflict
-from app.learners.comeback import comeback_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.store.sitting import in_running_exam
 from app.quiz import store

@@ -16,31 +16,22 @@ from sqlalchemy import (
 )
 from sqlmodel import Session, SQLModel
 
-from app.content.added import is_added
-from app.content.model import Card
-from app.db.once import BROUGHT, insert_once
-from app.db.prepared import Prepared
-from app.db.tables import Review, Suspension
-from app.flashcards.store.memory import (
+from app.cards.names import is_added
+from app.cards.store.additions import decline
+from app.cards.store.memory import MEMORY, STANDING, blank, columns, standing_of
+from app.cards.store.memory_rows import (
     MINE,
     add,
     change,
     forget,
     of,
 )
-from app.flashcards.store.tally import chance_of, count, uncount
-from app.learners.store import (
-    MEMORY,
-    STANDING,
-    beginning_of,
-    beginnings,
-    blank,
-    columns,
-    decline,
-    remembered,
-    replayed,
-    standing_of,
-)
+from app.cards.store.replaying import beginning_of, beginnings, remembered, replayed
+from app.cards.store.tally import chance_of, count, uncount
+from app.content.model import Card
+from app.db.once import BROUGHT, insert_once
+from app.db.prepared import Prepared
+from app.db.tables import Review, Suspension
 from app.scheduling import Grade, Standing, after
 from app.web.clock import milliseconds
 

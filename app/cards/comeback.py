@@ -5,8 +5,8 @@ import datetime as dt
 
 from sqlmodel import Session
 
-from app.content.added import origin, question_card
-from app.learners.store import added_cards
+from app.cards.names import origin, question_card
+from app.cards.store import added_cards
 from app.web.words import day_of
 
 

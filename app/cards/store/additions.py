@@ -14,8 +14,8 @@ from sqlalchemy import Insert, String, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
-from app.content.added import QUESTION, origin
-from app.learners.store.memory import MEMORY, blank
+from app.cards.names import QUESTION, origin
+from app.cards.store.memory import MEMORY, blank
 from app.web.clock import milliseconds, moment
 
 ADDED = SQLModel.metadata.tables["added_card"]

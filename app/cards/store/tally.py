@@ -5,7 +5,7 @@ import datetime as dt
 from sqlalchemy import bindparam, select
 from sqlmodel import Session, SQLModel
 
-from app.learners.store import add_to_day, work_of_grade
+from app.cards.store.study_days import add_to_day, work_of_grade
 from app.scheduling import Grade, Standing, recall
 
 LOG = SQLModel.metadata.tables["review"]

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import bindparam, select
 from sqlmodel import Session, SQLModel
 
-from app.content.added import QUESTION, origin
-from app.learners.store.added import ADDED, due_day
-from app.learners.store.memory import blank, columns
-from app.learners.study_day import study_day_of
+from app.cards.names import QUESTION, origin
+from app.cards.store.additions import ADDED, due_day
+from app.cards.store.memory import blank, columns
 from app.scheduling import Grade, Standing, replay
+from app.scheduling.study_day import study_day_of
 from app.web.clock import moment
 
 LEARNER = SQLModel.metadata.tables["learner"]

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session
 
+from app.cards.store.memory import MEMORY
 from app.content.model import Card
 from app.db.prepared import Prepared
-from app.learners.store import MEMORY
 
 MINE = (
     MEMORY.c.learner_id == bindparam("of_learner"),

@@ -4,7 +4,7 @@ from html import escape, unescape
 
 import nh3
 
-from app.content.added import OWN, question_card, term_card
+from app.cards.names import OWN, question_card, term_card
 from app.content.markdown.math import in_html
 from app.content.model import Card, Place, Question, Term, Text
 from app.content.variants import draw
