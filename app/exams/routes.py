@@ -32,8 +32,8 @@ from app.exams.sitting import (
     unanswered,
 )
 from app.exams.store import Change, Kept, Sat
-from app.quiz.routes.outcomes import Outcome, Way, outcome_of
-from app.quiz.routes.showing import (
+from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.quiz.showing import (
     Desk,
     Reader,
     Writer,

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.authoring.listing import about, name_of
-from app.authoring.routes.trying import address_of
+from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
 from app.concepts.sheets import Sheet, Sheets
 from app.content.library import Library

@@ -18,9 +18,9 @@ from app.authoring.curves import draw_curves
 from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
-from app.authoring.routes.trying import address_of, judge, put
 from app.authoring.states import states_of, typed
 from app.authoring.survey import Survey, Surveyor
+from app.authoring.trying import address_of, judge, put
 from app.authoring.wordings import Sample, editions, option_rows, sample
 from app.authors.current import AuthorRoute
 from app.content.expressions import BadExpression

@@ -5,10 +5,10 @@ from fastapi.responses import HTMLResponse
 
 from app.content.model import Topic
 from app.flashcards import store
+from app.flashcards.desk import Desk, Reader
 from app.flashcards.forms import Wished
-from app.flashcards.routes.desk import Desk, Reader
-from app.flashcards.routes.own import Row, own_cards, state_words
-from app.flashcards.routes.toward import aim_of
+from app.flashcards.own_cards import Row, own_cards, state_words
+from app.flashcards.toward_exam import aim_of
 from app.scheduling import LEECH, Standing, before_exam
 from app.web.asking import first_words
 from app.web.render import page

@@ -9,8 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from app.content.model import Card
 from app.errors import Conflict, Problem
 from app.flashcards import store
-from app.flashcards.forms import GradeForm
-from app.flashcards.routes.desk import (
+from app.flashcards.desk import (
     Desk,
     Reader,
     known,
@@ -21,6 +20,7 @@ from app.flashcards.routes.desk import (
     plan_of,
     token_of,
 )
+from app.flashcards.forms import GradeForm
 from app.flashcards.store import Limits
 from app.scheduling import OLDEST, Grade, is_too_old, settled
 from app.web.clock import moment

@@ -9,15 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.names import is_added
 from app.db.engine import aside
 from app.flashcards import store
-from app.flashcards.finding import Found
-from app.flashcards.forms import (
-    GradeForm,
-    Suspended,
-    Undone,
-    Wished,
-    WishForm,
-)
-from app.flashcards.routes.desk import (
+from app.flashcards.desk import (
     Desk,
     Reader,
     Table,
@@ -29,6 +21,14 @@ from app.flashcards.routes.desk import (
     known,
     lay,
     turn_of,
+)
+from app.flashcards.finding import Found
+from app.flashcards.forms import (
+    GradeForm,
+    Suspended,
+    Undone,
+    Wished,
+    WishForm,
 )
 from app.flashcards.routes.offline import late, refuse_others
 from app.learners.current import writing

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.db.engine import DbSession
-from app.flashcards.routes.desk import Desk, stack_of
+from app.flashcards.desk import Desk, stack_of
 from app.learners.current import CurrentLearner
 from app.progress import store
 from app.progress.ahead import Ahead, ahead_of, asked_of

@@ -10,14 +10,14 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.flashcards.routes.desk import Desk, stack_of
+from app.flashcards.desk import Desk, stack_of
 from app.progress import store
 from app.progress.blueprint import HEIGHT, plots
-from app.progress.routes.picture import CurrentPicture, Picture
-from app.progress.routes.shown import keep_shown
-from app.progress.routes.until_exam import until_exam
+from app.progress.picture import CurrentPicture, Picture
+from app.progress.shown import keep_shown
 from app.progress.steps import Deck, Running, Situation, plan
 from app.progress.study_log import first_day, study_log
+from app.progress.until_exam import until_exam
 from app.progress.week import week
 from app.scheduling import Left
 from app.web.clock import milliseconds, moment

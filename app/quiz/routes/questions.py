@@ -12,7 +12,7 @@ from app.errors import NotFound
 from app.quiz import store
 from app.quiz.forms import AskedFor, Posted, Reported, Sent
 from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.routes.showing import (
+from app.quiz.showing import (
     Desk,
     Reader,
     RunFrame,

@@ -3,7 +3,7 @@
 from app.mastery.standing import standings
 from app.mastery.store import known_of
 from app.mastery.weakest import Weak, weakest_first
-from app.quiz.routes.showing import Desk
+from app.quiz.showing import Desk
 
 
 def weakest_of(desk: Desk) -> tuple[Weak, ...]:

@@ -9,8 +9,8 @@ from app.content.model import Order, Question
 from app.content.variants import draw
 from app.quiz.forms import Sent
 from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.routes.outcomes import Outcome, Way, outcome_of
-from app.quiz.routes.showing import moved
+from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.quiz.showing import moved
 from app.quiz.store import Given
 from app.web.asking import Asked, new_token
 

@@ -6,7 +6,7 @@ from sqlmodel import Session
 
 from app.progress import store
 from app.progress.ahead import in_short
-from app.progress.routes.picture import Picture
+from app.progress.picture import Picture
 from app.scheduling import card_seconds
 from app.scheduling.exam_plan import Asked, outline
 

@@ -8,7 +8,7 @@ from app.mastery.forecast import Forecast, forecast
 from app.mastery.standing import counted, standings
 from app.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups
-from app.progress.routes.picture import Picture, main_exam
+from app.progress.picture import Picture, main_exam
 from app.progress.store import predictions
 from app.progress.turnouts import Drawing, drawing
 from app.web.clock import moment

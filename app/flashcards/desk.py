@@ -16,8 +16,8 @@ from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.finding import Found, find_cards
-from app.flashcards.routes.toward import Toward, aim_of, new_under, toward_of
 from app.flashcards.store import Held, Limits, Planned, Queue
+from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.scheduling import (
     Grade,

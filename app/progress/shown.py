@@ -6,7 +6,7 @@ from fastapi import Request
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.engine import DbSession, aside, write_beside
-from app.progress.routes.picture import CurrentPicture
+from app.progress.picture import CurrentPicture
 from app.progress.store import predictions
 
 _log = logging.getLogger("headroom")

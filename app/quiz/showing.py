@@ -19,7 +19,7 @@ from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLe
 from app.learners.store.sitting import in_running_exam
 from app.quiz import store
 from app.quiz.forms import Sent
-from app.quiz.routes.outcomes import Outcome, Way, outcome_of
+from app.quiz.outcomes import Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
 from app.web.asking import Asked, new_token, seed_for
 from app.web.clock import Now, milliseconds
