@@ -30,7 +30,7 @@ from app.flashcards.forms import (
     Wished,
     WishForm,
 )
-from app.flashcards.routes.offline import late, refuse_others
+from app.flashcards.late_grades import late, refuse_others
 from app.learners.current import writing
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
