@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from app.drawings import Drawing, draw, draw_bar
 from app.drawings.bars import looks_of
+from app.drawings.signs import SIGNS, Sign
 from app.estimator import inputs as given_inputs
 from app.estimator import sources
 from app.estimator.estimate import (
@@ -19,7 +20,6 @@ from app.estimator.estimate import (
     Estimate,
     Figure,
     StackedBar,
-    Status,
     Step,
     Table,
 )
@@ -30,13 +30,6 @@ LONGEST_LINK = 2000
 
 # Figures, steps and rows are tuples, for the template takes each apart in one go.
 
-# Class of the verdict's word and icon before it; the word itself is the estimate's.
-SIGNS: dict[Status, tuple[str, str]] = {
-    "fits": ("good", "i-check"),
-    "tight": ("warn", "i-tight"),
-    "no": ("bad", "i-cross"),
-    "info": ("", ""),
-}
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _Cell = tuple[str, bool]
 
@@ -123,8 +116,7 @@ class Reading:
 
     name: str
     title: str
-    sign: str
-    icon: str
+    sign: Sign
     lead: Markup
     text: Markup
     figures: tuple[ShownFigure, ...]
@@ -149,7 +141,7 @@ def read_estimate(
     words = given_inputs.write(inputs)
     query = _query(words)
     short = len(query) <= LONGEST_LINK
-    sign, icon = SIGNS[estimate.verdict.status]
+    sign = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
     figures = tuple(show_figure(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.span}
@@ -157,7 +149,6 @@ def read_estimate(
         name=entry.name,
         title=entry.title,
         sign=sign,
-        icon=icon,
         lead=_marked(estimate.verdict.lead, numbers),
         text=_marked(estimate.verdict.text, numbers),
         figures=figures,

@@ -24,6 +24,7 @@ from app.scheduling.exam import (
     waiting,
     worth,
 )
+from app.scheduling.retention import RETENTION
 
 FINAL_SECONDS = LOOK_SECONDS * 1.125
 """A look in the last days: one in eight is a lapse."""
@@ -44,7 +45,7 @@ class Asked:
     day: int
     exam: int
     seconds: float
-    retention: float = 0.9
+    retention: float = RETENTION
     spent: float = 0.0
 
     @property
