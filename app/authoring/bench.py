@@ -6,7 +6,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from app.authoring.curves import Curve, curves_of
 from app.authoring.mending import (
     Mend,
     card_reasons,
@@ -30,6 +29,7 @@ from app.authoring.statistics import (
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
 from app.content.library import Library
 from app.content.model import Choices, Question
+from app.drawings.curves import Curve, curves_of
 
 COLUMNS = {
     "facility": "Facility",

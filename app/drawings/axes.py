@@ -3,7 +3,9 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 
+from app.drawings.svg import line, text
 from app.estimator import units
 
 _STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
@@ -40,6 +42,11 @@ class Axis:
         """A value in the unit of the axis, without the unit."""
         return _words(value / self.factor, _LONG if self.log else 1000 * _LONG)
 
+    def named(self, tick: float) -> str:
+        """The words of a tick: the last one of the axis has the unit behind it."""
+        words = self.words(tick)
+        return f"{words} {self.unit}".strip() if tick == self.ticks[-1] else words
+
     def round(self, value: float) -> str:
         """A value as it is named beside the axis: whole from a thousand on."""
         shown = value / self.factor
@@ -59,9 +66,34 @@ def linear(top: float, unit: str, room: float = 1.02) -> Axis:
     ('GB', ['0', '40', '80', '120', '160'])
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    word, factor = shown_unit(top, unit)
-    step = _step(top * room / factor)
-    count = math.ceil(top * room / factor / step - 1e-9)
+    return _from_zero(top * room, _step, *shown_unit(top, unit))
+
+
+def plain(top: float, word: str = "", room: float = 1.0) -> Axis:
+    """An axis from zero of values that are in their unit `word` already.
+
+    >>> axis = plain(1400, "GB")
+    >>> [axis.named(t) for t in axis.ticks]
+    ['0', '500', '1,000', '1,500 GB']
+    """
+    top = top if math.isfinite(top) and top > 1e-30 else 1.0
+    return _from_zero(top * room, _step, word, 1.0)
+
+
+def counting(top: float, word: str = "") -> Axis:
+    """An axis of things that are counted: from zero in whole steps, at least one.
+
+    >>> [counting(most).ticks for most in (27, 2, 0)]
+    [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
+    """
+    return _from_zero(max(top, 1.0), _whole_step, word, 1.0)
+
+
+def _from_zero(
+    top: float, step_of: Callable[[float], float], word: str, factor: float
+) -> Axis:
+    step = step_of(top / factor)
+    count = math.ceil(top / factor / step - 1e-9)
     ticks = tuple(_clean(i * step) * factor for i in range(count + 1))
     return Axis(0.0, ticks[-1], ticks, word, factor)
 
@@ -109,6 +141,11 @@ def _step(top: float) -> float:
     return -min(usable)[1]
 
 
+def _whole_step(top: float) -> float:
+    """A step of one where things are few, and whole beyond."""
+    return max(1.0, _step(top))
+
+
 @functools.lru_cache(maxsize=4096)  # ticks are round, and stand under every picture
 def _words(value: float, long: float) -> str:
     shown = _clean(value)
@@ -123,3 +160,16 @@ def _words(value: float, long: float) -> str:
 def _clean(value: float) -> float:
     """Drop the dust of binary fractions."""
     return float(f"{value:.10g}")
+
+
+@functools.lru_cache(maxsize=512)  # axes end at round numbers: there are few
+def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
+    """The ticks of an axis along a drawing, its unit behind the last."""
+    marks = []
+    for tick in axis.ticks:
+        at = axis.place(tick)
+        last = tick == axis.ticks[-1]
+        marks.append(line("ax", at, top, at, top + 6))
+        words = axis.named(tick)
+        marks.append(text(words, at, top + 21, "e" if last else "m" if at else ""))
+    return tuple(marks)

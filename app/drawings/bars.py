@@ -1,40 +1,13 @@
 """Parts against a limit: the stacked bar with its cap, free and over patterns."""
 
 import dataclasses
-import functools
 
-from app.drawings.axes import Axis, linear
-from app.drawings.svg import Drawing, fits, frame, line, rect, text
-from app.estimator.estimate import Component, Segment, StackedBar, Table
+from app.drawings.axes import Axis, linear, scale_below
+from app.drawings.components import looks_of
+from app.drawings.stacks import Part, stack
+from app.drawings.svg import Drawing, frame, line, rect, text
+from app.estimator.estimate import StackedBar, Table
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Look:
-    """How a part is drawn: its filling, words upon it, its letter, its key."""
-
-    fill: str
-    words: str
-    letter: str
-    key: str
-
-
-_MEMORY: dict[Component, Look] = {
-    "weights": Look("w", "", "W", "k-w"),
-    "gradients": Look("gr", "on-gr", "G", "k-g"),
-    "optimizer": Look("o", "", "O", "k-o"),
-    "activations": Look("a", "on-a", "A", "k-a"),
-    "kv": Look("k", "", "K", "k-k"),
-    "overhead": Look("r", "", "R", "k-r"),
-    "other": Look("soft", "on-soft", "", "k-x"),
-}
-# The colours of memory mean parts of memory; other sums are drawn in ink and paper.
-_PLAIN = (
-    Look("n1", "on-n1", "", "k-n1"),
-    Look("soft", "on-soft", "", "k-x"),
-    Look("ink", "on-n1", "", "k-n3"),
-    Look("bg line", "on-soft", "", "k-n4"),
-    Look("fill", "none", "", "k-s"),
-)
 _TOP = 24
 _NARROW_OVER = 30.0
 _LEFT_LABEL = 30.0
@@ -52,7 +25,7 @@ def draw_bar(
     own = linear(whole, bar.unit)
     axis = linear(reach, bar.unit) if reach > whole else own
     bottom = _TOP + height
-    marks = [*(_ticks(axis, bottom) if ticks else ())]
+    marks = [*(scale_below(axis, bottom) if ticks else ())]
     marks += _parts(bar, axis, height)
     marks += _limit(bar, axis, used, height)
     says = _said(bar, own, used)
@@ -140,59 +113,13 @@ def _left_word(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def looks_of(bar: StackedBar) -> tuple[Look, ...]:
-    """The look of each part, in the order of the parts."""
-    if bar.unit == "B":
-        return tuple(_MEMORY[s.component] for s in bar.segments)
-    return tuple(
-        dataclasses.replace(_PLAIN[i % len(_PLAIN)], letter=s.label[:1])
-        for i, s in enumerate(bar.segments)
-    )
-
-
-@functools.lru_cache(maxsize=512)  # axes end at round numbers: there are few
-def _ticks(axis: Axis, bottom: float) -> tuple[str, ...]:
-    marks = []
-    for tick in axis.ticks:
-        at = axis.place(tick)
-        last = tick == axis.ticks[-1]
-        marks.append(line("ax", at, bottom, at, bottom + 6))
-        words = axis.words(tick)
-        if last:
-            words = f"{words} {axis.unit}".strip()
-        anchor = "e" if last else "m" if at else ""
-        marks.append(text(words, at, bottom + 21, anchor))
-    return tuple(marks)
-
-
 def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
-    marks: list[str] = []
-    start = 0.0
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
-    for segment, look in zip(bar.segments, looks_of(bar), strict=True):
-        at = axis.place(start)
-        wide = axis.place(start + segment.value) - at
-        start += segment.value
-        if wide <= 0:
-            continue
-        marks.append(rect(f"{look.fill} gap", at, _TOP, wide, height))
-        # Stripes lie over what is beyond the limit; words would not be read there.
-        seen = min(at + wide, cap) - at
-        words = _inside(segment, look, axis, seen)
-        if words:
-            classes = " ".join(c for c in ("in-bar", look.words, "m") if c)
-            down = _TOP + height / 2 + 4.5
-            marks.append(text(words, at + seen / 2, down, classes))
-    return marks
-
-
-def _inside(segment: Segment, look: Look, axis: Axis, wide: float) -> str:
-    """The name and number of a part where they fit, else its letter, else nothing."""
-    if look.words == "none":
-        return ""
-    long = f"{segment.label} {axis.one_decimal(segment.value)}"
-    words = long if fits(long, wide) else look.letter or segment.label
-    return words if fits(words, wide) else ""
+    parts = [
+        Part(segment.label, segment.value, look, axis.one_decimal(segment.value))
+        for segment, look in zip(bar.segments, looks_of(bar), strict=True)
+    ]
+    return stack(parts, axis, _TOP, height, cap)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

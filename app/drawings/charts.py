@@ -7,11 +7,15 @@ from app.drawings.axes import Axis, linear, logarithmic
 from app.drawings.svg import (
     CHARACTER,
     NARROWEST,
+    Box,
     Drawing,
+    Point,
     dot,
     frame,
     line,
-    number,
+    nested,
+    polygon,
+    polyline,
     text,
 )
 from app.estimator.estimate import Chart, Line, Table
@@ -20,6 +24,7 @@ from app.estimator.units import format_value
 _TOP = 24.0
 _HEIGHT = 220.0
 _BOTTOM = _TOP + _HEIGHT
+_BOX = Box(0, _TOP, 100, _HEIGHT)
 _APART = 15.0
 _MOST_ROWS = 12
 _STROKES = ("ln", "ln ln2", "ln ln3", "ln ln4")
@@ -36,11 +41,9 @@ class _Plane:
     def at(self, point: tuple[float, float]) -> tuple[float, float]:
         return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
 
-    def share(self, point: tuple[float, float]) -> str:
+    def share(self, point: Point) -> Point:
         """The point in the nested drawing of 100 by 100."""
-        return (
-            f"{number(self.x.place(point[0]))},{number(100 - self.y.place(point[1]))}"
-        )
+        return self.x.place(point[0]), 100 - self.y.place(point[1])
 
 
 def draw_chart(chart: Chart) -> Drawing:
@@ -145,9 +148,8 @@ def _bands(lines: list[Line], plane: _Plane) -> list[str]:
         high = by_label.get(label.removesuffix(_LOW) + _HIGH)
         if label.endswith(_LOW) and high is not None:
             edge = [*low.points, *reversed(high.points)]
-            around = " ".join(plane.share(p) for p in edge)
-            shapes.append(f'<polygon class="band" points="{around}"/>')
-    return [_nested(shapes)] if shapes else []
+            shapes.append(polygon("band", map(plane.share, edge)))
+    return [nested(shapes, _BOX)] if shapes else []
 
 
 def _strokes(lines: list[Line], plane: _Plane) -> list[str]:
@@ -158,21 +160,12 @@ def _strokes(lines: list[Line], plane: _Plane) -> list[str]:
             continue
         stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
         solid += one.style == "line"
-        along = " ".join(plane.share(p) for p in one.points)
-        shapes.append(f'<polyline class="{stroke}" points="{along}"/>')
-    return [_nested(shapes)] if shapes else []
+        shapes.append(polyline(stroke, map(plane.share, one.points)))
+    return [nested(shapes, _BOX)] if shapes else []
 
 
 def _edge(one: Line) -> bool:
     return one.label.endswith((_LOW, _HIGH))
-
-
-def _nested(shapes: list[str]) -> str:
-    return (
-        f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" x="0"'
-        f' y="{number(_TOP)}" width="100%" height="{number(_HEIGHT)}">'
-        f"{''.join(shapes)}</svg>"
-    )
 
 
 def _dots(lines: list[Line], plane: _Plane) -> list[str]:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+from collections.abc import Iterable
 from html import escape
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -12,6 +14,18 @@ from app.estimator.estimate import Table
 # shows words inside its bars (narrower ones hide them), in px.
 CHARACTER = 6.6
 NARROWEST = 500.0
+
+
+Point = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """Where something stands: x and width in percent, y and height in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +91,38 @@ def dot(classes: str, x: float, y: float, radius: float) -> str:
         f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}"'
         f' r="{number(radius)}"/>'
     )
+
+
+def polyline(classes: str, points: Iterable[Point]) -> str:
+    """A line through points of a nested drawing, 0 to 100 both ways."""
+    return f'<polyline class="{classes}" points="{_points(points)}"/>'
+
+
+def polygon(classes: str, points: Iterable[Point]) -> str:
+    """An area within points of a nested drawing."""
+    return f'<polygon class="{classes}" points="{_points(points)}"/>'
+
+
+def nested(shapes: Iterable[str], box: Box) -> str:
+    """A drawing of 100 by 100, stretched over a box; lines keep their width."""
+    return (
+        f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible"'
+        f' x="{number(box.x)}%" y="{number(box.y)}" width="{number(box.width)}%"'
+        f' height="{number(box.height)}">{"".join(shapes)}</svg>'
+    )
+
+
+def across(classes: str, x: float, y: float, reach: float = 5.0) -> str:
+    """A short line across x percent, `reach` pixels to both sides."""
+    return (
+        f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
+        f' overflow="visible"><line class="{classes}" x1="-{number(reach)}"'
+        f' x2="{number(reach)}" y1="0" y2="0"/></svg>'
+    )
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
 @functools.lru_cache(maxsize=4096)  # a picture has few places and names them often

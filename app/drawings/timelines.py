@@ -1,7 +1,7 @@
 """What happens when in one step: lanes of spans over time."""
 
-from app.drawings.axes import Axis, linear
-from app.drawings.svg import Drawing, fits, frame, line, rect, text
+from app.drawings.axes import Axis, linear, scale_below
+from app.drawings.svg import Drawing, fits, frame, rect, text
 from app.estimator.estimate import Span, Table, Timeline
 from app.estimator.units import format_value
 
@@ -20,7 +20,7 @@ def draw_timeline(timeline: Timeline) -> Drawing:
         for span in (s for s in timeline.spans if s.lane == lane):
             marks += _span(span, axis, top + 19, hidden=is_hidden(span, timeline))
     bottom = len(lanes) * _LANE + 2
-    marks += _ticks(axis, bottom)
+    marks += scale_below(axis, bottom - 6)
     says = reading(timeline)
     hidden = any(is_hidden(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
@@ -76,15 +76,4 @@ def _span(span: Span, axis: Axis, top: float, *, hidden: bool) -> list[str]:
     marks = [rect("none" if hidden else "soft gap", start, top, wide, _BAR)]
     if not hidden and fits(span.label, wide):
         marks.append(text("", start + wide / 2, top + 17.5, "m", bold=span.label))
-    return marks
-
-
-def _ticks(axis: Axis, bottom: float) -> list[str]:
-    marks = []
-    for tick in axis.ticks:
-        at = axis.place(tick)
-        last = tick == axis.ticks[-1]
-        words = f"{axis.words(tick)} {axis.unit}".strip() if last else axis.words(tick)
-        marks.append(line("ax", at, bottom - 6, at, bottom))
-        marks.append(text(words, at, bottom + 15, "e" if last else "m" if at else ""))
     return marks

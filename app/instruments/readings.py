@@ -11,7 +11,7 @@ from urllib.parse import quote_plus
 from markupsafe import Markup
 
 from app.drawings import Drawing, draw, draw_bar
-from app.drawings.bars import looks_of
+from app.drawings.components import looks_of
 from app.drawings.signs import SIGNS, Sign
 from app.estimator import inputs as given_inputs
 from app.estimator import sources

@@ -14,7 +14,6 @@ from fastapi.responses import (
 )
 
 from app.authoring import bench, store
-from app.authoring.curves import draw_curves
 from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
@@ -27,6 +26,7 @@ from app.content.expressions import BadExpression
 from app.content.model import Question
 from app.content.variants import MOST_VARIANTS, combinations, draw, every
 from app.db.engine import DbSession
+from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.quiz.forms import AskedFor, Posted, Sent
 from app.web.asking import Asked

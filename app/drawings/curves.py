@@ -1,14 +1,15 @@
 """Who chooses what: the share of each option, fifth by fifth of the learners."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import frame, line, number, text
+from app.drawings.svg import Box, Point, frame, line, nested, polyline, text
 
 _TOP, _HEIGHT, _APART = 6.0, 150.0, 15.0
 _LEFT, _WIDE = 12.0, 80.0
+_BOX = Box(_LEFT, _TOP, _WIDE, _HEIGHT)
 Fifths = Sequence[tuple[int, Mapping[str, float]]]
 
 
@@ -59,23 +60,14 @@ def _down(share: float) -> float:
 
 
 def _lines(curves: Sequence[Curve]) -> str:
-    drawn = "".join(
-        f'<polyline class="ln{"" if c.right else " ln2"}" points="{_points(c)}"/>'
-        for c in curves
-    )
-    return (
-        f'<svg x="{number(_LEFT)}%" y="{number(_TOP)}" width="{number(_WIDE)}%"'
-        f' height="{number(_HEIGHT)}" viewBox="0 0 100 100"'
-        f' preserveAspectRatio="none" overflow="visible">{drawn}</svg>'
+    return nested(
+        (polyline("ln" if c.right else "ln ln2", _points(c)) for c in curves), _BOX
     )
 
 
-def _points(curve: Curve) -> str:
+def _points(curve: Curve) -> Iterator[Point]:
     step = 100 / (len(curve.shares) - 1)
-    return " ".join(
-        f"{number(place * step)},{number(100 - 100 * share)}"
-        for place, share in enumerate(curve.shares)
-    )
+    return ((n * step, 100 - 100 * share) for n, share in enumerate(curve.shares))
 
 
 def _names(curves: Sequence[Curve]) -> list[str]:
