@@ -16,6 +16,7 @@ CHARACTER = 6.6
 NARROWEST = 500.0
 
 
+_SILENT = 'aria-hidden="true"'
 Point = tuple[float, float]
 
 
@@ -43,12 +44,23 @@ class Drawing:
     folded: bool = True
 
 
-def frame(content: list[str], height: float, says: str, classes: str = "g") -> Markup:
-    """The drawing itself: no viewBox, so text keeps its size at any width."""
-    inside = "".join(content)
+def frame(
+    content: Iterable[str],
+    height: float,
+    says: str,
+    classes: str = "g",
+    width: float = 0.0,
+) -> Markup:
+    """The drawing itself: no viewBox, so text keeps its size at any width.
+
+    One that says nothing repeats what stands beside it. `width` is in pixels, 0 for
+    all that there is.
+    """
+    told = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
+    wide = f' width="{number(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it went through `escape`
-        f'<svg class="{classes}" role="img" aria-label="{escape(says)}"'
-        f' height="{number(height)}">{inside}</svg>'
+        f'<svg class="{classes}" {told}{wide} height="{number(height)}">'
+        f"{''.join(content)}</svg>"
     )
 
 
@@ -58,6 +70,29 @@ def rect(classes: str, x: float, y: float, width: float, height: float) -> str:
         f'<rect class="{classes}" x="{number(x)}%" y="{number(y)}"'
         f' width="{number(width)}%" height="{number(height)}"/>'
     )
+
+
+def square(classes: str, x: float, y: float, width: float, height: float) -> str:
+    """A box in pixels both ways, in a drawing of a width of its own."""
+    return (
+        f'<rect class="{classes}" x="{number(x)}" y="{number(y)}"'
+        f' width="{number(width)}" height="{number(height)}"/>'
+    )
+
+
+def tile(classes: str, x: float, y: float, side: float) -> str:
+    """A square mark of `side` pixels around x percent and y pixels."""
+    half = number(side / 2)
+    return (
+        f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
+        f' overflow="visible"><rect class="{classes}" x="-{half}" y="-{half}"'
+        f' width="{number(side)}" height="{number(side)}"/></svg>'
+    )
+
+
+def label(words: str, x: float, y: float) -> str:
+    """Words in pixels both ways."""
+    return f'<text x="{number(x)}" y="{number(y)}">{_escaped(words)}</text>'
 
 
 def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:

@@ -60,7 +60,7 @@ def rows(
 
 def pace(sat: Sat, answered: int, now: dt.datetime) -> Pace:
     """Compare the time used with the questions answered."""
-    whole = (sat.deadline - sat.started_at).total_seconds() or 1.0
+    whole = sat.seconds or 1.0
     time = min(1.0, max(0.0, (now - sat.started_at).total_seconds() / whole))
     count = len(sat.slots) or 1
     ahead = round(answered - time * count)

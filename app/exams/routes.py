@@ -19,6 +19,7 @@ from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, is_over
 from app.exams.report import Marked, summarise, topics_by_objective
+from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, Row, pace, rows
 from app.exams.sitting import (
     arranged,
@@ -201,17 +202,17 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         for other, score in store.finished(desk.db, desk.learner.id)
         if other.exam == sat.exam and other.id != sat.id
     ]
+    report = summarise(paper)
     return page(
         desk.request,
         "exams/report.html",
         learner=desk.learner,
         sat=sat,
         exam=desk.library.exams.get(sat.exam),
-        report=summarise(paper),
+        report=report,
+        drawn=draw_report(report, paper, sat.target, sat.seconds),
         paper=paper,
         coming=_coming_back(desk, paper),
-        longest=max((m.seconds for m in paper), default=0) or 1,
-        even=(sat.deadline - sat.started_at).total_seconds() / max(len(paper), 1),
         syllabus=desk.library.syllabus,
         topics=topics_by_objective(desk.library),
         earlier=earlier[:5],

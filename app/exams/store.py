@@ -36,6 +36,11 @@ class Sat:
     closed_at: dt.datetime | None
     closed_by: str
 
+    @property
+    def seconds(self) -> float:
+        """The time that is given for the whole paper."""
+        return (self.deadline - self.started_at).total_seconds()
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kept:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import Depends
+from markupsafe import Markup
 from sqlmodel import Session
 
 from app.content.library import Library
@@ -22,6 +23,7 @@ from app.mastery.standing import (
 )
 from app.mastery.store import PageRow, known_of
 from app.progress import store
+from app.progress.figures.forecast import draw_forecast
 from app.web.clock import Now, milliseconds, moment
 from app.web.shelf import CurrentLibrary
 
@@ -77,6 +79,12 @@ class Picture:
     def ahead(self) -> Forecast | None:
         """What the exam would bring today; None while the evidence is thin."""
         return self.readiness if isinstance(self.readiness, Forecast) else None
+
+    @property
+    def ahead_drawn(self) -> Markup:
+        """The same as a drawing."""
+        target = self.learner.target
+        return draw_forecast(self.ahead, target) if self.ahead else Markup()
 
     @property
     def lacking(self) -> Lacking | None:

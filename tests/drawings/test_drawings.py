@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.drawings import draw, draw_bar, draw_chart, draw_timeline
-from app.drawings.axes import linear, logarithmic
+from app.drawings.axes import counting, linear, logarithmic
 from app.estimator.estimate import (
     Chart,
     Line,
@@ -255,3 +255,12 @@ def test_no_drawing_carries_a_style_or_unescaped_words():
         assert "style=" not in svg
         assert "<script>" not in svg
         ET.fromstring(svg)  # noqa: S314 - our own drawing
+
+
+@pytest.mark.parametrize("most", range(500))
+def test_whole_steps_cover_what_is_counted_and_no_step_more(most):
+    ticks = counting(most).ticks
+    assert ticks[-1] >= most
+    assert ticks[-2] < max(most, 1)
+    assert 2 <= len(ticks) <= 6
+    assert all(tick == int(tick) for tick in ticks)

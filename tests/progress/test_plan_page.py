@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import xml.etree.ElementTree as ET
 
 import pytest
 from fastapi.testclient import TestClient
@@ -254,11 +255,13 @@ def test_the_figure_stacks_new_cards_on_those_due() -> None:
     figure = plan_figure(ahead.outlook, 600)
 
     assert len(figure.days) == 20
-    assert [p.look for p in figure.days[0].parts] == ["mark edge", "none edge"]
-    assert figure.days[-1].parts[0].look == "ink"
-    assert all(0 <= float(p.y) <= 124 for d in figure.days for p in d.parts)
-    assert figure.names[0].words == "Today"
-    assert "new cards a day until" in course_of(ahead.outlook).replace("\xa0", " ")
+    rects = list(ET.fromstring(str(figure.svg)).iter("rect"))  # noqa: S314 - our own
+    looks = [rect.attrib["class"] for rect in rects]
+    assert looks[:2] == ["mark edge", "none edge"]
+    assert looks[-1] == "ink"
+    assert all(0 <= float(rect.attrib["y"]) <= 124 for rect in rects)
+    assert ">Today</text>" in figure.svg
+    assert "new cards a day until" in figure.course.replace("\xa0", " ")
 
 
 def test_nothing_left_to_ask_is_said() -> None:

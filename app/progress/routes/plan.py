@@ -10,7 +10,7 @@ from app.flashcards.desk import Desk, stack_of
 from app.learners.current import CurrentLearner
 from app.progress import store
 from app.progress.ahead import Ahead, ahead_of, asked_of
-from app.progress.figures.plan import course_of, plan_figure
+from app.progress.figures.plan import plan_figure
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.clock import Now
@@ -53,6 +53,5 @@ def plan(
 
 def _shown(ahead: Ahead | None, seconds: float) -> dict[str, Any]:
     if ahead is None:
-        return {"ahead": None, "figure": None, "course": ""}
-    figure = plan_figure(ahead.outlook, seconds)
-    return {"ahead": ahead, "figure": figure, "course": course_of(ahead.outlook)}
+        return {"ahead": None, "figure": None}
+    return {"ahead": ahead, "figure": plan_figure(ahead.outlook, seconds)}
