@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import Box, Point, frame, line, nested, polyline, text
+from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.svg import Box, Point, frame, nested, polyline, text
 
-_TOP, _HEIGHT, _APART = 6.0, 150.0, 15.0
+_TOP, _HEIGHT, _APART = 16.0, 150.0, 15.0
 _LEFT, _WIDE = 12.0, 80.0
 _BOX = Box(_LEFT, _TOP, _WIDE, _HEIGHT)
+_PLANE = Plane(Box(0, _TOP, 100, _HEIGHT), SHARES)
 Fifths = Sequence[tuple[int, Mapping[str, float]]]
 
 
@@ -34,10 +36,7 @@ def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[C
 
 def draw_curves(curves: Sequence[Curve]) -> Markup:
     """A good question has its key rising and the rest falling."""
-    marks = []
-    for share in (0.0, 0.5, 1.0):
-        marks.append(line("ax", 0, _down(share), 100, _down(share)))
-        marks.append(text(f"{share:.0%}", 0, _down(share) - 4))
+    marks = _PLANE.scale(in_percent, "left")
     marks += [_lines(curves), *_names(curves)]
     bottom = _TOP + _HEIGHT + 19
     marks.append(text("weakest fifth", _LEFT, bottom))
@@ -53,10 +52,6 @@ def says(curves: Sequence[Curve]) -> str:
         for c in curves
     )
     return f"Share choosing each option, weakest to strongest fifth: {told}."
-
-
-def _down(share: float) -> float:
-    return _TOP + (1 - share) * _HEIGHT
 
 
 def _lines(curves: Sequence[Curve]) -> str:
@@ -75,7 +70,7 @@ def _names(curves: Sequence[Curve]) -> list[str]:
     made = []
     free = _TOP + _HEIGHT + 4
     for curve in sorted(curves, key=lambda c: c.shares[-1]):
-        down = min(_down(curve.shares[-1]) + 4, free)
+        down = min(_PLANE.down(curve.shares[-1]) + 4, free)
         free = down - _APART
         words = f"{curve.letter} key" if curve.right else curve.letter
         made.append(text(words, 94, down, "b" if curve.right else ""))

@@ -37,7 +37,10 @@ class Plane:
         words: Callable[[float], str],
         side: Literal["left", "right"] = "right",
     ) -> list[str]:
-        """A line for each tick, its words behind it, or upon it at the left."""
+        """A line for each tick, its words behind it, or upon it at the left.
+
+        What grows from the left begins at the lowest tick, which is named below.
+        """
         right = self.box.x + self.box.width
         marks = []
         for tick in self.axis.ticks:
@@ -46,5 +49,6 @@ class Plane:
             if side == "right":
                 marks.append(text(words(tick), 100, at + 4, "e"))
             else:
-                marks.append(text(words(tick), 0, at - 4))
+                low = tick == self.axis.low
+                marks.append(text(words(tick), 0, at + 18 if low else at - 4))
         return marks
