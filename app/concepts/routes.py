@@ -18,9 +18,9 @@ from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
 from app.web.asking import Asked, ask
 from app.web.clock import Now
-from app.web.keeping import keep
+from app.web.course import CurrentLibrary, find_topic
+from app.web.page_cache import keep
 from app.web.render import page, reply
-from app.web.shelf import CurrentLibrary, find_topic
 
 router = APIRouter(include_in_schema=False)
 _PICTURES = {".svg", ".png", ".jpg", ".jpeg", ".webp", ".gif"}

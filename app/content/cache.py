@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import app
-from app.content import manuscript, model, parsed, problems
+from app.content import model, parsed, problems, source_file
 from app.content.parsed import ParsedFile
 
 _TYPES: tuple[type, ...] = tuple(
     kind
-    for module in (model, manuscript, parsed, problems)
+    for module in (model, source_file, parsed, problems)
     for kind in vars(module).values()
     if isinstance(kind, type)
     and dataclasses.is_dataclass(kind)
     and kind.__module__ == module.__name__
-    and kind is not manuscript.Manuscript
+    and kind is not source_file.Manuscript
 )
 _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}

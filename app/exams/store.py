@@ -11,7 +11,7 @@ from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
 from app.cards.store import Addition, Work, add_missed, add_to_day
-from app.db.once import insert_once
+from app.db.insert_once import insert_once
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot

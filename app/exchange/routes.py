@@ -30,8 +30,8 @@ from app.learners.current import (
 from app.learners.store.sitting import in_running_exam
 from app.scheduling.study_day import zone_of
 from app.web.clock import Now
+from app.web.course import CurrentLibrary
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 UPLOADS: Mapping[str, int] = {"/settings/cards": 21 * 1024 * 1024}

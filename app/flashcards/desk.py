@@ -30,7 +30,7 @@ from app.scheduling import (
     recall,
 )
 from app.web.clock import milliseconds, read_clock
-from app.web.shelf import read_library
+from app.web.course import read_library
 
 # A learning step of some minutes is not waited for when nothing else is due.
 _AHEAD = dt.timedelta(minutes=20)

@@ -25,7 +25,7 @@ from app.mastery.store import PageRow, known_of
 from app.progress import store
 from app.progress.figures.forecast import draw_forecast
 from app.web.clock import Now, milliseconds, moment
-from app.web.shelf import CurrentLibrary
+from app.web.course import CurrentLibrary
 
 WEEK = dt.timedelta(days=6)
 

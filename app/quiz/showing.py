@@ -23,8 +23,8 @@ from app.quiz.outcomes import Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
 from app.web.asking import Asked, new_token, seed_for
 from app.web.clock import Now, milliseconds
+from app.web.course import CurrentLibrary
 from app.web.render import is_htmx, page
-from app.web.shelf import CurrentLibrary
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

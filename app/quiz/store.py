@@ -14,7 +14,7 @@ from sqlmodel import Session, col
 from app.cards.names import question_card
 from app.cards.store import Addition, Work, add_missed, add_to_day
 from app.content.model import Question
-from app.db.once import insert_once
+from app.db.insert_once import insert_once
 from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun
 from app.errors import NotFound
 from app.quiz.grading import Raw, Verdict

@@ -4,8 +4,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.web.keeping import Kept, Moment, Pages
-from app.web.packing import Packed
+from app.web.compression import Packed
+from app.web.page_cache import Kept, Moment, Pages
 from app.web.visitor import Visitor
 from tests.conftest import visit
 

@@ -12,8 +12,8 @@ from app.content.variants import draw
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
 from app.web.asking import Asked, first_words, new_token
+from app.web.course import CurrentLibrary
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(route_class=AuthorRoute)
 

@@ -30,8 +30,8 @@ from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.quiz.forms import AskedFor, Posted, Sent
 from app.web.asking import Asked
+from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page
-from app.web.shelf import CurrentLibrary, find_question
 from app.web.words import age_of
 
 router = APIRouter(route_class=AuthorRoute)

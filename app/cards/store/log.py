@@ -29,7 +29,7 @@ from app.cards.store.memory_rows import (
 from app.cards.store.replaying import beginning_of, beginnings, remembered, replayed
 from app.cards.store.tally import chance_of, count, uncount
 from app.content.model import Card
-from app.db.once import BROUGHT, insert_once
+from app.db.insert_once import BROUGHT, insert_once
 from app.db.prepared import Prepared
 from app.db.tables import Review, Suspension
 from app.scheduling import Grade, Standing, after

@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from app.cards.names import QUESTION, is_added, origin
 from app.cards.store import MEMORY, change_days
-from app.db.once import BROUGHT
+from app.db.insert_once import BROUGHT
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OwnText
 from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember

@@ -16,7 +16,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.cards.store import MEMORY, change_days
-from app.db.once import BROUGHT
+from app.db.insert_once import BROUGHT
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN
 from app.exchange.store.memories import (
     Place,

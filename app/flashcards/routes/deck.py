@@ -11,8 +11,8 @@ from app.flashcards.own_cards import Row, own_cards, state_words
 from app.flashcards.toward_exam import aim_of
 from app.scheduling import LEECH, Standing, before_exam
 from app.web.asking import first_words
+from app.web.course import find_topic
 from app.web.render import page
-from app.web.shelf import find_topic
 
 router = APIRouter()
 

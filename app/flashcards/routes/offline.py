@@ -20,7 +20,7 @@ from app.flashcards.desk import (
     token_of,
 )
 from app.flashcards.store import Limits
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter()

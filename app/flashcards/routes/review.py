@@ -34,9 +34,9 @@ from app.flashcards.late_grades import late, refuse_others
 from app.learners.current import writing
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
+from app.web.course import find_topic
+from app.web.form_body import sent
 from app.web.render import is_htmx, page
-from app.web.sent import sent
-from app.web.shelf import find_topic
 
 router = APIRouter()
 _LONGEST_LOOK = 10 * 60 * 1000

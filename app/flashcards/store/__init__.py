@@ -13,7 +13,7 @@ from app.cards.store.log import (
     undo,
     unseen,
 )
-from app.flashcards.store.added import Kept, kept
+from app.flashcards.store.added_cards import Kept, kept
 from app.flashcards.store.planned import (
     Aim,
     Planned,

@@ -14,9 +14,9 @@ from app.progress.figures.plan import plan_figure
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.clock import Now
-from app.web.keeping import keep
+from app.web.course import CurrentLibrary
+from app.web.page_cache import keep
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter()
 

@@ -14,7 +14,7 @@ from app.progress.mastery_table import mastery_of, turnouts_of
 from app.progress.picture import WEEK, CurrentPicture, Picture
 from app.progress.shown import keep_shown
 from app.progress.study_log import first_day, study_log
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter()

@@ -21,7 +21,7 @@ from app.progress.until_exam import until_exam
 from app.progress.week import week
 from app.scheduling import Left
 from app.web.clock import milliseconds, moment
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 from app.web.words import time_of
 

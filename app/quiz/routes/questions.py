@@ -28,8 +28,8 @@ from app.quiz.showing import (
 )
 from app.quiz.store import Answer, Given
 from app.web.asking import Asked
+from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page, reply
-from app.web.shelf import CurrentLibrary, find_question
 
 router = APIRouter()
 

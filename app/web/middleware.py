@@ -19,11 +19,11 @@ from app.web.addresses import RouteNames
 from app.web.admission import Admission
 from app.web.body import Intake
 from app.web.characters import refuse_null, without_null
-from app.web.exchange import Exchange
+from app.web.compression import Packed
 from app.web.headers import security
-from app.web.keeping import Kept, Moment, Pages, Wish
+from app.web.http_exchange import Exchange
 from app.web.metrics import Metrics
-from app.web.packing import Packed
+from app.web.page_cache import Kept, Moment, Pages, Wish
 from app.web.rates import Rates, kind_of
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper, Visitor

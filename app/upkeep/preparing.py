@@ -5,8 +5,8 @@ import datetime as dt
 from sqlalchemy.exc import DBAPIError
 
 from app.db.address import shown, without_password
-from app.db.shape import UnusableDatabase
-from app.db.starting import bring_up_to_date, keep_private
+from app.db.schema_state import UnusableDatabase
+from app.db.upgrading import bring_up_to_date, keep_private
 from app.upkeep.daily import copy_before_migration
 from app.upkeep.files import keep_new_files_private, make_private
 from app.upkeep.installation import Installation, Unusable

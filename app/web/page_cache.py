@@ -9,8 +9,8 @@ from typing import Literal
 from cachetools import LRUCache
 from fastapi import Request
 
-from app.db.pulse import Pulse
-from app.web.packing import Packed
+from app.db.data_version import Pulse
+from app.web.compression import Packed
 from app.web.visitor import Visitor
 
 _KNOWN = 4000  # learners whose count of changes is kept in mind

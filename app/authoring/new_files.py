@@ -12,7 +12,7 @@ from string import Template
 from app.content.identity import SLUG, did_you_mean
 from app.content.library import Library, build
 from app.content.model import Topic
-from app.content.shelf import Shelf
+from app.content.watched_files import Shelf
 
 KINDS = (
     "single",

@@ -4,9 +4,9 @@ import time
 
 from starlette.types import Message, Scope, Send
 
+from app.web.compression import Packed
 from app.web.headers import Headers
-from app.web.keeping import Kept, Target
-from app.web.packing import Packed
+from app.web.page_cache import Kept, Target
 from app.web.prefix import body_below, headers_below
 from app.web.rates import client_of
 from app.web.visitor import COOKIE, Visitor

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from app.content.cache import Cache
-from app.content.crew import read_all
 from app.content.lastgood import LastGood
 from app.content.limits import MOST_BYTES
 from app.content.parse import parse
 from app.content.parsed import ParsedFile
+from app.content.parsing_processes import read_all
 from app.content.problems import problem
 from app.content.terms import Names, anchors_of, names_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Engine, text
 
 from app.db.locks import lock
-from app.db.shape import BESIDE, UnusableDatabase, examine, newest, sqlite_file
+from app.db.schema_state import BESIDE, UnusableDatabase, examine, newest, sqlite_file
 
 _KEY = int.from_bytes(b"headroom", "big")
 _WITHOUT_LIMIT = (

@@ -10,9 +10,9 @@ from app.content import quantities, strict_yaml
 from app.content.estimates import Unanswerable
 from app.content.identity import did_you_mean
 from app.content.limits import AN_ESTIMATE
-from app.content.manuscript import Manuscript
-from app.content.markdown import figures
+from app.content.markdown import checked_numbers as numbers
 from app.content.quantities import Quantity, UnitMismatch
+from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
 from app.drawings.rows import Row, Rows, draw_rows, key_of
 
@@ -88,9 +88,9 @@ def _amount(node: Node, unit: str) -> float:
         raise _Unusable(node, "E13", "A bar needs one value.")
     times = _TIMES.match(node.text)
     factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
-    target = figures.read_target(written)
+    target = numbers.read_target(written)
     try:
-        value = figures.answer(target).value if target else quantities.read(written)
+        value = numbers.answer(target).value if target else quantities.read(written)
         if not isinstance(value, Quantity):
             raise _Unusable(node, "E40", f"“{written}” is not a number.")
         amount = factor * quantities.convert(value, unit).value
