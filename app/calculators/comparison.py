@@ -24,7 +24,7 @@ _BAR = 34
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """One input in all scenarios; `differs` where they do not agree."""
 
     name: str
@@ -107,7 +107,7 @@ def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
 
 def rows_of(
     entry: Entry, scenarios: Mapping[str, Scenario], course: Course
-) -> tuple[Row, ...]:
+) -> tuple[InputRow, ...]:
     """The inputs of all scenarios, row by row, in the order of the form."""
     columns = {
         letter: {f.name: f for f in _fields(entry, scenario, letter, course)}
@@ -120,7 +120,7 @@ def rows_of(
             for letter, column in columns.items()
         )
         differs = len({_meant(s, name) for s in scenarios.values()}) > 1
-        rows.append(Row(name, declared.label, fields, differs, declared.advanced))
+        rows.append(InputRow(name, declared.label, fields, differs, declared.advanced))
     return tuple(rows)
 
 

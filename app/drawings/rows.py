@@ -17,7 +17,7 @@ _KNOWN: dict[str, Look] = {str(name): look for name, look in LOOKS.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class LabeledSum:
     """One sum: what it is, and its parts by name.
 
     A part that is named like a component of memory gets its color.
@@ -39,7 +39,7 @@ class Rows:
     title: str
     alt: str
     unit: str
-    rows: tuple[Row, ...]
+    rows: tuple[LabeledSum, ...]
     limit: float | None = None
     limit_label: str = "limit"
 
@@ -101,7 +101,7 @@ def sentence(rows: Rows) -> str:
     return f"{rows.title}. {told}." if rows.title else f"{told}."
 
 
-def _row(row: Row, rows: Rows, axis: Axis, top: float) -> list[str]:
+def _row(row: LabeledSum, rows: Rows, axis: Axis, top: float) -> list[str]:
     limit = rows.limit
     over = row.total - limit if limit is not None else 0.0
     words = f"{row.label}: {rows.written(row.total)}"

@@ -20,7 +20,7 @@ from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, is_over
 from app.exams.report import Marked, summarise, topics_by_objective
 from app.exams.report_drawings import draw_report
-from app.exams.review import Filter, Row, pace, rows
+from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
     arranged,
     begin,
@@ -331,7 +331,7 @@ def _frame(desk: Desk, sat: Sat, number: int) -> dict[str, Any]:
     kept = store.answers(desk.db, sat.id)
     answered, flagged = counts(sat, kept)
     saved = max((k.at for k in kept.values() if k.at), default=None)
-    palette: list[Row] = rows(sat.slots, kept, {})
+    palette: list[PaperRow] = rows(sat.slots, kept, {})
     return {
         "sat": sat,
         "exam": desk.library.exams.get(sat.exam),

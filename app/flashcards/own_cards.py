@@ -16,7 +16,7 @@ _KINDS = {QUESTION: "question missed", TERM: "term"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class ListedCard:
     """A card in a list: its front in short, and how it stands in words.
 
     `kind` says what an added card is of; `aside` that it was put aside, `declined`
@@ -37,7 +37,7 @@ class Row:
 class Own:
     """One page of the added cards, the newest first, of `count` in all."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ListedCard, ...]
     page: int
     pages: int
     count: int
@@ -55,9 +55,9 @@ def own_cards(desk: Desk, wanted: int) -> Own:
     return Own(rows, number, pages, count)
 
 
-def _row(desk: Desk, added: Added, found: Found | None) -> Row:
+def _row(desk: Desk, added: Added, found: Found | None) -> ListedCard:
     kind, name = origin(added.card)
-    return Row(
+    return ListedCard(
         card=added.card,
         words=first_words(found.card.front) if found else name,
         state=state_words(added.state, added.due, desk.day),

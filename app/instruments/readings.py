@@ -65,7 +65,7 @@ class ShownStep(NamedTuple):
     topic: str
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a table: its name with the colour of its component, then its cells.
 
     `name` is None where the first cell is a number; `cells` are (words, whether
@@ -84,7 +84,7 @@ class ShownTable:
 
     label: str
     columns: tuple[tuple[str, bool], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -226,12 +226,12 @@ def show_table(table: Table, keys: Mapping[str, str] = NO_KEYS) -> ShownTable:
 
 def _row(
     cells: Sequence[_Cell], numeric: Sequence[bool], keys: Mapping[str, str]
-) -> Row:
+) -> TableRow:
     first, is_number = cells[0]
     shown = zip([words for words, _ in cells], numeric, strict=True)
     if is_number:
-        return Row(None, "", tuple(shown), is_sum=False)
-    return Row(first, keys.get(first, ""), tuple(shown)[1:], first in _SUMS)
+        return TableRow(None, "", tuple(shown), is_sum=False)
+    return TableRow(first, keys.get(first, ""), tuple(shown)[1:], first in _SUMS)
 
 
 def _cell(cell: str | tuple[float, str]) -> _Cell:

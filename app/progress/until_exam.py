@@ -8,7 +8,7 @@ from app.progress import store
 from app.progress.ahead import in_short
 from app.progress.picture import Picture
 from app.scheduling import card_seconds
-from app.scheduling.exam_plan import Asked, outline
+from app.scheduling.exam_plan import PlanInputs, outline
 
 
 def until_exam(picture: Picture, db: Session) -> str:
@@ -21,7 +21,7 @@ def until_exam(picture: Picture, db: Session) -> str:
         return ""
     begun = sum(cards.begun for cards in picture.record.cards.values())
     seconds = card_seconds(learner.minutes_a_day)
-    asked = Asked(picture.day.toordinal(), exam.toordinal(), seconds)
+    asked = PlanInputs(picture.day.toordinal(), exam.toordinal(), seconds)
     short = outline(begun, picture.unbegun, asked)
     left = None
     if short.final <= asked.day:

@@ -6,7 +6,7 @@ from starlette.types import Message, Scope, Send
 
 from app.web.compression import Packed
 from app.web.headers import Headers
-from app.web.page_cache import Kept, Target
+from app.web.page_cache import KeptPage, Target
 from app.web.prefix import body_below, headers_below
 from app.web.rates import client_of
 from app.web.visitor import COOKIE, Visitor
@@ -83,7 +83,7 @@ class Exchange:
             if self.kind.startswith(b"text/html"):
                 self.body = body_below(self.root, self.body)
 
-    async def give(self, kept: Kept) -> None:
+    async def give(self, kept: KeptPage) -> None:
         """Send a kept answer, or say that the browser already has it."""
         words = [
             (b"etag", kept.packed.tag),

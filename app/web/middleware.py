@@ -23,7 +23,7 @@ from app.web.compression import Packed
 from app.web.headers import security
 from app.web.http_exchange import Exchange
 from app.web.metrics import Metrics
-from app.web.page_cache import Kept, Moment, Pages, Wish
+from app.web.page_cache import KeptPage, Moment, Pages, Wish
 from app.web.rates import Rates, kind_of
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper, Visitor
@@ -176,7 +176,7 @@ class Front:
             return
         shared = wish.sharing == "all"
         changes = None if shared else now.changes
-        kept = Kept(
+        kept = KeptPage(
             Packed(exchange.body), exchange.kind, now.version, changes, wish.until
         )
         if shared or changes is not None:

@@ -33,7 +33,7 @@ class Wish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class KeptPage:
     """An answer on the shelf, with everything that it depends on."""
 
     packed: Packed
@@ -84,7 +84,7 @@ class Pages:
 
     def __init__(self, pulse: Pulse | None, most: int = _BYTES) -> None:
         self._pulse = pulse
-        self._kept: LRUCache[Key, tuple[Kept, int]] = LRUCache(
+        self._kept: LRUCache[Key, tuple[KeptPage, int]] = LRUCache(
             most, getsizeof=lambda entry: entry[1]
         )
         self._beat = 0
@@ -110,7 +110,7 @@ class Pages:
             self._changes[digest] = self._pulse.changes(digest)
         return self._changes[digest]
 
-    def find(self, target: Target, visitor: Visitor, now: Moment) -> Kept | None:
+    def find(self, target: Target, visitor: Visitor, now: Moment) -> KeptPage | None:
         """The kept answer for (path, query), if it still holds."""
         for key in _keys(target, visitor, now.changes):
             entry = self._kept.get(key)
@@ -122,7 +122,7 @@ class Pages:
         return None
 
     def put(
-        self, target: Target, visitor: Visitor, kept: Kept, sharing: Sharing
+        self, target: Target, visitor: Visitor, kept: KeptPage, sharing: Sharing
     ) -> None:
         """Keep an answer for (path, query)."""
         key = _key(target, visitor, kept.changes, sharing)
@@ -167,7 +167,7 @@ def _strange(target: Target, visitor: Visitor) -> Key:
     return (*target, "", visitor.look, visitor.zone)
 
 
-def _holds(kept: Kept, now: Moment) -> bool:
+def _holds(kept: KeptPage, now: Moment) -> bool:
     if kept.version != now.version or kept.until <= now.time:
         return False
     return kept.changes is None or kept.changes == now.changes

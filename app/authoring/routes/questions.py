@@ -226,7 +226,9 @@ def _order(sort: str) -> tuple[str, bool]:
     return (by if by in bench.SORTS else "discrimination"), falling
 
 
-def _parts(rows: Sequence[bench.Row], looked: set[str]) -> dict[str, list[bench.Row]]:
+def _parts(
+    rows: Sequence[bench.ItemRow], looked: set[str]
+) -> dict[str, list[bench.ItemRow]]:
     return {
         "look": [r for r in rows if r.question.id in looked],
         "answered": [r for r in rows if r.found],

@@ -14,7 +14,7 @@ from app.content.markdown import checked_numbers as numbers
 from app.content.quantities import Quantity, UnitMismatch
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
-from app.drawings.rows import Row, Rows, draw_rows, key_of
+from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
 
 _KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
@@ -63,7 +63,8 @@ def _read(fields: Mapped) -> Rows:
         message = f"The figure has {len(rows.values)} rows."
         raise _Unusable(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     drawn = tuple(
-        Row(label, _parts(label, node, unit)) for label, node in rows.values.items()
+        LabeledSum(label, _parts(label, node, unit))
+        for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
     return Rows(

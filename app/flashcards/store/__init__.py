@@ -13,7 +13,7 @@ from app.cards.store.log import (
     undo,
     unseen,
 )
-from app.flashcards.store.added_cards import Kept, kept
+from app.flashcards.store.added_cards import AddedDetails, kept
 from app.flashcards.store.planned import (
     Aim,
     Planned,
@@ -40,9 +40,9 @@ from app.flashcards.store.queue import (
 
 __all__ = [
     "NO_STRAYS",
+    "AddedDetails",
     "Aim",
     "Held",
-    "Kept",
     "Limits",
     "Planned",
     "Queue",

@@ -17,7 +17,7 @@ SITTING = SQLModel.metadata.tables["sitting"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class AddedDetails:
     """What is kept of an added card.
 
     `own` is deck, front and back of a card of one's own; `sat` says that its question
@@ -63,17 +63,19 @@ _KEPT = (
 
 def kept(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
-) -> dict[str, Kept]:
+) -> dict[str, AddedDetails]:
     """Those of `cards` that the learner ever added, declined or not: one question."""
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": milliseconds(now)}
-    found: dict[str, Kept] = {}
+    found: dict[str, AddedDetails] = {}
     for row in db.connection().execute(_KEPT, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and _asks(row.paper, row.card)
         sat = sat or (row.card in found and found[row.card].sat)
-        found[row.card] = Kept(row.card, row.seed or 0, moment(row.at), own, sat)
+        found[row.card] = AddedDetails(
+            row.card, row.seed or 0, moment(row.at), own, sat
+        )
     return found
 
 

@@ -25,7 +25,7 @@ from app.flashcards.store.queue import Limits, Queue
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Asked, day_plan
+from app.scheduling.exam_plan import PlanInputs, day_plan
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -104,7 +104,7 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in rows
     )
     unseen = max(0, len(library.cards) - old)
-    asked = Asked(today, aim.exam.toordinal(), aim.seconds)
+    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
