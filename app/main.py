@@ -17,8 +17,8 @@ from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
 from app.content.library import LiveLibrary
+from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
-from app.db.pulse import pulse_of
 from app.db.scrubbing import scrubbing
 from app.db.writer import Turn, turns
 from app.exams import routes as exams
@@ -39,10 +39,10 @@ from app.web.addresses import RouteNames
 from app.web.admission import Admission, Bounds
 from app.web.body import Intake, Patience
 from app.web.clock import system_clock
-from app.web.front import Door, Front
-from app.web.keeping import Pages
 from app.web.lifetime import ending_with_parent
 from app.web.metrics import Metrics, Sources
+from app.web.middleware import Door, Front
+from app.web.page_cache import Pages
 from app.web.proxies import Proxies
 from app.web.rates import Rates
 from app.web.readiness import Readiness

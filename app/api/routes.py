@@ -11,16 +11,16 @@ from fastapi.responses import Response
 from app.api import catalogue
 from app.api.document import CATALOGUES, openapi
 from app.api.schemas import described
+from app.calculators.concurrency import paced
 from app.calculators.exports import answer
 from app.calculators.forms import typed_in
-from app.calculators.pace import paced
 from app.errors import NotFound, Problem
 from app.estimator import registry
 from app.estimator.inputs import read
 from app.estimator.registry import Entry
 from app.learners.current import CurrentLearner
 from app.web.addresses import public
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter(include_in_schema=False)

@@ -6,7 +6,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from app.authoring.curves import Curve, curves_of
 from app.authoring.mending import (
     Mend,
     card_reasons,
@@ -30,6 +29,7 @@ from app.authoring.statistics import (
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
 from app.content.library import Library
 from app.content.model import Choices, Question
+from app.drawings.curves import Curve, curves_of
 
 COLUMNS = {
     "facility": "Facility",
@@ -61,7 +61,7 @@ class Share:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class ItemRow:
     """A question with its statistics; those are None before the first answer.
 
     `found` is about the wording of now; `before` counts answers to earlier ones.
@@ -161,7 +161,7 @@ def rows_of(
     library: Library,
     found: Mapping[tuple[str, str], ItemStatistics],
     said: Iterable[Said],
-) -> list[Row]:
+) -> list[ItemRow]:
     """One row for every question of the course, in authored order."""
     reports = Counter(one.item for one in said)
     counts: Counter[str] = Counter()
@@ -172,11 +172,11 @@ def rows_of(
         now = found.get((question.id, question.revision))
         before = counts[question.id] - (now.count if now else 0)
         guess = guess_of(question)
-        rows.append(Row(question, now, guess, before, reports[question.id]))
+        rows.append(ItemRow(question, now, guess, before, reports[question.id]))
     return _weighed(rows)
 
 
-def _weighed(rows: Sequence[Row]) -> list[Row]:
+def _weighed(rows: Sequence[ItemRow]) -> list[ItemRow]:
     """Weights as shares of what is shown: items that are gone have none."""
     wholes = {
         name: sum(getattr(r.found, name) or 0.0 for r in rows if r.found)
@@ -197,7 +197,7 @@ def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistic
     return dataclasses.replace(found, **changes)
 
 
-def arranged(rows: Iterable[Row], by: str, *, falling: bool) -> list[Row]:
+def arranged(rows: Iterable[ItemRow], by: str, *, falling: bool) -> list[ItemRow]:
     """The rows by a column of `SORTS`; those without a value come last."""
     if by == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=falling)
@@ -208,7 +208,7 @@ def arranged(rows: Iterable[Row], by: str, *, falling: bool) -> list[Row]:
 
 
 def mends_of(
-    library: Library, rows: Iterable[Row], cards: Iterable[Forgotten]
+    library: Library, rows: Iterable[ItemRow], cards: Iterable[Forgotten]
 ) -> list[Mend]:
     """Questions and cards to mend, the worst first."""
     found = []
@@ -246,7 +246,7 @@ def exams_of(
     return rows
 
 
-def as_csv(rows: Iterable[Row]) -> str:
+def as_csv(rows: Iterable[ItemRow]) -> str:
     """The table for a spreadsheet: one line for each question, percentages plain."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -277,7 +277,7 @@ def exams_as_csv(exams: Iterable[ExamRow]) -> str:
     return out.getvalue()
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: ItemRow) -> list[str]:
     question, place = row.question, row.question.place
     numbers = [_plain(row.value(name)) for name in COLUMNS]
     low, high = row.interval or (None, None)

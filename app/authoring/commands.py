@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.authoring import starting
-from app.authoring.starting import Course, Unwilling, read_course
+from app.authoring import new_files
+from app.authoring.new_files import Course, Unwilling, read_course
 from app.authoring.watching import watch
 
 
@@ -56,7 +56,7 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
         "question", parents=[shared], help="a question or card of a topic"
     )
     question.add_argument("--topic", required=True, metavar="SLUG")
-    question.add_argument("--type", choices=starting.KINDS, default="single")
+    question.add_argument("--type", choices=new_files.KINDS, default="single")
     question.add_argument("--id", default="", help="else one is made of topic and type")
     question.set_defaults(begin=_question)
     exam = kinds.add_parser("exam", parents=[shared], help="a mock exam")
@@ -70,7 +70,7 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
 
 def _topic(course: Course, given: argparse.Namespace) -> str:
     today = dt.datetime.now(dt.UTC).date()
-    files = starting.new_topic(course, given.slug, given.title, given.objective, today)
+    files = new_files.new_topic(course, given.slug, given.title, given.objective, today)
     names = "\n".join(f"  {file}" for file in files)
     return (
         f"Written:\n{names}\nName “{given.slug}” in the order of syllabus.toml where "
@@ -79,13 +79,13 @@ def _topic(course: Course, given: argparse.Namespace) -> str:
 
 
 def _question(course: Course, given: argparse.Namespace) -> str:
-    path, line = starting.new_question(course, given.topic, given.type, given.id)
+    path, line = new_files.new_question(course, given.topic, given.type, given.id)
     return f"Written: {path}:{line}"
 
 
 def _exam(course: Course, given: argparse.Namespace) -> str:
     title = given.title or f"{course.library.syllabus.exam} mock exam".strip()
-    path = starting.new_exam(course, given.slug, title, given.questions, given.minutes)
+    path = new_files.new_exam(course, given.slug, title, given.questions, given.minutes)
     return f"Written: {path}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.content.check import write
 from app.content.library import build
 from app.content.problems import Problem
-from app.content.shelf import Shelf, Watch
+from app.content.watched_files import Shelf, Watch
 
 _PAUSE = 0.2
 Found = tuple[Problem, ...]

@@ -5,6 +5,8 @@ import functools
 
 from markupsafe import Markup
 
+from app.drawings import Drawing, draw_chart
+from app.drawings.strips import Strip, draw_strips
 from app.estimator.accuracy.report import (
     Report,
     Result,
@@ -14,8 +16,6 @@ from app.estimator.accuracy.report import (
 )
 from app.estimator.estimate import Chart, Line
 from app.estimator.units import format_number
-from app.web.drawings import Drawing, draw_chart
-from app.web.drawings.strips import Strip, draw_strips
 
 # Kinds in the words of the pages; a kind without an entry shows its own name.
 _LABELS = {

@@ -16,7 +16,7 @@ from app.estimator.estimate import Estimate, Figure, Step
 from app.estimator.inputs import BadInputs, Input
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
-from app.web.readings import within
+from app.instruments.readings import within
 
 _WIDTH = 88
 

@@ -9,21 +9,22 @@ from markupsafe import Markup
 
 from app.calculators.sides import Typed
 from app.calculators.verdicts import is_better, lead_of
+from app.drawings import draw_bar
+from app.drawings.bars import key_of, reach_of
+from app.drawings.signs import SIGNS, Sign
 from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate, Figure, StackedBar
 from app.estimator.inputs import BadInputs, InputProblem
 from app.estimator.registry import Entry
 from app.estimator.units import MINUS, format_number, format_value
-from app.web.drawings import draw_bar
-from app.web.drawings.bars import key_of, reach_of
-from app.web.instruments import Course, Field, fields_of
-from app.web.readings import SIGNS, address
+from app.instruments.forms import Course, Field, fields_of
+from app.instruments.readings import address
 
 _BAR = 34
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """One input in all scenarios; `differs` where they do not agree."""
 
     name: str
@@ -38,8 +39,7 @@ class Side:
     """One scenario: its letter, verdict and bar, and its own calculator."""
 
     letter: str
-    sign: str
-    icon: str
+    sign: Sign
     lead: str
     text: str
     bar: Markup | None
@@ -107,7 +107,7 @@ def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
 
 def rows_of(
     entry: Entry, scenarios: Mapping[str, Scenario], course: Course
-) -> tuple[Row, ...]:
+) -> tuple[InputRow, ...]:
     """The inputs of all scenarios, row by row, in the order of the form."""
     columns = {
         letter: {f.name: f for f in _fields(entry, scenario, letter, course)}
@@ -120,7 +120,7 @@ def rows_of(
             for letter, column in columns.items()
         )
         differs = len({_meant(s, name) for s in scenarios.values()}) > 1
-        rows.append(Row(name, declared.label, fields, differs, declared.advanced))
+        rows.append(InputRow(name, declared.label, fields, differs, declared.advanced))
     return tuple(rows)
 
 
@@ -192,14 +192,12 @@ def _sides(
     sides = []
     for letter, estimate in estimates.items():
         bar = bars[letter]
-        sign, icon = SIGNS[estimate.verdict.status]
         drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
         words = given_inputs.write(scenarios[letter].inputs)
         sides.append(
             Side(
                 letter=letter.upper(),
-                sign=sign,
-                icon=icon,
+                sign=SIGNS[estimate.verdict.status],
                 lead=estimate.verdict.lead,
                 text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,

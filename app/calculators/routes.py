@@ -8,9 +8,15 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from app.calculators import accuracy, comparison, exports, side_exports, starts
+from app.calculators import (
+    accuracy,
+    comparison,
+    exports,
+    side_exports,
+    starting_points,
+)
+from app.calculators.concurrency import PACE, paced
 from app.calculators.forms import posted, query_of, typed_in
-from app.calculators.pace import PACE, paced
 from app.calculators.sides import (
     query_of_sides,
     scenarios_in,
@@ -19,19 +25,19 @@ from app.calculators.sides import (
     without_third,
 )
 from app.content.library import Library
+from app.drawings import draw
+from app.drawings.standalone import standalone
 from app.errors import NotFound
 from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
+from app.instruments.forms import course_of, instrument
+from app.instruments.readings import LONGEST_LINK, address, read_estimate
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.web.addresses import public_address_of
-from app.web.drawings import draw
-from app.web.drawings.standalone import standalone
-from app.web.instruments import course_of, instrument
-from app.web.keeping import keep
-from app.web.readings import LONGEST_LINK, address, read_estimate
+from app.web.course import CurrentLibrary, read_library
+from app.web.page_cache import keep
 from app.web.render import page
-from app.web.shelf import CurrentLibrary, read_library
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
@@ -99,8 +105,8 @@ def index(request: Request, learner: CurrentLearner) -> Response:
         request,
         "calculators/index.html",
         learner=learner,
-        groups=starts.groups(),
-        starts=starts.STARTS,
+        groups=starting_points.groups(),
+        starts=starting_points.STARTS,
     )
 
 
@@ -309,7 +315,7 @@ def _whole(
     """The page of one calculator; 422 with every word kept when an input is wrong."""
     course = course_of(library)
     shown = instrument(entry, typed, course=course)
-    number, total = starts.number_of(entry)
+    number, total = starting_points.number_of(entry)
     return page(
         request,
         "calculators/show.html",
@@ -319,8 +325,8 @@ def _whole(
         summary=entry.summary,
         number=number,
         total=total,
-        explained=starts.explained(entry, course),
-        asked=starts.asked(entry, library),
+        explained=starting_points.explained(entry, course),
+        asked=starting_points.asked(entry, library),
     )
 
 

@@ -238,7 +238,7 @@ def _database(settings: "Settings") -> Iterator["Engine"]:
     from sqlalchemy import make_url  # noqa: PLC0415 - slow to import
 
     from app.db.engine import make_engine  # noqa: PLC0415 - slow to import
-    from app.db.shape import is_current  # noqa: PLC0415 - slow to import
+    from app.db.schema_state import is_current  # noqa: PLC0415 - slow to import
 
     url = make_url(settings.database)
     file = url.database if url.get_backend_name() == "sqlite" else None
@@ -256,7 +256,7 @@ def _database(settings: "Settings") -> Iterator["Engine"]:
 
 
 def _address(settings: "Settings") -> str:
-    from app.web.address import own_address  # noqa: PLC0415 - slow to import
+    from app.web.addresses import own_address  # noqa: PLC0415 - slow to import
 
     return own_address(settings.url, settings.host, settings.port)
 
@@ -348,7 +348,7 @@ def _claim_port(settings: "Settings") -> None:
 def _ready(settings: "Settings") -> Iterator[None]:
     """Use the data folder, in which the database was made ready."""
     from app.upkeep.installation import Unusable  # noqa: PLC0415 - slow to import
-    from app.upkeep.starting import prepare  # noqa: PLC0415 - slow to import
+    from app.upkeep.preparing import prepare  # noqa: PLC0415 - slow to import
 
     installation = _installation(settings)
     try:

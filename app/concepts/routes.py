@@ -6,21 +6,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
+from app.cards.names import TERM, origin
+from app.cards.store import studied
 from app.concepts import store
 from app.concepts.outline import outline
 from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
-from app.content.added import TERM, origin
 from app.content.library import Library
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
-from app.learners.store import studied
 from app.web.asking import Asked, ask
 from app.web.clock import Now
-from app.web.keeping import keep
+from app.web.course import CurrentLibrary, find_topic
+from app.web.page_cache import keep
 from app.web.render import page, reply
-from app.web.shelf import CurrentLibrary, find_topic
 
 router = APIRouter(include_in_schema=False)
 _PICTURES = {".svg", ".png", ".jpg", ".jpeg", ".webp", ".gif"}

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.content.library import Library
 from app.content.model import Calculator, Embedded, Html, Section, Topic
 from app.estimator import registry
-from app.web.instruments import course_of, instrument
+from app.instruments.forms import course_of, instrument
 
 Part = Markup | Embedded
 _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')

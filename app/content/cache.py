@@ -16,22 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import app
-from app.content import manuscript, model, parsed, problems
+from app.content import model, parsed, problems, source_file
 from app.content.parsed import ParsedFile
 
 _TYPES: tuple[type, ...] = tuple(
     kind
-    for module in (model, manuscript, parsed, problems)
+    for module in (model, source_file, parsed, problems)
     for kind in vars(module).values()
     if isinstance(kind, type)
     and dataclasses.is_dataclass(kind)
     and kind.__module__ == module.__name__
-    and kind is not manuscript.Manuscript
+    and kind is not source_file.Manuscript
 )
 _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
 _TUPLE = -1
 _DATE = -2
+ROOMS = ("content", "drawings", "estimator")
+"""The rooms whose code decides what is read from a file."""
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 
 
@@ -78,7 +80,7 @@ def code_version() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _LIBRARIES:
         digest.update(importlib.metadata.version(name).encode())
-    for room in ("content", "estimator"):
+    for room in ROOMS:
         for file in sorted((root / room).rglob("*")):
             if file.suffix in {".py", ".toml"}:
                 digest.update(f"{file.relative_to(root)}\0".encode())

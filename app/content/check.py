@@ -8,7 +8,7 @@ from pathlib import Path
 from app.content.fixing import fix_folder
 from app.content.library import problems_of
 from app.content.problems import Problem
-from app.content.shelf import Shelf, without_collection
+from app.content.watched_files import Shelf, without_collection
 
 FORMATS = ("text", "json", "github")
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.content.identity import slug
-from app.content.manuscript import Edit
 from app.content.parse.lock import write_lock
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem
 from app.content.rules.bank import Bank, check_identity, locked_keys
-from app.content.shelf import Shelf
+from app.content.source_file import Edit
+from app.content.watched_files import Shelf
 
 _LONGEST = 48
 

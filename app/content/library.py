@@ -23,7 +23,7 @@ from app.content.model import (
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, failure, on_one_line, problem
 from app.content.rules.bank import NO_SYLLABUS, Bank
-from app.content.shelf import (
+from app.content.watched_files import (
     Shelf,
     Watch,
     exists,

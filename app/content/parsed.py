@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from app.content.manuscript import Edit, Mention
 from app.content.model import (
     Card,
     ExamBlueprint,
@@ -13,6 +12,7 @@ from app.content.model import (
     Topic,
 )
 from app.content.problems import Problem
+from app.content.source_file import Edit, Mention
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

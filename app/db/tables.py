@@ -9,6 +9,8 @@ zone. Items (questions, cards, topics) are named by the ids of the content files
 from sqlalchemy import BigInteger, Column, Index, MetaData, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+from app.scheduling.retention import RETENTION
+
 SQLModel.metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -37,7 +39,7 @@ class Learner(SQLModel, table=True):
     zone: str = Field(default="UTC", max_length=64)
     exam_day: str | None = Field(default=None, max_length=10)
     minutes_a_day: int = 30
-    retention: float = 0.9
+    retention: float = RETENTION
     target: int | None = None
     calendar: bool = True
     missed: bool = True
@@ -179,7 +181,7 @@ class Review(SQLModel, table=True):
     card: str = Field(max_length=120)
     rating: int
     voids: int | None = Field(default=None, foreign_key="review.id", index=True)
-    retention: float = 0.9
+    retention: float = RETENTION
     recall: float | None = None
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)

@@ -12,7 +12,7 @@ Filter = Literal["all", "incomplete", "flagged"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class PaperRow:
     """One question of the palette and the review screen."""
 
     number: int
@@ -44,11 +44,11 @@ class Pace:
 
 def rows(
     slots: Sequence[Slot], kept: Mapping[int, Kept], words: Mapping[int, str]
-) -> list[Row]:
+) -> list[PaperRow]:
     """The rows of a paper in its order."""
     nothing = Kept(0, {})
     return [
-        Row(
+        PaperRow(
             slot.number,
             words.get(slot.number, ""),
             kept.get(slot.number, nothing).answered,
@@ -60,7 +60,7 @@ def rows(
 
 def pace(sat: Sat, answered: int, now: dt.datetime) -> Pace:
     """Compare the time used with the questions answered."""
-    whole = (sat.deadline - sat.started_at).total_seconds() or 1.0
+    whole = sat.seconds or 1.0
     time = min(1.0, max(0.0, (now - sat.started_at).total_seconds() / whole))
     count = len(sat.slots) or 1
     ahead = round(answered - time * count)

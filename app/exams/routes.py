@@ -9,7 +9,8 @@ from anyio import from_thread
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.added import question_card, still_there
+from app.cards.names import question_card, still_there
+from app.cards.store import added_cards
 from app.content.model import ExamBlueprint, Order
 from app.content.variants import draw
 from app.db.engine import write_beside
@@ -18,7 +19,8 @@ from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, is_over
 from app.exams.report import Marked, summarise, topics_by_objective
-from app.exams.review import Filter, Row, pace, rows
+from app.exams.report_drawings import draw_report
+from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
     arranged,
     begin,
@@ -31,9 +33,8 @@ from app.exams.sitting import (
     unanswered,
 )
 from app.exams.store import Change, Kept, Sat
-from app.learners.store import added_cards
-from app.quiz.routes.outcomes import Outcome, Way, outcome_of
-from app.quiz.routes.showing import (
+from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.quiz.showing import (
     Desk,
     Reader,
     Writer,
@@ -201,17 +202,17 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         for other, score in store.finished(desk.db, desk.learner.id)
         if other.exam == sat.exam and other.id != sat.id
     ]
+    report = summarise(paper)
     return page(
         desk.request,
         "exams/report.html",
         learner=desk.learner,
         sat=sat,
         exam=desk.library.exams.get(sat.exam),
-        report=summarise(paper),
+        report=report,
+        drawn=draw_report(report, paper, sat.target, sat.seconds),
         paper=paper,
         coming=_coming_back(desk, paper),
-        longest=max((m.seconds for m in paper), default=0) or 1,
-        even=(sat.deadline - sat.started_at).total_seconds() / max(len(paper), 1),
         syllabus=desk.library.syllabus,
         topics=topics_by_objective(desk.library),
         earlier=earlier[:5],
@@ -330,7 +331,7 @@ def _frame(desk: Desk, sat: Sat, number: int) -> dict[str, Any]:
     kept = store.answers(desk.db, sat.id)
     answered, flagged = counts(sat, kept)
     saved = max((k.at for k in kept.values() if k.at), default=None)
-    palette: list[Row] = rows(sat.slots, kept, {})
+    palette: list[PaperRow] = rows(sat.slots, kept, {})
     return {
         "sat": sat,
         "exam": desk.library.exams.get(sat.exam),

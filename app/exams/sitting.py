@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session
 
-from app.content.added import comes_back, question_card
+from app.cards.names import comes_back, question_card
+from app.cards.store import Addition
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import (
@@ -26,7 +27,7 @@ from app.exams.forms import BeginForm
 from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
-from app.learners.store import Addition, hold
+from app.learners.store import hold
 from app.quiz import store as quiz_store
 from app.quiz.grading import Raw, Unreadable, Verdict, grade
 

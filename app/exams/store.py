@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
 
-from app.db.once import insert_once
+from app.cards.store import Addition, Work, add_missed, add_to_day
+from app.db.insert_once import insert_once
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import Addition, Work, add_missed, add_to_day
 from app.web.clock import milliseconds, moment
 
 _LONGEST = 60 * 60 * 1000
@@ -35,6 +35,11 @@ class Sat:
     deadline: dt.datetime
     closed_at: dt.datetime | None
     closed_by: str
+
+    @property
+    def seconds(self) -> float:
+        """The time that is given for the whole paper."""
+        return (self.deadline - self.started_at).total_seconds()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

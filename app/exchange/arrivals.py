@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 
-from app.content.added import (
+from app.cards.names import (
     OWN,
     comes_back,
     is_added,

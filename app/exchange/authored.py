@@ -8,7 +8,6 @@ from markdown_it.token import Token
 
 from app.content import templates, variants
 from app.content.expressions import BadExpression, Value
-from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of
 from app.content.markdown.writer import Scope
 from app.content.model import Card, Design, Numeric, Question, Range, Short
@@ -18,6 +17,7 @@ from app.content.parse.metadata import Comment, Front, front_matter
 from app.content.parse.options import Option as Written
 from app.content.parse.options import code_of
 from app.content.parse.regions import Draft, cut
+from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.units import UNITS
 from app.exchange.items import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.content.parsed import ParsedFile
-from app.content.shelf import Shelf
+from app.content.watched_files import Shelf
 from app.exchange.authored import read_authored
 from app.exchange.intake import Place
 from app.exchange.items import Item, Reading, Remark, Unusable

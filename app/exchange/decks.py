@@ -6,7 +6,7 @@ import html
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from app.content.added import OWN, QUESTION, TERM, comes_back, origin, still_there
+from app.cards.names import OWN, QUESTION, TERM, comes_back, origin, still_there
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card

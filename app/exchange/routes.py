@@ -10,7 +10,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
-from app.content.added import question_card
+from app.cards.names import question_card
+from app.cards.store import forget_empty_days
 from app.content.library import Library, LiveLibrary
 from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
@@ -26,12 +27,11 @@ from app.learners.current import (
     EnrolledLearner,
     writing,
 )
-from app.learners.store import forget_empty_days
 from app.learners.store.sitting import in_running_exam
-from app.learners.study_day import zone_of
+from app.scheduling.study_day import zone_of
 from app.web.clock import Now
+from app.web.course import CurrentLibrary
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 UPLOADS: Mapping[str, int] = {"/settings/cards": 21 * 1024 * 1024}

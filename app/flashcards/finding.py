@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 from sqlmodel import Session
 
-from app.content.added import OWN, QUESTION, TERM, is_added, origin, topic_of
+from app.cards.added_cards import card_of_own, card_of_question, card_of_term
+from app.cards.names import OWN, QUESTION, TERM, is_added, origin, topic_of
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card
 from app.flashcards import store
-from app.flashcards.faces import card_of_own, card_of_question, card_of_term
-from app.flashcards.store import Kept
+from app.flashcards.store import AddedDetails
 from app.learners.current import CurrentLearnerValue
 from app.web.faces import Faces
 from app.web.words import NBSP
@@ -77,7 +77,9 @@ def _page(
     return topic.title, ((f"Read: {topic.title}", address),)
 
 
-def _added(library: Library, kept: Kept, days: tuple[dt.date, dt.date]) -> Found | None:
+def _added(
+    library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]
+) -> Found | None:
     """The added card in the wording of now; None where the course lost it."""
     kind = origin(kept.card)[0]
     if kind == QUESTION:
@@ -92,7 +94,7 @@ def _added(library: Library, kept: Kept, days: tuple[dt.date, dt.date]) -> Found
 
 
 def _question(
-    library: Library, kept: Kept, days: tuple[dt.date, dt.date]
+    library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]
 ) -> Found | None:
     question = library.questions.get(origin(kept.card)[1])
     if question is None:

@@ -21,7 +21,8 @@ from app.learners.store import (
     find_learner,
     see,
 )
-from app.learners.study_day import begin_of, study_day_of
+from app.scheduling.retention import RETENTION
+from app.scheduling.study_day import begin_of, study_day_of
 from app.web.clock import Now, milliseconds, read_clock
 from app.web.devices import device_of
 from app.web.rates import Rates, client_of
@@ -45,7 +46,7 @@ class CurrentLearnerValue:
     zone: str = "UTC"
     exam_day: dt.date | None = None
     minutes_a_day: int = 30
-    retention: float = 0.9
+    retention: float = RETENTION
     target: int | None = None
     calendar: bool = True
     missed: bool = True

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from app.scheduling.retention import RETENTION
+
 Problems = list[dict[str, str]]
 _DIGITS = 9  # of a number: reading thousands of them takes long, or fails
 _LONGEST = 40  # characters of an input that an answer repeats
@@ -21,7 +23,7 @@ class SettingsForm(BaseModel):
     exam_day: str = ""
     minutes_a_day: str = "30"
     zone: str = "UTC"
-    retention: str = "90"
+    retention: str = f"{RETENTION:.0%}".rstrip("%")
     target: str = ""
     calendar: str = "yes"
     missed: str = "yes"

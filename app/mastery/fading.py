@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 
 from app.scheduling import Policy
+from app.scheduling.curve import AT_STABILITY
 
 _PARAMETERS = Policy().parameters
 _DECAY = -_PARAMETERS[20]
-_FACTOR = math.pow(0.9, 1 / _DECAY) - 1
+_FACTOR = math.pow(AT_STABILITY, 1 / _DECAY) - 1
 # Where no card follows it, knowledge of a course is kept like a card that was known
 # three times on schedule (2.3, 11, then 46 days): what is taught and understood fades
 # more slowly than what is learned by heart, and choosing among answers keeps longest
@@ -17,7 +18,7 @@ _FACTOR = math.pow(0.9, 1 / _DECAY) - 1
 # Educational Research 64(2), 1994). Seven eighths last four weeks.
 TAUGHT = 46.0
 # The mean recall of a card between one review and the next at 90%: ∫₀¹ (1 + F·x)^D dx.
-_ON_SCHEDULE = (0.9 * (1 + _FACTOR) - 1) / (_FACTOR * (1 + _DECAY))
+_ON_SCHEDULE = (AT_STABILITY * (1 + _FACTOR) - 1) / (_FACTOR * (1 + _DECAY))
 
 
 @functools.lru_cache(maxsize=16384)

@@ -121,7 +121,7 @@ def standings(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class ObjectiveQuestions:
     """The questions of an objective: each with its rate of guessing, and their mean."""
 
     rates: tuple[tuple[str, float], ...] = ()
@@ -132,7 +132,7 @@ class Asked:
 class Shelf:
     """The course turned around: questions and topics by objective."""
 
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, ObjectiveQuestions]
     topics: Mapping[str, tuple[Topic, ...]]
     objectives: Mapping[str, tuple[str, ...]]
     anchors: Mapping[str, frozenset[str]]
@@ -244,9 +244,11 @@ def _turn_around(library: Library) -> Shelf:
     )
 
 
-def _asked(questions: Iterable[Question], by_item: Mapping[str, float]) -> Asked:
+def _asked(
+    questions: Iterable[Question], by_item: Mapping[str, float]
+) -> ObjectiveQuestions:
     rates = tuple((q.id, by_item[q.id]) for q in questions)
-    return Asked(rates, sum(rate for _, rate in rates) / len(rates))
+    return ObjectiveQuestions(rates, sum(rate for _, rate in rates) / len(rates))
 
 
 def _sorted(shelf: Shelf, firsts: Mapping[str, First]) -> Sorted:
@@ -283,7 +285,7 @@ def _domain(
 ) -> DomainStanding:
     found = []
     for objective in domain.objectives:
-        asked = shelf.asked.get(objective.number, Asked())
+        asked = shelf.asked.get(objective.number, ObjectiveQuestions())
         topics = shelf.topics.get(objective.number, ())
         cards = _cards(topics, record)
         if when[1]:

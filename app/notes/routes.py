@@ -14,9 +14,9 @@ from app.notes.forms import LONGEST, NoteForm
 from app.notes.listing import leaves, markdown, places_of
 from app.web.addresses import public
 from app.web.clock import Now
-from app.web.keeping import keep
+from app.web.course import CurrentLibrary, find_topic
+from app.web.page_cache import keep
 from app.web.render import page, reply
-from app.web.shelf import CurrentLibrary, find_topic
 
 router = APIRouter(include_in_schema=False)
 

@@ -8,8 +8,8 @@ from app.scheduling.curve import curve_of
 from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
-    Asked,
     Outline,
+    PlanInputs,
     day_plan,
     plain_day,
 )
@@ -87,13 +87,13 @@ class Ahead:
 
 def asked_of(
     held: Held, exam: dt.date, seconds: float, day: dt.date, retention: float
-) -> Asked:
+) -> PlanInputs:
     """What is asked of the plan now; what was done today takes its time."""
     spent = LOOK_SECONDS * (held.answered - held.fresh) + NEW_SECONDS * held.fresh
-    return Asked(day.toordinal(), exam.toordinal(), seconds, retention, spent)
+    return PlanInputs(day.toordinal(), exam.toordinal(), seconds, retention, spent)
 
 
-def ahead_of(held: Held, asked: Asked, left: Left) -> Ahead | None:
+def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
     """Run the days forward; None beyond the horizon, on the exam day, and after it.
 
     The first day is shown with the cards that are `left` of it on the desk.
@@ -115,7 +115,7 @@ def ahead_of(held: Held, asked: Asked, left: Left) -> Ahead | None:
     )
 
 
-def in_short(short: Outline, asked: Asked, left: int | None) -> str:
+def in_short(short: Outline, asked: PlanInputs, left: int | None) -> str:
     """The plan in one sentence, from counts alone.
 
     `left` cards had no last look yet; None before the last days.

@@ -3,6 +3,9 @@
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
+from markupsafe import Markup
+
+from app.drawings.svg import frame, line, rect, text
 from app.mastery.forecast import Forecast, Part
 from app.mastery.standing import DomainStanding, Standing
 from app.web.words import count_of, percent_of
@@ -12,7 +15,7 @@ HEIGHT = 112
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """One objective; x, width and middle in per cent, top and height in pixels.
+    """One objective: its chance of a right answer (0..1), in words `words`.
 
     `look` is fill, mark for the page read last, none for what was not tested and
     stands at the rate of guessing.
@@ -21,12 +24,7 @@ class Column:
     number: str
     title: str
     address: str
-    x: str
-    width: str
-    middle: str
-    end: str
-    top: str
-    height: str
+    chance: float
     look: str
     words: str
     here: bool
@@ -44,13 +42,14 @@ class Plot:
     share: str
     fifth: int
     columns: tuple[Column, ...]
-    sentence: str
+    svg: Markup
 
 
 def plots(
     domains: Sequence[DomainStanding],
     here: Collection[str] = (),
     ahead: Forecast | None = None,
+    target: int | None = None,
 ) -> tuple[Plot, ...]:
     """The map; `here` are the objectives of the page that was read last.
 
@@ -60,40 +59,70 @@ def plots(
     begun = any(s.started for d in domains for s in d.standings)
     parts: Mapping[str, Part] = ahead.parts if ahead else {}
     return tuple(
-        _plot(domain, here, parts.get(domain.domain.number), begun=begun)
+        _plot(
+            domain,
+            _columns(domain, here, begun=begun),
+            parts.get(domain.domain.number),
+            target,
+        )
         for domain in domains
     )
 
 
 def _plot(
-    domain: DomainStanding, here: Collection[str], part: Part | None, *, begun: bool
+    domain: DomainStanding,
+    columns: tuple[Column, ...],
+    part: Part | None,
+    target: int | None,
 ) -> Plot:
-    width = 1 / max(1, len(domain.standings))
-    columns = tuple(
-        _column(standing, place * width, width, here if begun else ())
-        for place, standing in enumerate(domain.standings)
-    )
-    if not begun:
-        columns = tuple(dataclasses.replace(c, words="") for c in columns)
+    begun = any(c.words for c in columns)
     said = "; ".join(f"{c.number} {c.words}" for c in columns)
     share = f"{percent_of(domain.domain.weight)} of the exam"
     if part is not None:
         share = f"{part.expected:.1f} of {part.questions}"
         said = f"{share} expected; {said}"
+    sentence = said if begun else "nothing is started yet"
     return Plot(
         number=domain.domain.number,
         title=domain.domain.title,
         share=share,
         fifth=max(5, round(domain.domain.weight * 20) * 5),
         columns=columns,
-        sentence=said if begun else "nothing is started yet",
+        svg=_draw(columns, target, f"{domain.domain.title}: {sentence}"),
     )
 
 
-def _column(
-    standing: Standing, x: float, width: float, here: Collection[str]
-) -> Column:
-    height = HEIGHT * standing.belief.mean
+def _draw(columns: Sequence[Column], target: int | None, says: str) -> Markup:
+    wide = 100 / max(1, len(columns))
+    marks = []
+    for place, column in enumerate(columns):
+        marks += _tank(column, place * wide, wide)
+    if target:
+        at = HEIGHT - HEIGHT * target / 100
+        marks.append(line("dash", 0, at, 100, at))
+    return frame(marks, HEIGHT + 24, says)
+
+
+def _tank(column: Column, x: float, wide: float) -> list[str]:
+    """The column filled up to the chance of a right answer, its number below."""
+    full = HEIGHT * column.chance
+    top = HEIGHT - full
+    marks = [rect("bg tank", x, 0, wide, HEIGHT)]
+    if full >= 0.01:
+        marks.append(rect(f"{column.look} tank", x, top, wide, full))
+        marks.append(line("edge", x, top, x + wide, top))
+    return [*marks, text(column.number, x + wide / 2, HEIGHT + 17, "m")]
+
+
+def _columns(
+    domain: DomainStanding, here: Collection[str], *, begun: bool
+) -> tuple[Column, ...]:
+    """The objectives; before anything is done nothing is said of them."""
+    made = (_column(standing, here if begun else ()) for standing in domain.standings)
+    return tuple(c if begun else dataclasses.replace(c, words="") for c in made)
+
+
+def _column(standing: Standing, here: Collection[str]) -> Column:
     number = standing.objective.number
     current = number in here
     tested = standing.evidence.answers > 0
@@ -101,12 +130,7 @@ def _column(
         number=number,
         title=standing.objective.title,
         address=_address(standing),
-        x=_percent(x),
-        width=_percent(width),
-        middle=_percent(x + width / 2),
-        end=_percent(x + width),
-        top=f"{HEIGHT - height:.2f}",
-        height=f"{height:.2f}",
+        chance=standing.belief.mean,
         look=("mark" if current else "fill") if tested else "none",
         words=_words(standing),
         here=current,
@@ -126,7 +150,3 @@ def _words(standing: Standing) -> str:
     if evidence.answers:
         return count_of(evidence.answers, "answer")
     return "not tested" if standing.started else "not started"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.4g}%"

@@ -3,33 +3,35 @@
 import dataclasses
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
+from app.drawings.svg import dot, frame, line, tile
 from app.mastery.standing import DomainStanding, Standing
 
 AGO = 28  # days between the two dots of a row
 MINUS = "\u2212"
+_MIDDLE = 8.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
-    """One objective; places on the line are per cent of it, e.g. “81%”.
+class ObjectiveRow:
+    """One objective in words, and as a line from 0 to 100%.
 
-    `now` is empty while too few answers are there to name a number. `before` is the
-    place four weeks ago, empty when nothing was tested then, and `change` the
-    difference in points. `few` answers have a range but no number.
+    `now` is empty while too few answers are there to name a number; `few` answers
+    have a range from `low` to `high` but no number. `change` is the difference to
+    four weeks ago in points, empty where nothing was tested then.
     """
 
     number: str
     title: str
-    tested: bool
     few: bool
     now: str
-    place: str
     low: str
     high: str
-    before: str
     change: str
     answers: int
     questions: int
+    svg: Markup
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,18 +39,20 @@ class Group:
     """The rows of one domain."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ObjectiveRow, ...]
 
 
 def groups(
-    now: Sequence[DomainStanding], before: Sequence[DomainStanding]
+    now: Sequence[DomainStanding],
+    before: Sequence[DomainStanding],
+    target: int | None = None,
 ) -> tuple[Group, ...]:
     """The rows of every domain; `before` is the same course four weeks ago."""
     return tuple(
         Group(
             domain.domain.title,
             tuple(
-                _row(one, other)
+                _row(one, other, target)
                 for one, other in zip(domain.standings, earlier.standings, strict=True)
             ),
         )
@@ -56,25 +60,41 @@ def groups(
     )
 
 
-def _row(now: Standing, before: Standing) -> Row:
+def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
     low, high = now.belief.range
     tested, enough = now.evidence.answers > 0, now.evidence.enough
     points = round(now.belief.mean * 100)
     then = round(before.belief.mean * 100)
-    return Row(
+    return ObjectiveRow(
         number=now.objective.number,
         title=now.objective.title,
-        tested=tested,
         few=tested and not enough,
         now=f"{points}%" if enough else "",
-        place=_place(now.belief.mean),
         low=_place(low),
         high=_place(high),
-        before=_place(before.belief.mean) if before.evidence.answers else "",
         change=_signed(points - then) if enough and before.evidence.enough else "",
         answers=now.evidence.answers,
         questions=now.questions,
+        svg=_draw(now, before, target),
     )
+
+
+def _draw(now: Standing, before: Standing, target: int | None) -> Markup:
+    """Now as a dot with its range, four weeks ago as a ring; untested a square."""
+    at = now.belief.mean * 100
+    marks = [line("ax", 0, _MIDDLE, 100, _MIDDLE)]
+    if target:
+        marks.append(line("dash", target, 0, target, 2 * _MIDDLE))
+    if not now.evidence.answers:
+        return frame([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
+    low, high = now.belief.range
+    marks.append(line("thin", low * 100, _MIDDLE, high * 100, _MIDDLE))
+    if before.evidence.answers:
+        then = before.belief.mean * 100
+        marks.append(line("edge", then, _MIDDLE, at, _MIDDLE))
+        marks.append(dot("hole", then, _MIDDLE, 4))
+    marks.append(dot("ink" if now.evidence.enough else "hole", at, _MIDDLE, 5))
+    return frame(marks, 2 * _MIDDLE, "")
 
 
 def _place(share: float) -> str:

@@ -60,7 +60,7 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class TodayPlan:
     """The steps that fit into today, the next one first; `beyond` do not fit."""
 
     steps: tuple[Step, ...]
@@ -72,7 +72,7 @@ class Plan:
         return sum(step.minutes for step in self.steps)
 
 
-def plan(now: Situation) -> Plan:
+def plan(now: Situation) -> TodayPlan:
     """The steps of today in the order to take them; none when nothing is left.
 
     A running exam comes before everything: its clock does not wait. Then cards due,
@@ -101,7 +101,7 @@ def plan(now: Situation) -> Plan:
             step = shorter  # noqa: PLW2901 - the same step, cut to what is left
         steps.append(step)
         left -= step.minutes
-    return Plan(tuple(steps), tuple(beyond))
+    return TodayPlan(tuple(steps), tuple(beyond))
 
 
 def _shorter(step: Step, minutes: float) -> Step | None:

@@ -2,7 +2,12 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from app.drawings.svg import frame, label, square
+from app.web.words import weekday_of
 
 WEEKS = 13
 STEP = 19
@@ -11,29 +16,12 @@ LEFT = 32
 TOP = 20
 _LEVELS = (1, 10, 30, 60)  # answers and reviews of a day
 _LOOKS = ("h0", "h1", "h2", "h3", "h4")
+_NAMES = ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
 _FEW_WEEKS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Square:
-    """One day; x and y in pixels, `look` from h0 (nothing) to h4 (much)."""
-
-    x: int
-    y: int
-    look: str
-    today: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Label:
-    """A month above its first week."""
-
-    x: int
-    words: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class WeekRow:
     """A week in numbers, from Monday on; this week ends with today."""
 
     monday: dt.date
@@ -42,16 +30,16 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyLog:
-    """The squares of the last weeks; `studied` of `days` had anything in them."""
+    """The last weeks; `studied` of `days` had anything in them.
 
-    squares: tuple[Square, ...]
-    months: tuple[Label, ...]
-    rows: tuple[Row, ...]
+    `key` shows what the squares of `svg` mean, from nothing to much.
+    """
+
+    svg: Markup
+    key: Markup
+    rows: tuple[WeekRow, ...]
     studied: int
     days: int
-    first: dt.date
-    width: int = LEFT + WEEKS * STEP
-    height: int = TOP + 7 * STEP
 
 
 def first_day(today: dt.date) -> dt.date:
@@ -64,27 +52,40 @@ def study_log(counts: Mapping[str, int], today: dt.date) -> StudyLog:
     first = first_day(today)
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
     found = [counts.get(day.isoformat(), 0) for day in days]
+    studied = sum(count > 0 for count in found)
+    since = f"Days with answers or reviews since {weekday_of(first)}"
     return StudyLog(
-        squares=tuple(
-            _square(n, found[n], today=day == today) for n, day in enumerate(days)
-        ),
-        months=_months(first),
+        svg=_draw(first, found, f"{since}: {studied} of {len(days)}."),
+        key=_key(),
         rows=tuple(
-            Row(days[n], tuple(found[n : n + 7])) for n in range(0, len(days), 7)
+            WeekRow(days[n], tuple(found[n : n + 7])) for n in range(0, len(days), 7)
         ),
-        studied=sum(count > 0 for count in found),
+        studied=studied,
         days=len(days),
-        first=first,
     )
 
 
-def _square(number: int, count: int, *, today: bool) -> Square:
-    week, weekday = divmod(number, 7)
-    level = sum(count >= least for least in _LEVELS)
-    return Square(LEFT + week * STEP, TOP + weekday * STEP, _LOOKS[level], today)
+def _draw(first: dt.date, found: Sequence[int], says: str) -> Markup:
+    """A column for each week; the last square is that of today."""
+    marks = [label(words, x, 12) for x, words in _months(first)]
+    marks += [label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
+    for number, count in enumerate(found):
+        week, weekday = divmod(number, 7)
+        level = sum(count >= least for least in _LEVELS)
+        edge = " edge" if number == len(found) - 1 else ""
+        look = f"{_LOOKS[level]}{edge}"
+        marks.append(square(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE))
+    width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
+    return frame(marks, height, says, "heat g", width)
 
 
-def _months(first: dt.date) -> tuple[Label, ...]:
+def _key() -> Markup:
+    marks = [square(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
+    return frame(marks, 13, "", "g heat", 17 * len(_LOOKS))
+
+
+def _months(first: dt.date) -> list[tuple[int, str]]:
+    """Each month with the place of its first week in pixels."""
     mondays = [first + dt.timedelta(weeks=n) for n in range(WEEKS)]
     starts = [
         n
@@ -94,4 +95,4 @@ def _months(first: dt.date) -> tuple[Label, ...]:
     # A month that ends at once would stand in the way of the next one's name.
     if len(starts) > 1 and starts[1] - starts[0] < _FEW_WEEKS:
         starts = starts[1:]
-    return tuple(Label(LEFT + n * STEP, f"{mondays[n]:%b}") for n in starts)
+    return [(LEFT + n * STEP, f"{mondays[n]:%b}") for n in starts]

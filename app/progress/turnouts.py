@@ -4,28 +4,14 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Sequence
 
+from markupsafe import Markup
+
+from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.svg import Box, across, dot, frame, line, text
 from app.mastery.turnout import Turnout, inside_words
 
 MOST = 12
-HEIGHT = 120.0
-TOP = 6.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Column:
-    """One exam; x in per cent, the rest in pixels from the top.
-
-    `low`, `high` and `expected` are empty where nothing was predicted.
-    """
-
-    number: int
-    x: str
-    day: str
-    low: str
-    high: str
-    expected: str
-    result: str
-    inside: bool
+_PLANE = Plane(Box(0, 6.0, 92, 120.0), SHARES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,40 +27,54 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Drawing:
-    """All exams in order of time; `sentence` counts those inside their range."""
+class Turnouts:
+    """All exams as a table and as a drawing; `sentence` counts those inside."""
 
-    columns: tuple[Column, ...]
     lines: tuple[Line, ...]
+    svg: Markup
     sentence: str
 
 
-def drawing(found: Sequence[Turnout], day_of: Callable[[int], dt.date]) -> Drawing:
+def turnouts_drawn(
+    found: Sequence[Turnout], day_of: Callable[[int], dt.date]
+) -> Turnouts:
     """The last exams; `day_of` is the learner's study day of a moment in ms."""
-    last = found[-MOST:]
-    return Drawing(
-        columns=tuple(
-            _column(turnout, (place + 0.5) / len(last), day_of)
-            for place, turnout in enumerate(last)
-        ),
+    sentence = inside_words(found)
+    told = sentence or "No result can be held against a prediction yet."
+    return Turnouts(
         lines=tuple(_line(turnout, day_of) for turnout in reversed(found)),
-        sentence=inside_words(found),
+        svg=_draw(found[-MOST:], day_of, f"{told} The table has each."),
+        sentence=sentence,
     )
 
 
-def _column(turnout: Turnout, x: float, day_of: Callable[[int], dt.date]) -> Column:
+def _draw(
+    last: Sequence[Turnout], day_of: Callable[[int], dt.date], says: str
+) -> Markup:
+    marks = _PLANE.scale(in_percent)
+    for place, turnout in enumerate(last):
+        x = _PLANE.box.width * (place + 0.5) / len(last)
+        marks += _exam(turnout, x)
+        if turnout in (last[0], last[-1]):
+            marks.append(text(_short(day_of(turnout.result.started)), x, 146, "m"))
+    return frame(marks, 150, says)
+
+
+def _exam(turnout: Turnout, x: float) -> list[str]:
+    """The range that was predicted with what was expected in it, and the result."""
     told, result = turnout.predicted, turnout.result
     questions = (told.questions if told else result.questions) or 1
-    return Column(
-        number=result.number,
-        x=f"{x * 100:.4g}%",
-        day=_short(day_of(result.started)),
-        low=_down(told.low, questions) if told else "",
-        high=_down(told.high, questions) if told else "",
-        expected=_down(told.expected, questions) if told else "",
-        result=_down(turnout.score, questions),
-        inside=turnout.inside,
-    )
+    marks = []
+    if told is not None:
+        low, high = (_PLANE.down(n / questions) for n in (told.low, told.high))
+        marks = [
+            line("thin", x, high, x, low),
+            across("thin", x, high),
+            across("thin", x, low),
+            across("edge", x, _PLANE.down(told.expected / questions)),
+        ]
+    look = "ink" if turnout.inside else "hole"
+    return [*marks, dot(look, x, _PLANE.down(turnout.score / questions), 5)]
 
 
 def _line(turnout: Turnout, day_of: Callable[[int], dt.date]) -> Line:
@@ -102,7 +102,3 @@ def _verdict(turnout: Turnout) -> str:
 
 def _short(day: dt.date) -> str:
     return f"{day.day}\u00a0{day:%b}"
-
-
-def _down(score: float, questions: int) -> str:
-    return f"{TOP + HEIGHT * (1 - min(1.0, score / questions)):.4g}"

@@ -10,7 +10,7 @@ from app.scheduling.days import (
     new_left,
 )
 from app.scheduling.exam import before_exam, gain
-from app.scheduling.given import OLDEST, is_too_old, settled
+from app.scheduling.late_grades import OLDEST, is_too_old, settled
 from app.scheduling.left import Left
 from app.scheduling.memory import (
     Grade,

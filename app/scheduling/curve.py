@@ -8,9 +8,13 @@ import functools
 import math
 
 from app.scheduling.memory import POLICY, Policy
+from app.scheduling.retention import RETENTION
 
 Trace = tuple[float, float]
 """Stability in days and difficulty (1..10)."""
+
+AT_STABILITY = 0.9
+"""The recall after as many days as the stability has: so FSRS defines it."""
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 _LEAST = 0.001
@@ -35,7 +39,7 @@ class Curve:
         w = policy.parameters
         self._w = w
         self._decay = -w[20]
-        self._factor = math.pow(0.9, 1 / self._decay) - 1
+        self._factor = math.pow(AT_STABILITY, 1 / self._decay) - 1
         self._growth = math.exp(w[8])
         self._same_day = math.exp(w[17] * w[18])
         self._easy_start = w[4] - math.exp(w[5] * (_EASY - 1)) + 1
@@ -50,7 +54,7 @@ class Curve:
         """
         return math.pow(1 + self._factor * days / stability, self._decay)
 
-    def interval(self, stability: float, retention: float = 0.9) -> int:
+    def interval(self, stability: float, retention: float = RETENTION) -> int:
         """Whole days until the chance of recall has fallen to `retention`."""
         days = round(
             stability / self._factor * (math.pow(retention, 1 / self._decay) - 1)

@@ -24,6 +24,7 @@ from app.scheduling.exam import (
     waiting,
     worth,
 )
+from app.scheduling.retention import RETENTION
 
 FINAL_SECONDS = LOOK_SECONDS * 1.125
 """A look in the last days: one in eight is a lapse."""
@@ -34,7 +35,7 @@ LEAST_GAIN = 0.01
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class PlanInputs:
     """What a plan is for: the study day and the exam as ordinals, and the time.
 
     `seconds` of each study day are for cards, of which `spent` are over today;
@@ -44,7 +45,7 @@ class Asked:
     day: int
     exam: int
     seconds: float
-    retention: float = 0.9
+    retention: float = RETENTION
     spent: float = 0.0
 
     @property
@@ -85,14 +86,14 @@ def final_days(cards: int, seconds: float) -> int:
     return max(1, math.ceil(cards * FINAL_SECONDS / seconds))
 
 
-def reachable(begun: int, unseen: int, asked: Asked) -> int:
+def reachable(begun: int, unseen: int, asked: PlanInputs) -> int:
     """How many cards can be begun by the exam and still have their last look."""
     time = asked.left * asked.seconds + begun * NEW_SECONDS
     most = int(time / (NEW_SECONDS + FINAL_SECONDS))
     return min(begun + unseen, max(begun, most))
 
 
-def pace(begun: int, unseen: int, asked: Asked) -> int:
+def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
     """How many new cards are begun today, so that the rest is begun in time.
 
     Evenly over the days before the last ones; never more than the time holds.
@@ -115,7 +116,7 @@ class Outline:
     begun: int
 
 
-def outline(begun: int, unseen: int, asked: Asked) -> Outline:
+def outline(begun: int, unseen: int, asked: PlanInputs) -> Outline:
     """What the rules above come to while nothing is missed."""
     own, ahead = final_days(begun, asked.seconds), asked.exam - asked.day
     if ahead <= own:
@@ -126,7 +127,7 @@ def outline(begun: int, unseen: int, asked: Asked) -> Outline:
 
 
 def day_plan(
-    begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
 ) -> DayPlan:
     """The plan of a study day, from what was begun before it.
 
@@ -151,7 +152,7 @@ def day_plan(
 
 
 def plain_day(
-    begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
 ) -> DayPlan:
     """The study day as it would be without an exam: what is due, then what is new.
 
@@ -166,7 +167,9 @@ def plain_day(
     return DayPlan(looks, fresh, seconds=spent + fresh * NEW_SECONDS)
 
 
-def _final(begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve) -> DayPlan:
+def _final(
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
+) -> DayPlan:
     """A day of the last ones: the last looks, and what still pays after them.
 
     Where the minutes left do not hold a last look at every card, none is owed one:
@@ -201,7 +204,7 @@ def _final(begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve) -> D
 
 
 def _by_loss(
-    last: list[tuple[Begun, Worth]], asked: Asked, curve: Curve
+    last: list[tuple[Begun, Worth]], asked: PlanInputs, curve: Curve
 ) -> list[tuple[Begun, Worth]]:
     lost = {c.card: waiting(c, w, asked.exam, curve) for c, w in last}
     return sorted(last, key=lambda item: (lost[item[0].card], item[0].card))

@@ -10,6 +10,7 @@ import fsrs
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
 from app.scheduling.fuzz import spread
+from app.scheduling.retention import RETENTION
 
 State = Literal["learning", "review", "relearning"]
 
@@ -56,7 +57,7 @@ class Grade:
     rating: int
     at: dt.datetime
     day: dt.date
-    retention: float = 0.9
+    retention: float = RETENTION
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def recall(standing: Standing, day: dt.date, policy: Policy = POLICY) -> float:
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last answer.
     """
-    scheduler = _scheduler(policy, 0.9)
+    scheduler = _scheduler(policy, RETENTION)
     moment = _midnight(day)
     return float(scheduler.get_card_retrievability(_card(standing, moment), moment))
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from app.scheduling.curve import Curve, Trace
 from app.scheduling.exam import FIRST_GRADES, LOOK_SECONDS, NEW_SECONDS, Begun
-from app.scheduling.exam_plan import Asked, DayPlan, day_plan
+from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan
 
 HORIZON = 180
 """Further ahead than this nothing is run: too much will change before."""
@@ -20,7 +20,7 @@ SAMPLE = 250
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 _STEPS = tuple(math.sqrt(prime) for prime in _PRIMES)
 
-Rule = Callable[[Sequence[Begun], int, Asked, Curve], DayPlan]
+Rule = Callable[[Sequence[Begun], int, PlanInputs, Curve], DayPlan]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Run:
         self._fate = fate
         self._place = {card.card: place for place, card in enumerate(begun)}
 
-    def day(self, asked: Asked, rule: Rule) -> DayAhead:
+    def day(self, asked: PlanInputs, rule: Rule) -> DayAhead:
         """Study one day as the rule says."""
         plan = rule(self.cards, self.unseen, asked, self._curve)
         seconds = sum(self._look(card, asked) for card in plan.looks)
@@ -131,7 +131,7 @@ class Run:
         known = (self._curve.recall(exam - c.last, c.stability) for c in self.cards)
         return sum(known) / whole if whole else 0.0
 
-    def _look(self, card: Begun, asked: Asked) -> float:
+    def _look(self, card: Begun, asked: PlanInputs) -> float:
         curve, place = self._curve, self._place[card.card]
         chance = curve.recall(asked.day - card.last, card.stability)
         rating = self._fate.look(place, asked.day, chance)
@@ -143,7 +143,7 @@ class Run:
         self.cards[place] = self._card(card.card, trace, asked)
         return LOOK_SECONDS * (2 if rating == 1 else 1)
 
-    def _begin(self, asked: Asked) -> None:
+    def _begin(self, asked: PlanInputs) -> None:
         place = len(self.cards)
         name = f"+{place}"
         trace = self._curve.begun(self._fate.begin(place, asked.day))
@@ -151,7 +151,7 @@ class Run:
         self.cards.append(self._card(name, trace, asked))
         self.unseen -= 1
 
-    def _card(self, name: str, trace: Trace, asked: Asked) -> Begun:
+    def _card(self, name: str, trace: Trace, asked: PlanInputs) -> Begun:
         # In a run a card's reverse may come on the same day.
         due = asked.day + self._curve.interval(trace[0], asked.retention)
         return Begun(name, *trace, asked.day, due)
@@ -160,7 +160,7 @@ class Run:
 def workload(
     begun: Sequence[Begun],
     unseen: int,
-    asked: Asked,
+    asked: PlanInputs,
     curve: Curve,
     rule: Rule = day_plan,
     *,
@@ -190,7 +190,7 @@ def workload(
 
 
 def _outlook(
-    run: Run, ahead: list[DayAhead], asked: Asked, scale: tuple[int, float]
+    run: Run, ahead: list[DayAhead], asked: PlanInputs, scale: tuple[int, float]
 ) -> Outlook:
     whole, part = scale
     return Outlook(

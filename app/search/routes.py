@@ -7,8 +7,8 @@ from fastapi.responses import HTMLResponse
 
 from app.learners.current import CurrentLearner
 from app.search.index import find
+from app.web.course import CurrentLibrary
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(include_in_schema=False)
 Typed = Annotated[str, Query(max_length=400)]

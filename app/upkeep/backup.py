@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.db.address import without_password
-from app.db.shape import UnusableDatabase, examine, sqlite_file
+from app.db.schema_state import UnusableDatabase, examine, sqlite_file
 from app.upkeep import archive
 from app.upkeep.archive import Breath
 from app.upkeep.files import open_private, sync, workshop

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from app.db.locks import Taken, lock
-from app.db.shape import newest
+from app.db.schema_state import newest
 from app.upkeep.archive import Breath
 from app.upkeep.backup import back_up
 from app.upkeep.files import PRIVATE_FOLDER

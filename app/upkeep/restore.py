@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.db.address import without_password
-from app.db.shape import (
+from app.db.schema_state import (
     RESTORING,
     UnusableDatabase,
     examine_file,

@@ -24,6 +24,17 @@ RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 Address = Annotated[str, AfterValidator(local), Field(max_length=400)]
 
 
+_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - asked about, not listened on
+
+
+def own_address(url: str, host: str, port: int) -> str:
+    """The address to print: the public one where it is set, else that listened on."""
+    if url:
+        return url.rstrip("/")
+    host = "127.0.0.1" if host in _EVERYWHERE else host
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def public(request: Request) -> str:
     """The address of this server for links that leave it, without a slash at its end.
 

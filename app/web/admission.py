@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 
 from app.errors import NotAllowed
 from app.web.csrf import comes_from_here
-from app.web.exchange import Exchange
+from app.web.http_exchange import Exchange
 
 _ALIVE = {"/healthz", "/readyz", "/metrics"}  # asked by machines, under any name
 

@@ -23,7 +23,7 @@ from app.content.templates import PLACEHOLDER
 from app.content.variants import draw, next_seed
 from app.estimator import registry
 from app.estimator.units import UNITS
-from app.web.instruments import Field, fields_of
+from app.instruments.forms import Field, fields_of
 
 _LAST = 10**9
 _UNITS = {

@@ -9,6 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 from markupsafe import _escape_inner as _escaped_text  # type: ignore[attr-defined]  # what `escape` wraps
 
+from app.drawings.meters import draw_meter, draw_meters, draw_shares, draw_steps
+from app.drawings.signs import SIGNS
 from app.estimator.units import format_value
 from app.web.static import StaticFiles
 from app.web.words import (
@@ -37,6 +39,9 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
     times, counts = (minutes_of, time_of, whole_of), (count_of, percent_of)
     for words in (day_of, weekday_of, *times, *counts):
         environment.globals[words.__name__] = words
+    environment.globals["SIGNS"] = SIGNS
+    for drawn in (draw_meter, draw_meters, draw_shares, draw_steps):
+        environment.globals[drawn.__name__] = drawn
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note
     environment.globals["theme_of"] = _theme_of

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.web.packing import Packed
+from app.web.compression import Packed
 
 # What every page needs is one file: fewer requests before the first paint.
 _BUNDLES = {

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.content.library import Library
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 from app.web.static import StaticFiles
 

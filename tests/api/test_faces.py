@@ -11,7 +11,7 @@ from app.content.estimates import figure
 from app.content.expressions import compile_expression, evaluate
 from app.estimator import registry
 from app.estimator.inputs import declared, read
-from app.web.instruments import instrument
+from app.instruments.forms import instrument
 
 NAMES = [entry.name for entry in registry.entries()]
 

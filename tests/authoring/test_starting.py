@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.authoring.starting import KINDS, shares
+from app.authoring.new_files import KINDS, shares
 from app.cli import main
 from app.content.check import check
 from app.content.library import load

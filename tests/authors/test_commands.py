@@ -15,7 +15,7 @@ from app.cli import main
 from app.config import Settings
 from app.db.tables import AuditEntry, Learner
 from app.main import create_app
-from app.web.address import own_address
+from app.web.addresses import own_address
 from tests.browser.server import free_port
 from tests.conftest import TINY, visit
 

@@ -1,7 +1,7 @@
 """/calculators/accuracy: predicted against measured, with every case and source."""
 
 from app.calculators.accuracy import label_of, standing, standing_of
-from app.web.drawings.strips import Strip, draw_strips
+from app.drawings.strips import Strip, draw_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):

@@ -13,7 +13,7 @@ from app.calculators.sides import (
 from app.calculators.verdicts import is_better
 from app.estimator import registry
 from app.estimator.estimate import Figure
-from app.web.instruments import NO_COURSE
+from app.instruments.forms import NO_COURSE
 from tests.calculators.sample import ENTRY
 
 

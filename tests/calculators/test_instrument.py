@@ -6,8 +6,8 @@ import pytest
 from markupsafe import escape
 
 from app.config import ROOT
-from app.web.instruments import Course, instrument
-from app.web.readings import read_estimate
+from app.instruments.forms import Course, instrument
+from app.instruments.readings import read_estimate
 from app.web.render import make_templates
 from app.web.static import StaticFiles
 from tests.calculators.sample import ENTRY, SampleInputs, compute

@@ -6,7 +6,7 @@ import anyio
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
-from app.calculators.pace import AT_ONCE, PACE, Pace
+from app.calculators.concurrency import AT_ONCE, PACE, Pace
 from tests.loops import outcome
 
 

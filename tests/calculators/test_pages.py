@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.calculators.starts import STARTS
+from app.calculators.starting_points import STARTS
 from app.estimator import registry
 
 PATH = "/calculators/inference-memory"

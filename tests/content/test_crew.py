@@ -14,7 +14,7 @@ TINY = ROOT / "tests/courses/tiny"
 def test_a_crew_reads_what_one_reader_reads() -> None:
     program = textwrap.dedent("""
         from pathlib import Path
-        from app.content import crew
+        from app.content import parsing_processes as crew
         from app.content.parse import parse
         from app.content.terms import names_of
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.content.markdown.figures import read_shown, verify
+from app.content.markdown.checked_numbers import read_shown, verify
 from app.content.markdown.math import BadMath, to_mathml
 from app.content.markdown.syntax import plain, tokens
 from app.content.markdown.tags import local_address

@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, drift, upgrade
-from app.db.shape import is_current
+from app.db.schema_state import is_current
 from app.db.tables import Attempt, Learner, LearnerSession, Review, StudyDay
 from app.web.visitor import digest_of
 from tests.databases import Databases

@@ -15,8 +15,8 @@ from sqlalchemy import Engine, text
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, upgrade
-from app.db.shape import UnusableDatabase, examine, newest
-from app.db.starting import bring_up_to_date
+from app.db.schema_state import UnusableDatabase, examine, newest
+from app.db.upgrading import bring_up_to_date
 from tests.databases import ABOUT_SQLITE, Databases
 from tests.drills.learners import FACTOR
 
@@ -235,7 +235,7 @@ def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
 _MIGRATE = """
 import sys
 from app.db.engine import make_engine
-from app.db.starting import bring_up_to_date
+from app.db.upgrading import bring_up_to_date
 sys.stdin.readline()  # all begin when they are told
 bring_up_to_date(make_engine(sys.argv[1]), lambda old: print(old, flush=True))
 print("ready", flush=True)
@@ -310,7 +310,7 @@ def test_whoever_is_killed_while_migrating_keeps_nobody_waiting(address: str) ->
 _HOLD = """
 import sys, time
 from app.db.engine import make_engine
-from app.db.starting import migrating_alone
+from app.db.upgrading import migrating_alone
 with migrating_alone(make_engine(sys.argv[1])):
     print("alone", flush=True)
     time.sleep(600)

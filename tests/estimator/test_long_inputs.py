@@ -16,7 +16,7 @@ from app.estimator.inputs import (
     InputProblem,
     declared,
 )
-from app.web.readings import read_estimate
+from app.instruments.readings import read_estimate
 
 
 def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:

@@ -9,7 +9,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.content.added import topic_of
+from app.cards.added_cards import card_of_term
+from app.cards.names import topic_of
+from app.cards.store import rebuild_days
 from app.content.library import Library
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
@@ -17,9 +19,7 @@ from app.exchange.apkg.writing import guid
 from app.exchange.items import Unusable
 from app.exchange.store import Arrival, OwnText, expect_room
 from app.flashcards import store
-from app.flashcards.faces import card_of_term
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import rebuild_days
 from app.scheduling import Grade
 from tests.exchange.package import Made, package, types
 from tests.exchange.test_cards_out import review

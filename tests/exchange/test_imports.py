@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from sqlmodel import Session, select
 
 from app.belongings.store import erase
+from app.cards.store import rebuild_days
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.errors import Conflict
@@ -25,7 +26,7 @@ from app.exchange.store import (
     take_in,
 )
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import change_settings, rebuild_days
+from app.learners.store import change_settings
 from tests.conftest import Clock
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import (

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 from sqlmodel import Session, select
 
+from app.cards.added_cards import card_of_question, card_of_term
+from app.cards.store import Addition, add_cards, add_missed, decline
 from app.content.model import Place, Term, Text
 from app.db.engine import make_engine
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, Suspension
 from app.flashcards import store
-from app.flashcards.faces import card_of_question, card_of_term
-from app.learners.store import Addition, add_cards, add_missed, decline
 from app.scheduling import Grade
 from tests.conftest import Clock
 from tests.databases import Databases

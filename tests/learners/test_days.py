@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
+from app.cards.store import rebuild_days
 from app.content.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Review, StudyDay
 from app.exams import store as exams
 from app.exams.paper import Slot
 from app.flashcards import store as flashcards
-from app.learners.store import rebuild_days
 from app.quiz import store as quiz
 from app.quiz.grading import Verdict
 from app.scheduling import Grade

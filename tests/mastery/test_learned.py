@@ -10,11 +10,11 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, delete, update
 from sqlmodel import Session, col, select
 
+from app.cards.store import rebuild_days
 from app.content.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store as flashcards
-from app.learners.store import rebuild_days
 from app.mastery.store import Learned, learned
 from app.scheduling import Grade
 from tests.conftest import Clock

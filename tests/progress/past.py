@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
+from app.cards.store import rebuild_days
 from app.content.library import Library
 from app.content.model import Card, Question
 from app.db.tables import (
@@ -21,7 +22,7 @@ from app.db.tables import (
     Review,
 )
 from app.flashcards import store as flashcards
-from app.learners.store import find_learner, rebuild_days
+from app.learners.store import find_learner
 from app.quiz import store as quiz
 from app.quiz.grading import Verdict
 from app.scheduling import Grade, Standing, after, recall

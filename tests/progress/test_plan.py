@@ -9,9 +9,9 @@ from app.mastery.evidence import First
 from app.mastery.standing import NOTHING, Record, anchors, standings
 from app.progress.steps import (
     Deck,
-    Plan,
     Running,
     Situation,
+    TodayPlan,
     plan,
     practice_step,
 )
@@ -21,7 +21,7 @@ NO_CARDS = Deck(Left())
 TODAY = dt.date(2026, 6, 9)
 
 
-def planned(library: Library, record: Record = NOTHING, **more: Any) -> Plan:
+def planned(library: Library, record: Record = NOTHING, **more: Any) -> TodayPlan:
     domains = standings(library, record, TODAY)
     return plan(Situation(library, record, domains, **{"deck": NO_CARDS, **more}))
 

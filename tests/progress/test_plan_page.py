@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import xml.etree.ElementTree as ET
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,7 +15,7 @@ from app.progress.ahead import Held, ahead_of, asked_of, in_short
 from app.progress.figures.plan import course_of, plan_figure
 from app.scheduling import Left
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Asked, outline
+from app.scheduling.exam_plan import PlanInputs, outline
 from app.web.clock import milliseconds
 from tests.databases import ABOUT_SQLITE
 
@@ -234,7 +235,7 @@ def test_what_was_done_today_takes_its_time() -> None:
 
 
 def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
-    asked = Asked(DAY, DAY + 20, 600)
+    asked = PlanInputs(DAY, DAY + 20, 600)
     ahead = ahead_of(Held(deck(60), unseen=60), asked, LEFT)
 
     assert ahead is not None
@@ -247,30 +248,32 @@ def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
 
 
 def test_the_figure_stacks_new_cards_on_those_due() -> None:
-    asked = Asked(DAY, DAY + 20, 600)
+    asked = PlanInputs(DAY, DAY + 20, 600)
     ahead = ahead_of(Held(deck(60), unseen=60), asked, LEFT)
     assert ahead is not None
 
     figure = plan_figure(ahead.outlook, 600)
 
     assert len(figure.days) == 20
-    assert [p.look for p in figure.days[0].parts] == ["mark edge", "none edge"]
-    assert figure.days[-1].parts[0].look == "ink"
-    assert all(0 <= float(p.y) <= 124 for d in figure.days for p in d.parts)
-    assert figure.names[0].words == "Today"
-    assert "new cards a day until" in course_of(ahead.outlook).replace("\xa0", " ")
+    rects = list(ET.fromstring(str(figure.svg)).iter("rect"))  # noqa: S314 - our own
+    looks = [rect.attrib["class"] for rect in rects]
+    assert looks[:2] == ["mark edge", "none edge"]
+    assert looks[-1] == "ink"
+    assert all(0 <= float(rect.attrib["y"]) <= 124 for rect in rects)
+    assert ">Today</text>" in figure.svg
+    assert "new cards a day until" in figure.course.replace("\xa0", " ")
 
 
 def test_nothing_left_to_ask_is_said() -> None:
     fresh = (Begun("c", 90.0, 5.0, DAY, DAY + 80),)
-    ahead = ahead_of(Held(fresh, unseen=0), Asked(DAY, DAY + 1, 300), Left())
+    ahead = ahead_of(Held(fresh, unseen=0), PlanInputs(DAY, DAY + 1, 300), Left())
     assert ahead is not None
 
     assert plan_figure(ahead.outlook, 300).sentence == "No card is left to ask."
 
 
 def test_cards_that_will_not_be_begun_are_named() -> None:
-    ahead = ahead_of(Held((), unseen=300), Asked(DAY, DAY + 10, 300), LEFT)
+    ahead = ahead_of(Held((), unseen=300), PlanInputs(DAY, DAY + 10, 300), LEFT)
     assert ahead is not None
 
     said = course_of(ahead.outlook).replace("\xa0", " ")
@@ -290,7 +293,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
 def test_the_plan_in_short(
     unseen: int, days: int, left: int | None, words: str
 ) -> None:
-    asked = Asked(DAY, DAY + days, 900)
+    asked = PlanInputs(DAY, DAY + days, 900)
 
     said = in_short(outline(100, unseen, asked), asked, left)
 

@@ -2,20 +2,32 @@
 
 import datetime as dt
 import itertools
+import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.progress.study_log import study_log
+from app.progress.study_log import StudyLog, study_log
 
 TUESDAY = dt.date(2026, 6, 9)
+
+
+def squares(log: StudyLog) -> list[str]:
+    drawn = ET.fromstring(str(log.svg))  # noqa: S314 - our own drawing
+    return [rect.attrib["class"] for rect in drawn.iter("rect")]
+
+
+def months(log: StudyLog) -> list[tuple[float, str | None]]:
+    drawn = ET.fromstring(str(log.svg))  # noqa: S314 - our own drawing
+    above = [text for text in drawn.iter("text") if text.attrib["y"] == "12"]
+    return [(float(text.attrib["x"]), text.text) for text in above]
 
 
 def test_it_begins_on_a_monday_twelve_weeks_back_and_ends_today():
     log = study_log({}, TUESDAY)
 
-    assert log.first == dt.date(2026, 3, 16)
-    assert log.days == len(log.squares) == 12 * 7 + 2
-    assert [s.today for s in log.squares].index(True) == log.days - 1
+    assert log.rows[0].monday == dt.date(2026, 3, 16)
+    assert log.days == len(squares(log)) == 12 * 7 + 2
+    assert [s for s in squares(log) if "edge" in s] == [squares(log)[-1]]
 
 
 def test_days_with_work_are_counted_and_others_before_the_log_are_not():
@@ -29,20 +41,20 @@ def test_days_with_work_are_counted_and_others_before_the_log_are_not():
     [(0, "h0"), (1, "h1"), (9, "h1"), (10, "h2"), (30, "h3"), (60, "h4"), (999, "h4")],
 )
 def test_more_work_is_darker(count: int, look: str):
-    assert study_log({"2026-06-09": count}, TUESDAY).squares[-1].look == look
+    assert squares(study_log({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
 
 
 def test_months_stand_above_their_first_week_and_not_on_each_other():
     log = study_log({}, TUESDAY)
 
-    assert [m.words for m in log.months] == ["Mar", "Apr", "May", "Jun"]
-    places = [m.x for m in log.months]
+    assert [words for _, words in months(log)] == ["Mar", "Apr", "May", "Jun"]
+    places = [x for x, _ in months(log)]
     assert all(later - earlier > 30 for earlier, later in itertools.pairwise(places))
 
 
 @pytest.mark.parametrize("offset", range(0, 370, 7))
 def test_month_names_never_touch(offset: int):
     log = study_log({}, TUESDAY + dt.timedelta(days=offset))
-    places = [m.x for m in log.months]
+    places = [x for x, _ in months(log)]
 
     assert all(later - earlier > 30 for earlier, later in itertools.pairwise(places))

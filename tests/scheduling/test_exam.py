@@ -23,7 +23,7 @@ from app.scheduling.exam import (
 )
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
-    Asked,
+    PlanInputs,
     day_plan,
     final_days,
     outline,
@@ -66,8 +66,8 @@ def deck(count: int, seed: int = 1) -> list[Begun]:
     ]
 
 
-def asked(days: int, minutes: float = 10.0) -> Asked:
-    return Asked(TODAY, TODAY + days, minutes * 60)
+def asked(days: int, minutes: float = 10.0) -> PlanInputs:
+    return PlanInputs(TODAY, TODAY + days, minutes * 60)
 
 
 # --- formulas -----------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_every_begun_card_is_seen_once_more_in_the_last_days() -> None:
     cards, minutes, exam = deck(150), 10.0, TODAY + 30
     run = Run(cards, 0, CURVE, AsBelieved())
     for day in range(TODAY, exam):
-        run.day(Asked(day, exam, minutes * 60), day_plan)
+        run.day(PlanInputs(day, exam, minutes * 60), day_plan)
 
     first = exam - final_days(150, minutes * 60)
     assert min(card.last for card in run.cards) >= first
@@ -479,7 +479,7 @@ def test_what_is_expected_is_the_mean_of_what_luck_brings(
         run = Run(deck(begun), unseen, CURVE, Luck(seed))
         exam = TODAY + days
         spent = [
-            run.day(Asked(day, exam, minutes * 60), day_plan).seconds
+            run.day(PlanInputs(day, exam, minutes * 60), day_plan).seconds
             for day in range(TODAY, exam)
         ]
         ends.append(run.recall(exam))

@@ -14,12 +14,12 @@ import pytest
 from app.db.engine import make_engine
 from app.db.locks import lock
 from app.db.migrate import downgrade
-from app.db.shape import examine, newest
+from app.db.schema_state import examine, newest
 from app.upkeep import archive
 from app.upkeep.daily import copy_if_due, daily_copies
 from app.upkeep.files import workshop
 from app.upkeep.installation import Installation, Unusable
-from app.upkeep.starting import prepare
+from app.upkeep.preparing import prepare
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW

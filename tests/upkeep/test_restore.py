@@ -14,12 +14,12 @@ from sqlmodel import Session, select
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade
-from app.db.shape import newest
+from app.db.schema_state import newest
 from app.db.tables import Learner
 from app.upkeep.backup import back_up
 from app.upkeep.installation import Installation, Unusable
+from app.upkeep.preparing import prepare
 from app.upkeep.restore import restore
-from app.upkeep.starting import prepare
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW

@@ -4,8 +4,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.web.keeping import Kept, Moment, Pages
-from app.web.packing import Packed
+from app.web.compression import Packed
+from app.web.page_cache import KeptPage, Moment, Pages
 from app.web.visitor import Visitor
 from tests.conftest import visit
 
@@ -39,7 +39,7 @@ def test_kept_pages_stay_within_their_room(app: FastAPI):
 def test_the_key_of_a_kept_page_counts_like_its_body():
     pages, visitor = Pages(None, most=KILO * KILO), Visitor("key", b"")
     now = Moment("1", 0.0, None)
-    kept = Kept(Packed(b"page"), b"text/html", "1", None, float("inf"))
+    kept = KeptPage(Packed(b"page"), b"text/html", "1", None, float("inf"))
     targets = [(f"/{number}", b"x" * 10_000) for number in range(300)]
 
     for target in targets:

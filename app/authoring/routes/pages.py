@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.authoring.listing import about, name_of
-from app.authoring.routes.trying import address_of
+from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
 from app.concepts.sheets import Sheet, Sheets
 from app.content.library import Library
@@ -12,8 +12,8 @@ from app.content.variants import draw
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
 from app.web.asking import Asked, first_words, new_token
+from app.web.course import CurrentLibrary
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(route_class=AuthorRoute)
 

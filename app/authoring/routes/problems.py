@@ -12,8 +12,8 @@ from app.db.engine import DbSession
 from app.learners.current import CurrentLearner
 from app.web.addresses import RowNumber
 from app.web.clock import Now
+from app.web.course import CurrentLibrary
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter(route_class=AuthorRoute)
 _MOST = 300

@@ -14,24 +14,24 @@ from fastapi.responses import (
 )
 
 from app.authoring import bench, store
-from app.authoring.curves import draw_curves
 from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
-from app.authoring.routes.trying import address_of, judge, put
 from app.authoring.states import states_of, typed
 from app.authoring.survey import Survey, Surveyor
+from app.authoring.trying import address_of, judge, put
 from app.authoring.wordings import Sample, editions, option_rows, sample
 from app.authors.current import AuthorRoute
 from app.content.expressions import BadExpression
 from app.content.model import Question
 from app.content.variants import MOST_VARIANTS, combinations, draw, every
 from app.db.engine import DbSession
+from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.quiz.forms import AskedFor, Posted, Sent
 from app.web.asking import Asked
+from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page
-from app.web.shelf import CurrentLibrary, find_question
 from app.web.words import age_of
 
 router = APIRouter(route_class=AuthorRoute)
@@ -226,7 +226,9 @@ def _order(sort: str) -> tuple[str, bool]:
     return (by if by in bench.SORTS else "discrimination"), falling
 
 
-def _parts(rows: Sequence[bench.Row], looked: set[str]) -> dict[str, list[bench.Row]]:
+def _parts(
+    rows: Sequence[bench.ItemRow], looked: set[str]
+) -> dict[str, list[bench.ItemRow]]:
     return {
         "look": [r for r in rows if r.question.id in looked],
         "answered": [r for r in rows if r.found],

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
+from app.drawings.components import LETTERS
+
 KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
-_COMPONENTS = {"W": "w", "G": "g", "O": "o", "A": "a", "K": "k", "R": "r"}
-_LETTERS = re.compile(r"[WGOAKR](?: [WGOAKR])+")
+_LETTER = f"[{''.join(LETTERS)}]"
+_LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
 def opening(kind: str, inside: Sequence[Token]) -> str:
@@ -69,5 +71,5 @@ def _colour_letters(inside: Sequence[Token]) -> None:
 def letters(content: str) -> str:
     """The letters of memory components, each in its colour."""
     return "".join(
-        f'<b class="k-{_COMPONENTS[letter]}">{letter}</b>' for letter in content.split()
+        f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split()
     )

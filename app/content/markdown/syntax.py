@@ -21,7 +21,7 @@ from app.content.limits import (
     MOST_NESTED,
     TooMuch,
 )
-from app.content.markdown.starts import ask_by_character
+from app.content.markdown.rule_dispatch import ask_by_character
 
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")

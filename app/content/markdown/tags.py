@@ -7,6 +7,8 @@ from collections.abc import Callable
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
+from app.drawings.components import LETTERS
+
 Report = Callable[[str, str, str, str], None]  # code, needle, message, hint
 
 _TAG = re.compile(
@@ -15,9 +17,8 @@ _TAG = re.compile(
 _ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
 _ALONE = frozenset({"br"})
 _PAIRED = frozenset({"sub", "sup", "kbd", "abbr", "b", "span"})
-_CLASSES = frozenset(
-    {"key", "k-w", "k-g", "k-o", "k-a", "k-k", "k-r", "k-f", "small", "quiet"}
-)
+_KEYS = {look.key for look in LETTERS.values()}
+_CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
 _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
 

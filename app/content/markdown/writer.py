@@ -18,17 +18,12 @@ from app.content.limits import (
     MOST_ENTRIES,
     price_of,
 )
-from app.content.manuscript import Edit, Manuscript
-from app.content.markdown import alerts, code, drawings, figures, tags, working
+from app.content.markdown import alerts, code, figure_block, tags, working
+from app.content.markdown import checked_numbers as figures
 from app.content.markdown.math import BadMath, to_mathml
-from app.content.markdown.syntax import (
-    bare,
-    close_of,
-    first_line,
-    last_line,
-    plain,
-)
+from app.content.markdown.syntax import bare, close_of, first_line, last_line, plain
 from app.content.model import Text
+from app.content.source_file import Edit, Manuscript
 
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
 _SOURCES = f"The page cites more than {MOST_ENTRIES:,} sources."
@@ -214,7 +209,7 @@ class _Writer(RendererHTML):
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return drawings.draw(kind.strip(), token, scope.sheet)
+            return figure_block.draw(kind.strip(), token, scope.sheet)
         return code.to_html(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:

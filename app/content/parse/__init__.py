@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from app.content.limits import MOST_LINES, TooMuch
-from app.content.manuscript import Manuscript
 from app.content.parse.glossary import read_glossary
 from app.content.parse.lock import read_lock
 from app.content.parse.registers import (
@@ -17,6 +16,7 @@ from app.content.parse.registers import (
 )
 from app.content.parse.topics import read_topic_file
 from app.content.parsed import ParsedFile
+from app.content.source_file import Manuscript
 from app.content.terms import Names, names_of
 
 _NO_NAMES = names_of(())

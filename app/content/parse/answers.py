@@ -7,7 +7,6 @@ from markdown_it.token import Token
 
 from app.content.identity import key, normal
 from app.content.limits import MOST_OPTIONS
-from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
 from app.content.model import (
@@ -28,6 +27,7 @@ from app.content.model import (
 from app.content.parse.metadata import Comment
 from app.content.parse.options import Option, choices_of, code_of, make_key, text_of
 from app.content.ranges import BadRange, read_range
+from app.content.source_file import Manuscript
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 

@@ -7,10 +7,10 @@ from app.content.conditions import judge, read_condition
 from app.content.estimates import Unanswerable, known
 from app.content.expressions import BadExpression, Value
 from app.content.identity import did_you_mean
-from app.content.manuscript import Manuscript
 from app.content.model import Design
 from app.content.parse.metadata import Comment
 from app.content.quantities import Quantity
+from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry

@@ -9,7 +9,6 @@ from markdown_it.token import Token
 from app.content import templates
 from app.content.identity import did_you_mean, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
-from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
 from app.content.model import (
@@ -28,6 +27,7 @@ from app.content.parse.metadata import PARTIAL, TYPES, Front, Partial, mentioned
 from app.content.parse.options import Option, is_task_list, read_options
 from app.content.parse.parameters import read_computed
 from app.content.parse.regions import Draft
+from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
 
 Kind = Literal["page", "quiz", "cards"]

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from app.content.identity import LARGEST_SAMPLE, MOST_SAMPLES
 from app.content.limits import MOST_OPTIONS
-from app.content.manuscript import Manuscript
 from app.content.parsed import LockEntry
+from app.content.source_file import Manuscript
 
 HEAD = """\
 # Every id that was ever used. Written by `headroom check --fix`; commit it.

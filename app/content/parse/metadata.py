@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.content import strict_yaml
 from app.content.identity import SLUG, did_you_mean
-from app.content.manuscript import Manuscript
+from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Scalar
 
 ITEM_KEYS = (

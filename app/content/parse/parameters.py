@@ -6,9 +6,9 @@ import re
 from app.content.expressions import BadExpression, compile_expression
 from app.content.identity import did_you_mean
 from app.content.limits import MOST_PARAMETERS
-from app.content.manuscript import Manuscript
 from app.content.model import Computed
 from app.content.parse.metadata import Comment
+from app.content.source_file import Manuscript
 from app.content.strict_yaml import Listing, Mapped, Node, Scalar
 
 NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)

@@ -5,9 +5,9 @@ import re
 
 from markdown_it.token import Token
 
-from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, tokens
 from app.content.parse.metadata import Comment, read_comment
+from app.content.source_file import Manuscript
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:")
 _TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")

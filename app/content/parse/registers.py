@@ -8,7 +8,6 @@ from typing import Any
 
 from app.content.identity import SLUG, did_you_mean
 from app.content.limits import MOST_ENTRIES, MOST_MINUTES
-from app.content.manuscript import Manuscript
 from app.content.model import (
     Domain,
     ExamBlueprint,
@@ -17,6 +16,7 @@ from app.content.model import (
     Source,
     Syllabus,
 )
+from app.content.source_file import Manuscript
 
 _SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
 _SYLLABUS_KEYS = ("exam", "title", "order", "notes", "domains")

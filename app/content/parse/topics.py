@@ -6,7 +6,6 @@ from pathlib import PurePosixPath
 
 from app.content.identity import normal, revision, sketch
 from app.content.limits import MOST_ITEMS, TooMuch
-from app.content.manuscript import Manuscript
 from app.content.markdown.writer import Scope
 from app.content.model import (
     Card,
@@ -26,6 +25,7 @@ from app.content.parsed import Fact, ParsedFile
 from app.content.rules.items import check_item
 from app.content.rules.options import check_balance
 from app.content.rules.prose import check_prose
+from app.content.source_file import Manuscript
 from app.content.terms import FirstMentions, Names
 
 _KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from app.content import templates, variants
 from app.content.expressions import BadExpression, Value, compile_expression
 from app.content.limits import A_COMBINATION, price_of
-from app.content.manuscript import Manuscript
 from app.content.model import (
     Choices,
     Computed,
@@ -17,6 +16,7 @@ from app.content.model import (
 )
 from app.content.parse.metadata import Comment
 from app.content.quantities import Quantity, kind, read, show
+from app.content.source_file import Manuscript
 from app.content.templates import PLACEHOLDER, each_text
 
 Option = NumericOption

@@ -1,6 +1,5 @@
 """All rules of one item, by its type."""
 
-from app.content.manuscript import Manuscript
 from app.content.model import Card, Choices, Match, Order, Question
 from app.content.parse.items import Built
 from app.content.rules.computed import check_computed, check_numeric
@@ -12,6 +11,7 @@ from app.content.rules.options import (
 )
 from app.content.rules.shapes import check_cloze, check_match, check_order
 from app.content.rules.wording import check_wording
+from app.content.source_file import Manuscript
 
 
 def check_item(built: Built, exam: bool, sheet: Manuscript) -> None:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-from app.content.manuscript import Manuscript
 from app.content.model import Choices
 from app.content.parse.options import Option, is_last
+from app.content.source_file import Manuscript
 
 
 def check_choices(

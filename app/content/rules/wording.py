@@ -5,9 +5,9 @@ import re
 from markdown_it.token import Token
 
 from app.content.identity import normal
-from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import first_line
 from app.content.model import Choices, Cloze, Numeric, Question, Short
+from app.content.source_file import Manuscript
 from app.content.templates import PLACEHOLDER
 
 _MOST_WORDS = 120

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.scheduling import Grade, Policy, Standing, after
+from app.scheduling.retention import RETENTION
 
 _POLICY = Policy()
 _EASE = 2500  # per mille; asked for by the older scheduler alone
@@ -74,7 +75,7 @@ def learned(
     """Replay the grades of a card, in order, into what Anki keeps of them."""
     standing: Standing | None = None
     log: list[Logged] = []
-    retention = 0.9
+    retention = RETENTION
     for timed in grades:
         moved = after(standing, timed.grade, card)
         log.append(_logged(standing, moved, timed))

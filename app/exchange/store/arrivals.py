@@ -11,13 +11,13 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlmodel import Session
 
-from app.content.added import QUESTION, is_added, origin
-from app.db.once import BROUGHT
+from app.cards.names import QUESTION, is_added, origin
+from app.cards.store import MEMORY, change_days
+from app.db.insert_once import BROUGHT
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OwnText
 from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember
 from app.learners.current import CurrentLearnerValue
-from app.learners.store import MEMORY, change_days
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
 

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlmodel import Session, SQLModel
 
+from app.cards.store import MEMORY, grade_in, graded
 from app.exchange.apkg.history import Aside, Timed
-from app.learners.store import MEMORY, grade_in, graded
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from sqlalchemy import Row, delete, insert, select
 from sqlmodel import Session
 
+from app.cards.store import MEMORY, beginnings, remembered, replayed
 from app.exchange.store.held import ASIDE, LOG, LOGGED
-from app.learners.store import MEMORY, beginnings, remembered, replayed
 
 _AT_ONCE = 500  # names in one question
 Logs = Mapping[str, Sequence[Row[Any]]]

@@ -3,12 +3,12 @@
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
-from app.content.added import QUESTION, TERM, origin, topic_of
+from app.cards.comeback import comeback_of
+from app.cards.names import QUESTION, TERM, origin, topic_of
+from app.cards.store import Addition, add_cards, decline
 from app.errors import NotFound
+from app.flashcards.desk import Desk, Writer
 from app.flashcards.forms import Chosen
-from app.flashcards.routes.desk import Desk, Writer
-from app.learners.comeback import comeback_of
-from app.learners.store import Addition, add_cards, decline
 from app.web.render import is_htmx, page
 
 router = APIRouter()

@@ -5,14 +5,14 @@ from fastapi.responses import HTMLResponse
 
 from app.content.model import Topic
 from app.flashcards import store
+from app.flashcards.desk import Desk, Reader
 from app.flashcards.forms import Wished
-from app.flashcards.routes.desk import Desk, Reader
-from app.flashcards.routes.own import Row, own_cards, state_words
-from app.flashcards.routes.toward import aim_of
+from app.flashcards.own_cards import ListedCard, own_cards, state_words
+from app.flashcards.toward_exam import aim_of
 from app.scheduling import LEECH, Standing, before_exam
 from app.web.asking import first_words
+from app.web.course import find_topic
 from app.web.render import page
-from app.web.shelf import find_topic
 
 router = APIRouter()
 
@@ -36,13 +36,13 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
     )
 
 
-def _rows(desk: Desk, topic: Topic) -> list[Row]:
+def _rows(desk: Desk, topic: Topic) -> list[ListedCard]:
     held = store.standings(desk.db, desk.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
         standing, aside = held.get(card, (None, False))
         rows.append(
-            Row(
+            ListedCard(
                 card=card,
                 words=first_words(desk.library.cards[card].front),
                 state=_state(standing, desk),

@@ -1,16 +1,14 @@
-"""Cards without a network: the page that is kept for it, and grades that come late."""
+"""Cards without a network: the page that is kept for it."""
 
 import dataclasses
 import datetime as dt
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse
 
 from app.content.model import Card
-from app.errors import Conflict, Problem
 from app.flashcards import store
-from app.flashcards.forms import GradeForm
-from app.flashcards.routes.desk import (
+from app.flashcards.desk import (
     Desk,
     Reader,
     known,
@@ -22,14 +20,11 @@ from app.flashcards.routes.desk import (
     token_of,
 )
 from app.flashcards.store import Limits
-from app.scheduling import OLDEST, Grade, is_too_old, settled
-from app.web.clock import moment
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter()
 _MOST = 100
-_LONGEST_LOOK = 10 * 60 * 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,38 +83,3 @@ def _fresh(desk: Desk, limits: Limits) -> list[store.Held]:
             break
         found.setdefault(store.note_of(library, card), card)
     return [store.unseen(db, learner, card) for card in found.values()]
-
-
-def refuse_others(desk: Desk, who: str) -> None:
-    """Raises Conflict where a grade was given by another learner of the browser."""
-    if who and who != mark_of(desk.learner):
-        raise Conflict(
-            "This grade was given before somebody else came to this browser, "
-            "so it was not counted."
-        )
-
-
-def late(desk: Desk, card: Card, graded: GradeForm) -> Response:
-    """Write down a grade that waited in the browser; nobody waits for the next card.
-
-    Raises Problem for one that is too old.
-    """
-    given = moment(graded.given)
-    if is_too_old(given, desk.now):
-        raise Problem(
-            f"Given: {given:%-d %B %Y} is more than {OLDEST.days} days ago, "
-            "so the grade was not counted.",
-            "given",
-        )
-    held = store.find(desk.db, desk.learner.id, card.id)
-    at = settled(given, desk.now, held.standing.last_at if held.standing else None)
-    grade = Grade(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
-    sent = store.Sent(graded.token, _looked(graded))
-    store.record(desk.db, desk.learner.id, card, grade, sent)
-    return Response(status_code=204)
-
-
-def _looked(graded: GradeForm) -> int | None:
-    """Milliseconds from showing the card to its grade, both by the browser's clock."""
-    passed = graded.given - graded.since
-    return passed if graded.since and 0 <= passed <= _LONGEST_LOOK else None

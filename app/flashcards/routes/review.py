@@ -6,18 +6,10 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.added import is_added
+from app.cards.names import is_added
 from app.db.engine import aside
 from app.flashcards import store
-from app.flashcards.finding import Found
-from app.flashcards.forms import (
-    GradeForm,
-    Suspended,
-    Undone,
-    Wished,
-    WishForm,
-)
-from app.flashcards.routes.desk import (
+from app.flashcards.desk import (
     Desk,
     Reader,
     Table,
@@ -30,13 +22,21 @@ from app.flashcards.routes.desk import (
     lay,
     turn_of,
 )
-from app.flashcards.routes.offline import late, refuse_others
+from app.flashcards.finding import Found
+from app.flashcards.forms import (
+    GradeForm,
+    Suspended,
+    Undone,
+    Wished,
+    WishForm,
+)
+from app.flashcards.late_grades import late, refuse_others
 from app.learners.current import writing
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
+from app.web.course import find_topic
+from app.web.form_body import sent
 from app.web.render import is_htmx, page
-from app.web.sent import sent
-from app.web.shelf import find_topic
 
 router = APIRouter()
 _LONGEST_LOOK = 10 * 60 * 1000

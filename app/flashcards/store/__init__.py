@@ -1,7 +1,6 @@
 """Cards in the database: the log of reviews, the memory made of it, the queue."""
 
-from app.flashcards.store.added import Kept, kept
-from app.flashcards.store.log import (
+from app.cards.store.log import (
     Held,
     Recorded,
     Sent,
@@ -14,6 +13,7 @@ from app.flashcards.store.log import (
     undo,
     unseen,
 )
+from app.flashcards.store.added_cards import AddedDetails, kept
 from app.flashcards.store.planned import (
     Aim,
     Planned,
@@ -40,9 +40,9 @@ from app.flashcards.store.queue import (
 
 __all__ = [
     "NO_STRAYS",
+    "AddedDetails",
     "Aim",
     "Held",
-    "Kept",
     "Limits",
     "Planned",
     "Queue",

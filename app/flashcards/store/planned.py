@@ -16,16 +16,16 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, select, union_all
 from sqlmodel import Session
 
-from app.content.added import is_added
+from app.cards.names import is_added
+from app.cards.store import MEMORY, STANDING, replayed, standing_of
+from app.cards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
 from app.content.library import Library
-from app.flashcards.store.added import ADDED
-from app.flashcards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
+from app.flashcards.store.added_cards import ADDED
 from app.flashcards.store.queue import Limits, Queue
-from app.learners.store import MEMORY, STANDING, replayed, standing_of
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Asked, day_plan
+from app.scheduling.exam_plan import PlanInputs, day_plan
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -104,7 +104,7 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in rows
     )
     unseen = max(0, len(library.cards) - old)
-    asked = Asked(today, aim.exam.toordinal(), aim.seconds)
+    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]

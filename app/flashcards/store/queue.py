@@ -21,11 +21,11 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from app.content.added import is_added, still_there
+from app.cards.names import is_added, still_there
+from app.cards.store import MEMORY, STANDING, standing_of
+from app.cards.store.log import Held
 from app.content.library import Library
 from app.db.prepared import Prepared
-from app.flashcards.store.log import Held
-from app.learners.store import MEMORY, STANDING, standing_of
 from app.scheduling import Day, Standing
 
 _LEARNERS = 2000

@@ -11,7 +11,7 @@ from app.learners import store
 from app.learners.codes import LIFE, new_code, plain
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.forms import Problems
-from app.learners.routes.settings import as_typed, settings_page
+from app.learners.settings_page import as_typed, settings_page
 from app.learners.store import Arrival
 from app.web.addresses import public
 from app.web.clock import Now

@@ -1,26 +1,5 @@
 """Learners in the database."""
 
-from app.learners.store.added import (
-    Added,
-    Addition,
-    add_cards,
-    add_missed,
-    added_cards,
-    added_count,
-    added_page,
-    decline,
-    due_day,
-    studied,
-)
-from app.learners.store.days import (
-    Work,
-    add_to_day,
-    change_days,
-    forget_empty_days,
-    rebuild_days,
-    work_of_grade,
-)
-from app.learners.store.memory import MEMORY, STANDING, blank, columns, standing_of
 from app.learners.store.people import (
     Enrolment,
     Known,
@@ -35,15 +14,6 @@ from app.learners.store.people import (
     use_code,
     void_codes,
 )
-from app.learners.store.replaying import (
-    Beginning,
-    beginning_of,
-    beginnings,
-    grade_in,
-    graded,
-    remembered,
-    replayed,
-)
 from app.learners.store.sessions import (
     Arrival,
     Browser,
@@ -57,53 +27,25 @@ from app.learners.store.sessions import (
 )
 
 __all__ = [
-    "MEMORY",
-    "STANDING",
-    "Added",
-    "Addition",
     "Arrival",
-    "Beginning",
     "Browser",
     "Enrolment",
     "Known",
     "Person",
-    "Work",
-    "add_cards",
     "add_code",
-    "add_missed",
-    "add_to_day",
-    "added_cards",
-    "added_count",
-    "added_page",
     "begin_session",
-    "beginning_of",
-    "beginnings",
-    "blank",
     "browsers",
-    "change_days",
     "change_settings",
-    "columns",
     "count_change",
-    "decline",
     "digests_of",
-    "due_day",
     "enrol",
     "find_learner",
-    "forget_empty_days",
-    "grade_in",
-    "graded",
     "hold",
     "leave",
     "people",
-    "rebuild_days",
-    "remembered",
-    "replayed",
     "revoke",
     "revoke_others",
     "see",
-    "standing_of",
-    "studied",
     "use_code",
     "void_codes",
-    "work_of_grade",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, col, delete, update
 
-from app.db.once import insert_once
+from app.db.insert_once import insert_once
 from app.db.prepared import Prepared
 from app.db.tables import DeviceCode, Learner, LearnerSession
 from app.learners.store.sessions import Arrival, begin_session, learner_of

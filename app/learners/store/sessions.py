@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, update
 
-from app.db.once import insert_once
+from app.db.insert_once import insert_once
 from app.db.prepared import Prepared
 from app.db.tables import LearnerSession
 from app.web.clock import milliseconds, moment

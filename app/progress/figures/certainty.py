@@ -5,11 +5,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.progress.figures.axis import percent, pixels
+from markupsafe import Markup
+
+from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.svg import Box, dot, frame, line, rect, text
 from app.progress.figures.share import wilson
 from app.web.words import count_of, percent_of
 
-TOP, BOTTOM = 6.0, 226.0
+_PLANE = Plane(Box(0, 16.0, 100, 220.0), SHARES)
+_NAMES = 254.0
 # What a word stands for. Where certainty is marked, “think so” begins to pay at 67%
 # right and “sure” at 80%; below lies a guess, down to one choice in four.
 _WORDS = (
@@ -25,60 +29,59 @@ Look = Literal["below", "within", "above"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Box:
-    """Where the share lies if the word holds what it stands for."""
-
-    x: str
-    y: str
-    width: str
-    height: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Point:
-    """The share that was right, the ends of its range, and its number in words."""
-
-    x: str
-    y: str
-    r: str
-    top: str
-    foot: str
-    beside: str
-    words: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Certain:
     """A level of certainty: what it stands for, and how often it was right.
 
-    `low` and `high` are the range of the share in words; `point` and they are empty
-    where too few answers were given to tell.
+    It stands for `least` to `most` (0..1).
     """
 
     word: str
     stands_for: str
+    least: float
+    most: float
     answers: int
     right: int
-    box: Box
-    look: Look = "within"
-    point: Point | None = None
-    low: str = ""
-    high: str = ""
+
+    @property
+    def told(self) -> bool:
+        """Whether there are enough answers to say anything."""
+        return self.answers >= ENOUGH
+
+    @property
+    def share(self) -> float:
+        """The share that was right."""
+        return self.right / (self.answers or 1)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where the share lies in nine cases of ten."""
+        return wilson(self.right, self.answers)
+
+    @property
+    def words(self) -> str:
+        """The share in words."""
+        return percent_of(self.share)
+
+    @property
+    def look(self) -> Look:
+        """Whether the word holds what it stands for, as far as can be told."""
+        low, high = self.range
+        if self.told and high < self.least:
+            return "below"
+        return "above" if self.told and low > self.most else "within"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Certainty:
-    """All levels of certainty; `answers` are all that came with one."""
+    """All levels of certainty; `answers` are all that came with one.
+
+    `svg` is empty where no level has answers enough.
+    """
 
     levels: tuple[Certain, ...]
     answers: int
     sentences: tuple[str, ...]
-    label: str
-
-    @property
-    def told(self) -> tuple[Certain, ...]:
-        """The levels with enough answers to be drawn."""
-        return tuple(level for level in self.levels if level.point)
+    svg: Markup
 
 
 def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
@@ -87,62 +90,59 @@ def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
         _level(n, counts.get((n, True), 0), counts.get((n, False), 0))
         for n in (1, 2, 3)
     )
-    told = [level for level in levels if level.point]
-    said = [f"{level.word}: right {level.point.words}" for level in told if level.point]
+    told = [level for level in levels if level.told]
     return Certainty(
         levels=levels,
         answers=sum(level.answers for level in levels),
         sentences=_sentences(levels),
-        label=f"Calibration. {'; '.join(said)}." if said else "",
+        svg=_draw(levels, told) if told else Markup(),
     )
 
 
 def _level(number: int, right: int, wrong: int) -> Certain:
-    answers = right + wrong
     word, least, most, stands_for = _WORDS[number - 1]
-    box = Box(
-        x=percent(least * 100),
-        y=_down(most),
-        width=percent((most - least) * 100),
-        height=pixels((most - least) * (BOTTOM - TOP)),
-    )
-    level = Certain(word, stands_for, answers, right, box)
-    if answers < ENOUGH:
-        return level
-    low, high = wilson(right, answers)
-    return dataclasses.replace(
-        level,
-        point=_point((least + most) / 2, right, answers),
-        low=percent_of(low),
-        high=percent_of(high),
-        look="below" if high < least else "above" if low > most else "within",
-    )
+    return Certain(word, stands_for, least, most, right + wrong, right)
 
 
-def _point(middle: float, right: int, answers: int) -> Point:
-    low, high = wilson(right, answers)
-    grown = min(1.0, math.sqrt(answers / _MANY))
-    return Point(
-        x=percent(middle * 100),
-        y=_down(right / answers),
-        r=pixels(_SMALL + (_LARGE - _SMALL) * grown),
-        top=_down(high),
-        foot=_down(low),
-        beside=percent(middle * 100 - 4),
-        words=percent_of(right / answers),
-    )
+def _draw(levels: Sequence[Certain], told: Sequence[Certain]) -> Markup:
+    marks = [*_PLANE.scale(in_percent, "left"), *map(_box, levels)]
+    marks.append(line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
+    for level in told:
+        marks += _point(level)
+    marks += [
+        text("guess", 46, _NAMES, "m"),
+        text("think so", 72, _NAMES, "m"),
+        text("sure", 100, _NAMES, "e"),
+    ]
+    said = "; ".join(f"{level.word}: right {level.words}" for level in told)
+    return frame(marks, _NAMES + 10, f"Calibration. {said}.")
 
 
-def _down(share: float) -> str:
-    return pixels(BOTTOM - share * (BOTTOM - TOP))
+def _box(level: Certain) -> str:
+    """Where the share lies if the word holds what it stands for."""
+    top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
+    left, right = level.least * 100, level.most * 100
+    return rect("band", left, top, right - left, foot - top)
+
+
+def _point(level: Certain) -> list[str]:
+    """The share with its range, larger the more answers there are."""
+    x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
+    low, high = level.range
+    grown = min(1.0, math.sqrt(level.answers / _MANY))
+    return [
+        line("edge", x, _PLANE.down(high), x, _PLANE.down(low)),
+        dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
+        text(level.words, x - 4, at + 4, "b e halo"),
+    ]
 
 
 def _sentences(levels: Sequence[Certain]) -> tuple[str, ...]:
     guess, thought, sure = levels
     said = []
-    if sure.point:
+    if sure.told:
         wrong = sure.answers - sure.right
-        found = f"When sure you were right {sure.point.words} of the time"
+        found = f"When sure you were right {sure.words} of the time"
         them = count_of(wrong, "answer")
         said.append(
             f"{found}: {them} you would not have checked."
@@ -150,13 +150,13 @@ def _sentences(levels: Sequence[Certain]) -> tuple[str, ...]:
             else f"{found}, in {count_of(sure.answers, 'answer')}."
         )
     said += [
-        f"“{level.word}” was right {level.point.words} of the time."
+        f"“{level.word}” was right {level.words} of the time."
         for level in (thought, guess)
-        if level.point and level.look == "below"
+        if level.told and level.look == "below"
     ]
-    if guess.point and guess.look == "above":
+    if guess.told and guess.look == "above":
         said.append(
-            f"Your guesses were right {guess.point.words} of the time: you know more "
+            f"Your guesses were right {guess.words} of the time: you know more "
             "than you trust."
         )
     return tuple(said)

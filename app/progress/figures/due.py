@@ -2,52 +2,36 @@
 
 import dataclasses
 import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 
-from app.progress.figures.axis import Tick, down, percent, pixels, round_steps
-from app.web.words import NBSP, count_of, weekday_of
+from markupsafe import Markup
+
+from app.drawings.axes import counting
+from app.drawings.columns import Columns, draw_columns
+from app.progress.figures.day_names import WIDTH, day_names
+from app.web.words import count_of, weekday_of
 
 DAYS = 30
 FARTHEST = 60  # an exam beyond this would make the bars too thin to read
-WIDTH = 93.0
-BOTTOM = 124.0
-_GAP = 0.28
-_NAME = 18.0  # per cent of a narrow figure that the name of a day takes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bar:
-    """One day: its cards and where its bar stands."""
+class DueDay:
+    """One day and its cards."""
 
     day: dt.date
     cards: int
-    x: str
-    y: str
-    width: str
-    height: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
-    """A day named under the axis; `end` for the last, which ends there."""
-
-    x: str
-    words: str
-    end: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueDays:
     """The days ahead; `overdue` of today's cards should have come earlier."""
 
-    bars: tuple[Bar, ...]
-    ticks: tuple[Tick, ...]
-    marks: tuple[Mark, ...]
+    bars: tuple[DueDay, ...]
+    svg: Markup
     overdue: int
     exam: bool
     sentence: str
-    label: str
 
     @property
     def total(self) -> int:
@@ -78,54 +62,29 @@ def upcoming(
     overdue = sum(count for day, count in due.items() if day < today.isoformat())
     counts = [due.get(day.isoformat(), 0) for day in days]
     counts[0] += overdue
-    steps = round_steps(max(counts))
-    bars = tuple(_bar(n, days, counts, steps[-1]) for n in range(len(days)))
+    bars = tuple(DueDay(*pair) for pair in zip(days, counts, strict=True))
     by_exam = last == exam
     return DueDays(
         bars=bars,
-        ticks=tuple(Tick(down(n, 0, steps[-1]), f"{n:,}") for n in steps),
-        marks=_marks(days),
+        svg=draw_columns(columns_of(bars), _says(bars, overdue, by_exam=by_exam)),
         overdue=overdue,
         exam=by_exam,
         sentence=_sentence(bars, overdue),
-        label=_label(bars, overdue, by_exam=by_exam),
     )
 
 
-def _bar(number: int, days: Sequence[dt.date], counts: Sequence[int], top: int) -> Bar:
-    slot = WIDTH / len(days)
-    y = float(down(counts[number], 0, top))
-    return Bar(
-        day=days[number],
-        cards=counts[number],
-        x=percent(slot * (number + _GAP / 2)),
-        y=pixels(y),
-        width=percent(slot * (1 - _GAP)),
-        height=pixels(BOTTOM - y),
+def columns_of(bars: Sequence[DueDay]) -> Columns:
+    """The days as columns: today marked, the others alike."""
+    looks = ["mark edge", *["fill"] * (len(bars) - 1)]
+    return Columns(
+        columns=[[(look, bar.cards)] for look, bar in zip(looks, bars, strict=True)],
+        axis=counting(max(bar.cards for bar in bars)),
+        names=day_names([bar.day for bar in bars]),
+        width=WIDTH,
     )
 
 
-def _marks(days: Sequence[dt.date]) -> tuple[Mark, ...]:
-    """Today, some Mondays, and the last day, none of them on another's words."""
-    slot = WIDTH / len(days)
-    mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
-    every = math.ceil(_NAME / (7 * slot))
-    free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
-    middle = [Mark(percent(slot * (n + 0.5)), _short(days[n])) for n in free[::every]]
-    if len(days) == 1:
-        return (Mark("0%", "Today"),)
-    return (
-        Mark("0%", "Today"),
-        *middle,
-        Mark(percent(WIDTH), _short(days[-1]), end=True),
-    )
-
-
-def _short(day: dt.date) -> str:
-    return f"{day.day}{NBSP}{day:%b}"
-
-
-def _sentence(bars: Sequence[Bar], overdue: int) -> str:
+def _sentence(bars: Sequence[DueDay], overdue: int) -> str:
     most = max(bars, key=lambda bar: bar.cards)
     if not most.cards:
         return ""
@@ -137,7 +96,7 @@ def _sentence(bars: Sequence[Bar], overdue: int) -> str:
     return f"{today}; at most {most.cards:,}, on {weekday_of(most.day)}."
 
 
-def _label(bars: Sequence[Bar], overdue: int, *, by_exam: bool) -> str:
+def _says(bars: Sequence[DueDay], overdue: int, *, by_exam: bool) -> str:
     until = "until the exam" if by_exam else f"in the next {len(bars)} days"
     said = _sentence(bars, overdue) or "none."
     return f"Cards due per day {until}: {said}"

@@ -3,29 +3,24 @@
 import dataclasses
 from collections.abc import Sequence
 
-from app.progress.figures.axis import Tick, down, percent, pixels, round_steps
+from markupsafe import Markup
+
+from app.drawings.axes import counting
+from app.drawings.columns import Columns, Name, draw_columns
 from app.progress.figures.days import Studied, Week
 from app.web.words import count_of, time_of
 
-WIDTH = 86.0
-BOTTOM = 124.0
-_GAP = 0.28
+_WIDTH = 86.0
 _HOUR = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekOfWork:
-    """One week: its minutes, answers and reviews, and where its bar stands."""
+    """One week: its minutes, and what was done in them."""
 
     name: str
     minutes: float
     sums: Studied
-    x: str
-    middle: str
-    y: str
-    width: str
-    height: str
-    now: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,19 +28,14 @@ class Hours:
     """The last weeks; `total` are the minutes of all of them."""
 
     weeks: tuple[WeekOfWork, ...]
-    ticks: tuple[Tick, ...]
+    svg: Markup
     total: float
     sentence: str
-    label: str
 
 
 def hours(weeks: Sequence[Week]) -> Hours:
     """Minutes from showing to answering, by week, beside what was done in them."""
     minutes = [week.sums.minutes for week in weeks]
-    in_hours = max(minutes) >= 2 * _HOUR
-    unit = _HOUR if in_hours else 1
-    steps = round_steps(max(minutes) / unit)
-    top = steps[-1] * unit
     total = sum(minutes)
     done = sum((week.sums for week in weeks), Studied())
     time = time_of(total)
@@ -54,29 +44,27 @@ def hours(weeks: Sequence[Week]) -> Hours:
         f"{count_of(done.answers, 'answer')} and {count_of(done.reviews, 'review')}."
     )
     now = time_of(minutes[-1]) if weeks[-1].sums.work else "none"
+    says = f"Time by week: {words} This week {now}."
     return Hours(
-        weeks=tuple(_bar(n, weeks, minutes[n], top) for n in range(len(weeks))),
-        ticks=tuple(
-            Tick(down(n * unit, 0, top), f"{n} {'h' if in_hours else 'min'}")
-            for n in steps
-        ),
+        weeks=tuple(WeekOfWork(w.name, w.sums.minutes, w.sums) for w in weeks),
+        svg=draw_columns(_columns(weeks, minutes), says),
         total=total,
         sentence=words if done.work else "",
-        label=f"Time by week: {words} This week {now}.",
     )
 
 
-def _bar(number: int, weeks: Sequence[Week], minutes: float, top: int) -> WeekOfWork:
-    slot = WIDTH / len(weeks)
-    y = float(down(minutes, 0, top))
-    return WeekOfWork(
-        name=weeks[number].name,
-        minutes=minutes,
-        sums=weeks[number].sums,
-        x=percent(slot * (number + _GAP / 2)),
-        middle=percent(slot * (number + 0.5)),
-        y=pixels(y),
-        width=percent(slot * (1 - _GAP)),
-        height=pixels(BOTTOM - y),
-        now=number == len(weeks) - 1,
+def _columns(weeks: Sequence[Week], minutes: Sequence[float]) -> Columns:
+    in_hours = max(minutes) >= 2 * _HOUR
+    unit = _HOUR if in_hours else 1
+    looks = [*["fill"] * (len(weeks) - 1), "mark edge"]
+    slot = _WIDTH / len(weeks)
+    return Columns(
+        columns=[[(look, m / unit)] for look, m in zip(looks, minutes, strict=True)],
+        axis=counting(max(minutes) / unit, "h" if in_hours else "min"),
+        names=(
+            Name(0, weeks[0].name),
+            Name(slot * 6.5, weeks[6].name, "m"),
+            Name(_WIDTH, "this week", "e"),
+        ),
+        width=_WIDTH,
     )

@@ -2,16 +2,23 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from app.progress.figures.axis import HEIGHT, TOP, Tick, across, down, percent, pixels
+from markupsafe import Markup
+
+from app.drawings.axes import Axis
+from app.drawings.columns import HEIGHT, TOP
+from app.drawings.planes import Plane
+from app.drawings.svg import Box, dot, frame, line, nested, polyline, text
 from app.progress.figures.days import Studied, Week
 from app.progress.figures.share import wilson
 from app.web.words import count_of, percent_of
 
 LEAST = 10  # fewer cards in a week, and its share would mostly be luck
 LATELY = 4  # the weeks that the sentence speaks of
-WIDTH = 80.0  # the rest is for the numbers of the axis
+_WIDTH = 80.0  # the rest is for the numbers of the axis
+_BOX = Box(0, TOP, _WIDTH, HEIGHT)
+_NAMES = TOP + HEIGHT + 18
 _LOWEST = 0.8
 _TENTH = 0.1
 _LINE = 14.0  # pixels that a number needs for itself
@@ -31,84 +38,74 @@ class WeekOfRecall:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Spot:
-    """A week alone, or the newest one: its place and its share in words."""
-
-    x: str
-    y: str
-    above: str
-    words: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Recall:
-    """The drawing, its table and what it means; `points` of lines are in per cent.
+    """The weeks as a table and as a drawing, and what they mean.
 
-    Without `lines` and `spots` no week had enough reviews, and nothing is drawn.
+    `svg` is empty where no week had enough reviews.
     """
 
     weeks: tuple[WeekOfRecall, ...]
-    ticks: tuple[Tick, ...]
-    lines: tuple[str, ...]
-    expected: tuple[str, ...]
-    spots: tuple[Spot, ...]
-    last: Spot | None
-    target: Tick
+    svg: Markup
     sentence: str
-    label: str
 
 
 def recall_by_week(weeks: Sequence[Week], wanted: float) -> Recall:
     """Recall of the last weeks; `wanted` is the recall that the learner set (0..1)."""
     told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= LEAST]
-    shares = [s for _, sums in told for s in (_share(sums), _chance(sums))]
-    low = min([_LOWEST, *(int(s / _TENTH) * _TENTH for s in (*shares, wanted))])
-    place = _Place(len(weeks), low)
-    last = place.spot(*told[-1]) if told else None
     return Recall(
         weeks=tuple(map(_row, weeks)),
-        ticks=tuple(Tick(down(v, low, 1.0), percent_of(v)) for v in (1.0, low)),
-        lines=place.lines(told, _share),
-        expected=place.lines(told, _chance),
-        spots=tuple(place.spot(n, s) for n, s in _alone(told)),
-        last=last,
-        target=_target(wanted, low),
+        svg=_draw(weeks, told, wanted) if told else Markup(),
         sentence=_sentence([w.sums for w in weeks[-LATELY:]], wanted),
-        label=_label(weeks, told, wanted),
     )
 
 
-def _target(wanted: float, low: float) -> Tick:
+def _draw(weeks: Sequence[Week], told: Told, wanted: float) -> Markup:
+    plane = Plane(_BOX, recall_axis(told, wanted))
+    step = 100 / max(1, len(weeks) - 1)
+    runs = [run for run in _runs(told) if len(run) > 1]
+    lines = [
+        polyline(look, [(n * step, _up(plane, value(sums))) for n, sums in run])
+        for look, value in (("ln ln2", _chance), ("ln", _share))
+        for run in runs
+    ]
+    marks = [*plane.scale(percent_of), *_target(plane, wanted), nested(lines, _BOX)]
+    slot = step * _WIDTH / 100
+    for n, sums in _alone(told):
+        marks.append(dot("ink", n * slot, plane.down(_share(sums)), 3))
+    marks += _last(plane, told[-1][0] * slot, _share(told[-1][1]))
+    marks += [
+        text(weeks[0].name, 0, _NAMES),
+        text(weeks[6].name, _WIDTH / 2, _NAMES, "m"),
+        text("this week", _WIDTH, _NAMES, "m"),
+    ]
+    return frame(marks, _NAMES + 6, _says(weeks, told, wanted))
+
+
+def recall_axis(told: Told, wanted: float) -> Axis:
+    """From all down to 80%, or to the tenth below the lowest share."""
+    shares = [s for _, sums in told for s in (_share(sums), _chance(sums))]
+    low = min([_LOWEST, *(int(s / _TENTH) * _TENTH for s in (*shares, wanted))])
+    return Axis(low, 1.0, (1.0, low), "%", 0.01)
+
+
+def _up(plane: Plane, share: float) -> float:
+    """A share in the nested drawing, where 0 is at the top."""
+    return 100 - plane.axis.place(share)
+
+
+def _target(plane: Plane, wanted: float) -> list[str]:
     """The line aimed at; without words where those of the axis are too near."""
-    y = down(wanted, low, 1.0)
-    free = _LINE <= float(y) - TOP <= HEIGHT - _LINE
-    return Tick(y, percent_of(wanted) if free else "")
+    at = plane.down(wanted)
+    marks = [line("dash", 0, at, _WIDTH, at)]
+    if _LINE <= at - _BOX.y <= _BOX.height - _LINE:
+        marks.append(text(percent_of(wanted), 100, at + 4, "e"))
+    return marks
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
-    """Turns weeks and shares into places: `count` weeks, the axis begins at `low`."""
-
-    count: int
-    low: float
-
-    def lines(self, told: Told, value: Callable[[Studied], float]) -> tuple[str, ...]:
-        """A line for each run of weeks that can be told; points in per cent."""
-        return tuple(
-            " ".join(self._point(n, value(sums)) for n, sums in run)
-            for run in _runs(told)
-            if len(run) > 1
-        )
-
-    def spot(self, number: int, sums: Studied) -> Spot:
-        x = percent(across(number, self.count, WIDTH))
-        share = _share(sums)
-        y = down(share, self.low, 1.0)
-        return Spot(x, y, pixels(float(y) - 10), percent_of(share))
-
-    def _point(self, number: int, share: float) -> str:
-        y = 100 * (1 - (share - self.low) / (1 - self.low))
-        return f"{pixels(across(number, self.count))},{pixels(y)}"
+def _last(plane: Plane, x: float, share: float) -> list[str]:
+    at = plane.down(share)
+    words = text("", x, at - 10, "m", bold=percent_of(share))
+    return [dot("ink", x, at, 4.5), words]
 
 
 def _runs(told: Told) -> list[list[tuple[int, Studied]]]:
@@ -160,9 +157,7 @@ def _sentence(lately: Sequence[Studied], wanted: float) -> str:
     return f"{known} That is about the {percent_of(wanted)} you want."
 
 
-def _label(weeks: Sequence[Week], told: Told, wanted: float) -> str:
-    if not told:
-        return ""
+def _says(weeks: Sequence[Week], told: Told, wanted: float) -> str:
     (first, then), (last, now) = told[0], told[-1]
     since = f"from {percent_of(_share(then))} in the week of {weeks[first].name}"
     until = "this week" if last == len(weeks) - 1 else f"in that of {weeks[last].name}"

@@ -6,17 +6,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.db.engine import DbSession
-from app.flashcards.routes.desk import Desk, stack_of
+from app.flashcards.desk import Desk, stack_of
 from app.learners.current import CurrentLearner
 from app.progress import store
 from app.progress.ahead import Ahead, ahead_of, asked_of
-from app.progress.figures.plan import course_of, plan_figure
+from app.progress.figures.plan import plan_figure
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.clock import Now
-from app.web.keeping import keep
+from app.web.course import CurrentLibrary
+from app.web.page_cache import keep
 from app.web.render import page
-from app.web.shelf import CurrentLibrary
 
 router = APIRouter()
 
@@ -53,6 +53,5 @@ def plan(
 
 def _shown(ahead: Ahead | None, seconds: float) -> dict[str, Any]:
     if ahead is None:
-        return {"ahead": None, "figure": None, "course": ""}
-    figure = plan_figure(ahead.outlook, seconds)
-    return {"ahead": ahead, "figure": figure, "course": course_of(ahead.outlook)}
+        return {"ahead": None, "figure": None}
+    return {"ahead": ahead, "figure": plan_figure(ahead.outlook, seconds)}

@@ -10,11 +10,11 @@ from app.db.engine import DbSession
 from app.flashcards.store import strays_of
 from app.mastery.standing import certainties
 from app.progress import figures, store
-from app.progress.routes.mastery import mastery_of, turnouts_of
-from app.progress.routes.picture import WEEK, CurrentPicture, Picture
-from app.progress.routes.shown import keep_shown
+from app.progress.mastery_table import mastery_of, turnouts_of
+from app.progress.picture import WEEK, CurrentPicture, Picture
+from app.progress.shown import keep_shown
 from app.progress.study_log import first_day, study_log
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter()

@@ -10,18 +10,18 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.flashcards.routes.desk import Desk, stack_of
+from app.flashcards.desk import Desk, stack_of
 from app.progress import store
-from app.progress.blueprint import HEIGHT, plots
-from app.progress.routes.picture import CurrentPicture, Picture
-from app.progress.routes.shown import keep_shown
-from app.progress.routes.until_exam import until_exam
+from app.progress.blueprint import plots
+from app.progress.picture import CurrentPicture, Picture
+from app.progress.shown import keep_shown
 from app.progress.steps import Deck, Running, Situation, plan
 from app.progress.study_log import first_day, study_log
+from app.progress.until_exam import until_exam
 from app.progress.week import week
 from app.scheduling import Left
 from app.web.clock import milliseconds, moment
-from app.web.keeping import keep
+from app.web.page_cache import keep
 from app.web.render import page
 from app.web.words import time_of
 
@@ -98,12 +98,15 @@ def _today(
         "done": time_of(spent) if spent else "",
         "left": cards.deck.left,
         "ahead": picture.ahead,
+        "ahead_drawn": picture.ahead_drawn,
         "lacking": picture.lacking,
         "chance": picture.chance,
         "plots": plots(
-            picture.domains, topic.objectives if topic else (), picture.ahead
+            picture.domains,
+            topic.objectives if topic else (),
+            picture.ahead,
+            learner.target,
         ),
-        "height": HEIGHT,
         "week": week(picture.coming, picture.day),
         "recent": _recent(picture),
         "until_exam": cards.sentence,

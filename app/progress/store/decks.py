@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, SQLModel
 
-from app.content.added import is_added
+from app.cards.names import is_added
 from app.content.library import Library
 from app.progress.ahead import Held
 from app.scheduling.exam import Begun

@@ -6,7 +6,7 @@ import json
 from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, SQLModel
 
-from app.db.once import insert_once
+from app.db.insert_once import insert_once
 from app.db.tables import Prediction
 from app.mastery.forecast import RULE, Forecast
 from app.mastery.turnout import Predicted, Result

@@ -9,13 +9,13 @@ from fastapi.responses import HTMLResponse
 from app.content.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
-from app.quiz.routes.showing import Desk, Reader
-from app.quiz.routes.weakest import weakest_of
+from app.quiz.showing import Desk, Reader
 from app.quiz.store import Run
+from app.quiz.weakest import weakest_of
 from app.web.asking import first_words, new_token
-from app.web.keeping import keep
+from app.web.course import find_topic
+from app.web.page_cache import keep
 from app.web.render import page
-from app.web.shelf import find_topic
 
 router = APIRouter()
 

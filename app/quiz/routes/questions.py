@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.added import comes_back
+from app.cards.names import comes_back
 from app.content.model import Question
 from app.errors import NotFound
 from app.quiz import store
 from app.quiz.forms import AskedFor, Posted, Reported, Sent
 from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.routes.showing import (
+from app.quiz.showing import (
     Desk,
     Reader,
     RunFrame,
@@ -28,8 +28,8 @@ from app.quiz.routes.showing import (
 )
 from app.quiz.store import Answer, Given
 from app.web.asking import Asked
+from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page, reply
-from app.web.shelf import CurrentLibrary, find_question
 
 router = APIRouter()
 

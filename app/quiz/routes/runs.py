@@ -10,7 +10,7 @@ from app.learners.store.sitting import in_running_exam
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.practice import Wish, choose
-from app.quiz.routes.showing import (
+from app.quiz.showing import (
     Desk,
     Reader,
     Writer,
@@ -21,8 +21,8 @@ from app.quiz.routes.showing import (
     put,
     question_page,
 )
-from app.quiz.routes.weakest import weakest_of
 from app.quiz.store import Run, Wanted
+from app.quiz.weakest import weakest_of
 from app.web.addresses import LAST_ROW, RowNumber
 from app.web.asking import Asked, first_words, new_token
 from app.web.render import page

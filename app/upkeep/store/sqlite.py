@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from app.db.shape import BESIDE, looking_into
+from app.db.schema_state import BESIDE, looking_into
 from app.upkeep.installation import Unusable
 
 _PAGES = 256  # one megabyte, so that nobody waits long for the disk

@@ -1,0 +1,251 @@
+"""Commented starting points for a topic, a question, a card and a mock exam."""
+
+import dataclasses
+import datetime as dt
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from app.content.identity import SLUG, did_you_mean
+from app.content.library import Library, build
+from app.content.model import Topic
+from app.content.watched_files import Shelf
+
+KINDS = (
+    "single",
+    "multiple",
+    "true-false",
+    "numeric",
+    "computed",
+    "short",
+    "order",
+    "match",
+    "cloze",
+    "design",
+    "card",
+)
+_STARTS = Path(__file__).parent / "starts"
+_FIRST = ("single", "multiple", "numeric", "order", "cloze")  # what a topic opens with
+_MOST_QUESTIONS = 50
+_MINUTES = 1.2  # for each question, unless said otherwise
+
+
+class Unwilling(Exception):  # noqa: N818 - ends the command, with a sentence
+    """Nothing was written; the sentence says why and what to do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Course:
+    """What a starting point must know of the course it goes into."""
+
+    folder: Path
+    library: Library
+    ids: frozenset[str]
+
+    @property
+    def source(self) -> str:
+        """A source to begin with; raises Unwilling where there is none."""
+        for key in self.library.sources:
+            return key
+        raise Unwilling(
+            "sources.toml lists no source yet; write one first, for a page without "
+            "a source does not pass the check."
+        )
+
+    @property
+    def objective(self) -> str:
+        """The first objective that no page serves yet, else the first of all."""
+        domains = self.library.syllabus.domains
+        numbers = [o.number for domain in domains for o in domain.objectives]
+        served = {o for t in self.library.topics.values() for o in t.objectives}
+        for number in [n for n in numbers if n not in served] + numbers:
+            return number
+        raise Unwilling("syllabus.toml lists no objective yet; write one first.")
+
+
+def read_course(folder: Path) -> Course:
+    """The course as it is now, with every id ever used; raises Unwilling."""
+    if not folder.is_dir():
+        raise Unwilling(f"{folder} is not a folder; name that of the course.")
+    readings, _ = Shelf(folder, None).read()
+    used = {fact.id for r in readings.values() for fact in r.facts}
+    used |= {entry.id for r in readings.values() for entry in r.lock}
+    return Course(folder, build(readings, folder), frozenset(used))
+
+
+def new_topic(
+    course: Course, slug: str, title: str, objective: str, today: dt.date
+) -> list[Path]:
+    """Write a page, five questions and two cards; returns the files."""
+    _sound(slug, title)
+    folder = course.folder / "topics" / slug
+    if folder.exists():
+        raise Unwilling(f"{folder} is there already; choose another slug.")
+    known = {o.number for d in course.library.syllabus.domains for o in d.objectives}
+    if objective and objective not in known:
+        hint = did_you_mean(objective, known)
+        raise Unwilling(f"“{objective}” is not an objective of syllabus.toml. {hint}")
+    words = {
+        "title": title,
+        "objective": objective or course.objective,
+        "source": course.source,
+        "today": today.isoformat(),
+    }
+    page = _filled("concept.md", {**words, "heading": _quoted(title)})
+    quiz = _head("quiz", words)
+    used = set(course.ids)
+    for number, kind in enumerate(_FIRST, 1):
+        name = _fresh(f"{slug}-{kind}", used)
+        quiz += "\n" + _item(kind, name, title, number)
+    cards = _head("cards", words)
+    for number in (1, 2):
+        cards += "\n" + _item("card", _fresh(f"{slug}-card", used), title, number)
+    files = {"concept.md": page, "quiz.md": quiz, "cards.md": cards}
+    folder.mkdir(parents=True)
+    return [_write(folder / name, text) for name, text in files.items()]
+
+
+def new_question(
+    course: Course, slug: str, kind: str, name: str = ""
+) -> tuple[Path, int]:
+    """Add a question or card to a topic; returns its file and line."""
+    topic = course.library.topics.get(slug)
+    if topic is None:
+        hint = did_you_mean(slug, set(course.library.topics))
+        raise Unwilling(f"There is no topic “{slug}”. {hint}".strip())
+    if name in course.ids:
+        raise Unwilling(f"The id “{name}” was used before; choose another.")
+    if name:
+        _sound(name)
+    used = set(course.ids)
+    stem = "cards" if kind == "card" else "quiz"
+    path = course.folder / "topics" / slug / f"{stem}.md"
+    before = _before(course, topic, path)
+    number = before.count("\n<!-- q:") + 1
+    item = _item(kind, name or _fresh(f"{slug}-{kind}", used), topic.title, number)
+    start = before.rstrip("\n") + "\n\n"
+    _write(path, start + item)
+    return path, start.count("\n") + 1
+
+
+def new_exam(
+    course: Course, slug: str, title: str, questions: int = 0, minutes: int = 0
+) -> Path:
+    """Write a mock exam whose domains follow the syllabus and the bank."""
+    _sound(slug, title)
+    path = course.folder / "exams" / f"{slug}.toml"
+    if path.exists():
+        raise Unwilling(f"{path} is there already; choose another slug.")
+    counts = _drawn(course.library, questions)
+    total = sum(counts.values())
+    titles = {d.number: d.title for d in course.library.syllabus.domains}
+    words = {
+        "heading": _quoted(title),
+        "questions": str(total),
+        "minutes": str(minutes or max(1, round(total * _MINUTES))),
+        "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
+    }
+    path.parent.mkdir(exist_ok=True)
+    return _write(path, _filled("exam.toml", words))
+
+
+def shares(weights: Mapping[str, float], questions: int) -> dict[str, int]:
+    """Part a number of questions by weight, by largest remainder.
+
+    >>> shares({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
+    {'1': 19, '2': 20, '3': 11}
+    """
+    whole = sum(weights.values()) or 1.0
+    exact = {name: questions * w / whole for name, w in weights.items()}
+    counts = {name: int(share) for name, share in exact.items()}
+    left = questions - sum(counts.values())
+    for name in sorted(exact, key=lambda n: counts[n] - exact[n])[:left]:
+        counts[name] += 1
+    return counts
+
+
+def _drawn(library: Library, questions: int) -> dict[str, int]:
+    """As many questions of each domain as wanted, or as the bank can give."""
+    have = _bank(library)
+    weights = {d.number: d.weight for d in library.syllabus.domains}
+    wanted = [questions] if questions else range(_MOST_QUESTIONS, 0, -1)
+    for number in wanted:
+        counts = shares(weights, number)
+        if counts and all(have[name] >= count for name, count in counts.items()):
+            return {name: count for name, count in counts.items() if count}
+    lacking = ", ".join(f"{have[n]} of domain {n}" for n in weights) or "no domain"
+    raise Unwilling(f"The course has too few questions for this exam: {lacking}.")
+
+
+def _bank(library: Library) -> Counter[str]:
+    domain_of = {
+        o.number: d.number for d in library.syllabus.domains for o in d.objectives
+    }
+    have: Counter[str] = Counter()
+    for question in library.questions.values():
+        if question.type != "design":
+            have.update({domain_of[o] for o in question.objectives if o in domain_of})
+    return have
+
+
+def _before(course: Course, topic: Topic, path: Path) -> str:
+    """What stands in the file already; a new one begins with its front matter."""
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    words = {
+        "title": topic.title,
+        "objective": ", ".join(topic.objectives[:1]) or course.objective,
+        "source": next(iter(topic.sources), "") or course.source,
+    }
+    return _head(path.stem, words)
+
+
+def _head(stem: str, words: Mapping[str, str]) -> str:
+    kind = "questions" if stem == "quiz" else "cards"
+    heading = _quoted(f"{words['title']}: {kind}")
+    return _filled(f"{stem}.md", {**words, "heading": heading})
+
+
+def _item(kind: str, name: str, title: str, number: int) -> str:
+    words = {"id": name, "title": title, "number": str(number)}
+    return _filled(f"{kind}.md", words)
+
+
+def _filled(name: str, words: Mapping[str, str]) -> str:
+    text = (_STARTS / name).read_text(encoding="utf-8")
+    return Template(text).substitute(words)
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    """A name that was never used, and is from now on."""
+    found, count = name, 1
+    while found in used:
+        count += 1
+        found = f"{name}-{count}"
+    used.add(found)
+    return found
+
+
+def _sound(slug: str, title: str = "x") -> None:
+    if not SLUG.match(slug) or len(slug) > 80:
+        raise Unwilling(
+            f"“{slug}” cannot stand in an address; use lower-case letters, digits "
+            "and single hyphens: kv-cache."
+        )
+    if not title.strip() or not title.isprintable() or len(title) > 120:
+        raise Unwilling("A title is one line of at most 120 letters.")
+
+
+def _quoted(text: str) -> str:
+    """Text between quotes, as YAML and TOML both read it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _write(path: Path, text: str) -> Path:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+    return path

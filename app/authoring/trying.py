@@ -1,0 +1,71 @@
+"""A question put to its author: asked and judged as for a learner, never recorded."""
+
+import dataclasses
+
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import Order, Question
+from app.content.variants import draw
+from app.quiz.forms import Sent
+from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.quiz.showing import moved
+from app.quiz.store import Given
+from app.web.asking import Asked, new_token
+
+
+def address_of(question: Question) -> str:
+    """Where the author looks at a question."""
+    return f"/authoring/questions/{question.id}"
+
+
+def put(question: Question, sent: Sent) -> Asked:
+    """The open question, with what is typed so far and the hints asked for."""
+    form, raw = sent.form, sent.raw
+    variant = draw(question, form.seed or 0)
+    if isinstance(variant.answer, Order) and form.move:
+        raw = moved(raw, form.move)
+    return Asked(
+        variant=variant,
+        token=new_token(),
+        context=form.context,
+        back=form.back,
+        hints=min(form.hints + form.more, len(variant.hints)),
+        certainty=form.certainty,
+        typed=raw,
+        at=address_of(question),
+    )
+
+
+def judge(
+    db: Session, library: Library, question: Question, sent: Sent
+) -> Asked | Outcome:
+    """What a learner would see after this answer."""
+    asked = put(question, sent)
+    verdict = grade(asked.variant, sent.raw)
+    if isinstance(verdict, Unreadable):
+        return dataclasses.replace(asked, refused=verdict.message, hint=verdict.hint)
+    if verdict.near:
+        return dataclasses.replace(asked, near=verdict.near)
+    given = _given(question, asked, sent, verdict)
+    outcome = outcome_of(db, library, given, Way(asked.back, token=asked.token))
+    again = f"{address_of(question)}?seed={asked.variant.seed + 1}"
+    bare = asked.context == "page"  # the page adds its own query
+    return dataclasses.replace(outcome, again=address_of(question) if bare else again)
+
+
+def _given(question: Question, asked: Asked, sent: Sent, verdict: Verdict) -> Given:
+    return Given(
+        id=0,
+        item=question.id,
+        topic=question.topic,
+        revision=question.revision,
+        seed=asked.variant.seed,
+        raw=sent.raw,
+        score=verdict.score,
+        certainty=asked.certainty or None,
+        context=asked.context,
+        run=None,
+        hints=asked.hints,
+    )

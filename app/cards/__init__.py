@@ -1,0 +1,1 @@
+"""What is remembered: cards, the log of their grades, and what follows from it."""

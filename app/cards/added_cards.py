@@ -1,0 +1,84 @@
+"""The two faces of an added card: of a question, of a term, of one's own."""
+
+from html import escape, unescape
+
+import nh3
+
+from app.cards.names import OWN, question_card, term_card
+from app.content.markdown.math import in_html
+from app.content.model import Card, Place, Question, Term, Text
+from app.content.variants import draw
+from app.web.faces import Faces, question_faces
+
+_NO_HINT = '<span class="sr">gap</span>'
+_TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
+_TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
+_TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"}
+
+
+def card_of_question(question: Question, seed: int) -> Card:
+    """A question as a card: the stem with its options, then what is right and why.
+
+    The numbers and the order are those of `seed`; the wording is that of now.
+    """
+    variant = draw(question, seed)
+    faces = question_faces(variant, _gap)
+    return Card(
+        id=question_card(question.id),
+        topic=question.topic,
+        front=Text(faces.front, variant.stem.plain),
+        back=Text(faces.back, variant.explanation.plain),
+        objectives=question.objectives,
+        place=question.place,
+        revision=question.revision,
+        sources=question.sources,
+        tags=question.tags,
+    )
+
+
+def card_of_term(term: Term, topic: str) -> Card:
+    """A term of the glossary as a card: its name, then its meaning."""
+    return Card(
+        id=term_card(term.anchor),
+        topic=topic,
+        front=Text(escape(term.name), term.name),
+        back=term.meaning,
+        objectives=(),
+        place=term.place,
+        revision="",
+    )
+
+
+def card_of_own(card: str, faces: Faces) -> Card:
+    """A card that a learner brought along; its HTML is cleaned once more here."""
+    front, back = cleaned(faces.front), cleaned(faces.back)
+    return Card(
+        id=card,
+        topic="",
+        front=Text(in_html(front), _plain(front)),
+        back=Text(in_html(back), _plain(back)),
+        objectives=(),
+        place=Place(OWN, 0),
+        revision="",
+    )
+
+
+def cleaned(html: str) -> str:
+    """HTML of anybody's, reduced to text with its structure and its links."""
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer",
+    )
+
+
+def _plain(html: str) -> str:
+    # Neighbouring blocks must not run into one word.
+    words = nh3.clean(html.replace("<", " <"), tags=set())
+    return " ".join(unescape(words).split())
+
+
+def _gap(hint: str) -> str:
+    return f'<span class="blank">{hint or _NO_HINT}</span>'

@@ -1,0 +1,252 @@
+"""Cards that a learner studies beside the course's decks: added, declined, found.
+
+An added card has a row of its own and a memory in state new, so that the queue finds
+it like any other. One that is declined keeps both and is asked no more.
+"""
+
+import dataclasses
+import datetime as dt
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Insert, String, bindparam, delete, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, SQLModel
+
+from app.cards.names import QUESTION, origin
+from app.cards.store.memory import MEMORY, blank
+from app.web.clock import milliseconds, moment
+
+ADDED = SQLModel.metadata.tables["added_card"]
+ASIDE = SQLModel.metadata.tables["suspension"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Addition:
+    """A card to be added; `seed` chose the numbers of a question that was missed."""
+
+    card: str
+    topic: str = ""
+    seed: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Added:
+    """An added card as it lies in the tables.
+
+    `since` is the moment of the (last) reason for it; `due` the study day from which
+    it is asked, None where it has no memory; `aside` says that it is not asked, be it
+    put aside or declined. `state` and `lapses` are those of its memory.
+    """
+
+    card: str
+    seed: int | None
+    declined: bool
+    since: dt.datetime
+    due: dt.date | None
+    aside: bool
+    state: str
+    lapses: int
+
+
+def due_day(card: str, day: dt.date) -> dt.date:
+    """The study day on which a card added on `day` is first asked.
+
+    A question that was missed was just explained, so it comes back the day after.
+    """
+    return day + dt.timedelta(days=origin(card)[0] == QUESTION)
+
+
+def add_cards(
+    db: Session,
+    learner_id: int,
+    wanted: Collection[Addition],
+    day: dt.date,
+    now: dt.datetime,
+) -> frozenset[str]:
+    """Add cards; returns those that were not there before, declined ones included.
+
+    Two statements, however many cards.
+    """
+    if not wanted:
+        return frozenset()
+    into_added, into_memory = _inserts(db.connection().dialect.name)
+    rows = [
+        {"learner_id": learner_id, "card": w.card, "seed": w.seed, "declined": False}
+        | {"at": milliseconds(now)}
+        for w in wanted
+    ]
+    added = frozenset(db.connection().execute(into_added, rows).scalars())
+    fresh = [
+        {
+            "learner_id": learner_id,
+            "card": w.card,
+            "note": w.card,
+            "topic": w.topic,
+            **blank(due_day(w.card, day)),
+        }
+        for w in wanted
+        if w.card in added
+    ]
+    if fresh:
+        db.connection().execute(into_memory, fresh)
+    return added
+
+
+def add_missed(
+    db: Session,
+    learner_id: int,
+    missed: Collection[Addition],
+    day: dt.date,
+    now: dt.datetime,
+) -> None:
+    """Let questions that were missed come back tomorrow, unless they were declined.
+
+    One that is studied already and was missed again comes back tomorrow too, with the
+    numbers of now.
+    """
+    added = add_cards(db, learner_id, missed, day, now)
+    again = [w for w in missed if w.card not in added]
+    if not again:
+        return
+    rows = [
+        {"of_learner": learner_id, "of_card": w.card, "seed": w.seed}
+        | {"at": milliseconds(now)}
+        for w in again
+    ]
+    db.connection().execute(_MISSED_AGAIN, rows)
+    values = {
+        "of_learner": learner_id,
+        "cards": [w.card for w in again],
+        "tomorrow": due_day(again[0].card, day).isoformat(),
+    }
+    db.connection().execute(_SOONER, values)
+
+
+def decline(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
+    """Leave an added card out, or bring it back; False where it was never added."""
+    connection = db.connection()
+    mine = {"of_learner": learner_id, "of_card": card}
+    done = connection.execute(_DECLINE, {**mine, "declined": declined})
+    if not done.rowcount:
+        return False
+    connection.execute(_TAKE_UP, mine)
+    connection.execute(_HOLD, {**mine, "suspended": declined})
+    return True
+
+
+def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, Added]:
+    """Those of `cards` that were ever added by this learner."""
+    if not (learner_id and cards):
+        return {}
+    values = {"of_learner": learner_id, "cards": list(cards)}
+    rows = db.connection().execute(_AMONG, values)
+    return {row.card: _added(row) for row in rows}
+
+
+def added_page(
+    db: Session, learner_id: int, *, most: int, after: int = 0
+) -> list[Added]:
+    """Every added card, the newest first: `most` of them, behind the first `after`."""
+    if not learner_id:
+        return []
+    statement = _ALL.order_by(ADDED.c.id.desc()).limit(most).offset(after)
+    return [_added(r) for r in db.connection().execute(statement, _of(learner_id))]
+
+
+def added_count(db: Session, learner_id: int) -> int:
+    """How many cards were ever added."""
+    if not learner_id:
+        return 0
+    return db.connection().execute(_COUNT, _of(learner_id)).scalar() or 0
+
+
+def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
+    """The cards of a kind that were added and not declined."""
+    if not learner_id:
+        return frozenset()
+    values = {"of_learner": learner_id, "begin": f"{kind}:"}
+    return frozenset(db.connection().execute(_STUDIED, values).scalars())
+
+
+_MINE = (
+    ADDED.c.learner_id == bindparam("of_learner"),
+    ADDED.c.card == bindparam("of_card"),
+)
+_KEPT = (ADDED.c.learner_id == bindparam("of_learner"), ADDED.c.declined.is_(False))
+_MISSED_AGAIN = update(ADDED).where(*_MINE, ADDED.c.declined.is_(False))
+_SOONER = (
+    update(MEMORY)
+    .where(
+        MEMORY.c.learner_id == bindparam("of_learner"),
+        (MEMORY.c.due_day > bindparam("tomorrow")) | (MEMORY.c.state == "new"),
+        MEMORY.c.card.in_(
+            select(ADDED.c.card).where(
+                *_KEPT, ADDED.c.card.in_(bindparam("cards", expanding=True))
+            )
+        ),
+    )
+    .values(due_day=bindparam("tomorrow"))
+)
+_DECLINE = update(ADDED).where(*_MINE)
+_TAKE_UP = delete(ASIDE).where(
+    ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
+)
+_HOLD = update(MEMORY).where(
+    MEMORY.c.learner_id == bindparam("of_learner"),
+    MEMORY.c.card == bindparam("of_card"),
+)
+_ALL = (
+    select(
+        ADDED.c.card,
+        ADDED.c.seed,
+        ADDED.c.declined,
+        ADDED.c.at,
+        MEMORY.c.due_day,
+        MEMORY.c.suspended,
+        MEMORY.c.state,
+        MEMORY.c.lapses,
+    )
+    .select_from(
+        ADDED.outerjoin(
+            MEMORY,
+            (MEMORY.c.learner_id == ADDED.c.learner_id)
+            & (MEMORY.c.card == ADDED.c.card),
+        )
+    )
+    .where(ADDED.c.learner_id == bindparam("of_learner"))
+)
+_COUNT = select(func.count()).where(ADDED.c.learner_id == bindparam("of_learner"))
+_AMONG = _ALL.where(ADDED.c.card.in_(bindparam("cards", expanding=True)))
+_begin: Any = bindparam("begin", type_=String)
+_STUDIED = select(ADDED.c.card).where(
+    # Not by < and >, for PostgreSQL compares words as its locale says.
+    *_KEPT,
+    func.substr(ADDED.c.card, 1, func.length(_begin)) == _begin,
+)
+
+
+def _of(learner_id: int) -> Mapping[str, Any]:
+    return {"of_learner": learner_id}
+
+
+def _added(row: Any) -> Added:
+    return Added(
+        card=row.card,
+        seed=row.seed,
+        declined=row.declined,
+        since=moment(row.at),
+        due=dt.date.fromisoformat(row.due_day) if row.due_day else None,
+        aside=row.declined or bool(row.suspended),
+        state=row.state or "new",
+        lapses=row.lapses or 0,
+    )
+
+
+@functools.cache
+def _inserts(dialect: str) -> tuple[Any, Insert]:
+    # Built once: making a statement costs more than running it.
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    into_added = insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card)
+    return into_added, insert(MEMORY).on_conflict_do_nothing()

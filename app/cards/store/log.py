@@ -1,0 +1,295 @@
+"""The log of reviews, and the memory that is made of it and can be made again."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import itertools
+from collections.abc import Mapping
+
+from sqlalchemy import (
+    and_,
+    bindparam,
+    delete,
+    func,
+    literal,
+    select,
+)
+from sqlmodel import Session, SQLModel
+
+from app.cards.names import is_added
+from app.cards.store.additions import decline
+from app.cards.store.memory import MEMORY, STANDING, blank, columns, standing_of
+from app.cards.store.memory_rows import (
+    MINE,
+    add,
+    change,
+    forget,
+    of,
+)
+from app.cards.store.replaying import beginning_of, beginnings, remembered, replayed
+from app.cards.store.tally import chance_of, count, uncount
+from app.content.model import Card
+from app.db.insert_once import BROUGHT, insert_once
+from app.db.prepared import Prepared
+from app.db.tables import Review, Suspension
+from app.scheduling import Grade, Standing, after
+from app.web.clock import milliseconds
+
+LOG = SQLModel.metadata.tables["review"]
+ASIDE = SQLModel.metadata.tables["suspension"]
+# Grades count in the order in which they were given: a file may bring older ones.
+IN_TIME = (LOG.c.at, LOG.c.id)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """A card as the learner holds it: `standing` None before the first review.
+
+    `turns` counts the rows of the log about it; `known` says that it has a memory
+    row, `suspended` that it was put aside.
+    """
+
+    card: str
+    standing: Standing | None = None
+    turns: int = 0
+    known: bool = False
+    suspended: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sent:
+    """What came with a grade: the token of its form, and the time it took."""
+
+    token: str
+    milliseconds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recorded:
+    """A grade that was written down: its number, and what it led to."""
+
+    number: int
+    standing: Standing
+    lapsed: bool
+
+
+_TURNS = select(func.count()).where(
+    LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
+)
+# One question for both: the log is counted only where there is no memory.
+_one = select(literal(1).label("one")).subquery()
+_FIND = Prepared(
+    select(
+        *STANDING,
+        func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
+        MEMORY.c.suspended,
+    ).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
+)
+_COUNT_TURNS = Prepared(_TURNS)
+
+
+def find(db: Session, learner_id: int, card: str) -> Held:
+    """The card as this learner holds it."""
+    row = _FIND.first(db, of(learner_id, card))
+    if row.state is None:
+        return Held(card, turns=row.turns)
+    return Held(card, standing_of(row), row.turns, True, row.suspended)
+
+
+def unseen(db: Session, learner_id: int, card: str) -> Held:
+    """A card that has no memory; grades that were all undone may be in its log."""
+    if not learner_id:
+        return Held(card)
+    return Held(card, turns=_COUNT_TURNS.first(db, of(learner_id, card))[0])
+
+
+def record(
+    db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent
+) -> Recorded | None:
+    """Write a grade down once; None when this token was used before."""
+    held = find(db, learner_id, card.id)
+    number = insert_once(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, card.id, sent.token),
+            "card": card.id,
+            "rating": grade.rating,
+            "retention": grade.retention,
+            "recall": chance_of(held.standing, grade.day),
+            "milliseconds": sent.milliseconds,
+            "study_day": grade.day.isoformat(),
+            "at": milliseconds(grade.at),
+        },
+    )
+    if number is None:
+        return None
+    standing = after(held.standing, grade, card.id)
+    if held.standing is not None and grade.at < held.standing.last_at:
+        # The clock was set back: the grade takes its place in the order of the log.
+        standing = _replay(db, learner_id, card.id) or standing
+    values = {**columns(standing), "turns": held.turns + 1}
+    if held.known:
+        change(db, learner_id, card.id, values)
+    else:
+        add(db, learner_id, card, values)
+    count(db, learner_id, held.standing, grade, sent.milliseconds)
+    before = held.standing.lapses if held.standing else 0
+    return Recorded(number, standing, lapsed=standing.lapses > before)
+
+
+_other = LOG.alias()
+_NEWEST = (
+    select(LOG.c.id, LOG.c.card, LOG.c.study_day)
+    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.rating > 0)
+    .where(LOG.c.token.not_like(f"{BROUGHT}%"))
+    .where(~select(_other.c.id).where(_other.c.voids == LOG.c.id).exists())
+    .order_by(LOG.c.id.desc())
+    .limit(1)
+)
+
+
+def newest(
+    db: Session, learner_id: int, day: dt.date | None = None
+) -> tuple[int, str] | None:
+    """The last grade that was given here and still stands: (number, card).
+
+    Of `day` alone if given. Grades that came with a file were given elsewhere.
+    """
+    row = db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
+    if row is None or (day is not None and row.study_day != day.isoformat()):
+        return None
+    return row.id, row.card
+
+
+def undo(
+    db: Session, learner_id: int, number: int, when: tuple[dt.datetime, dt.date]
+) -> str | None:
+    """Undo the last grade, if it is still `number`; returns its card.
+
+    The grade stays in the log and is pointed at by a row that voids it; undoing the
+    same grade again changes nothing.
+    """
+    last = newest(db, learner_id)
+    if last is None or last[0] != number:
+        return None
+    now, day = when
+    done = insert_once(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, "undo", str(number)),
+            "card": last[1],
+            "rating": 0,
+            "voids": number,
+            "study_day": day.isoformat(),
+            "at": milliseconds(now),
+        },
+    )
+    standing = _replay(db, learner_id, last[1])
+    if done is not None:
+        uncount(db, learner_id, number, standing)
+    return last[1]
+
+
+_TAKE_UP = delete(ASIDE).where(
+    ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
+)
+
+
+def suspend(
+    db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool
+) -> None:
+    """Put a card aside, or take it up again where it stood."""
+    if is_added(card.id) and not aside:
+        decline(db, learner_id, card.id, declined=False)
+        return
+    held = find(db, learner_id, card.id)
+    db.connection().execute(_TAKE_UP, of(learner_id, card.id))
+    if aside:
+        row = {"learner_id": learner_id, "card": card.id, "at": milliseconds(now)}
+        insert_once(db, Suspension, row)
+    if held.known and (held.standing is not None or aside):
+        change(db, learner_id, card.id, {"suspended": aside})
+    elif held.known:
+        forget(db, learner_id, card.id)
+    elif aside:
+        add(
+            db,
+            learner_id,
+            card,
+            {**blank(None), "turns": held.turns, "suspended": True},
+        )
+
+
+def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
+    """The cards put aside, the newest first."""
+    rows = db.connection().execute(
+        select(ASIDE.c.card)
+        .where(ASIDE.c.learner_id == learner_id)
+        .order_by(ASIDE.c.id.desc())
+    )
+    return tuple(rows.scalars())
+
+
+def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
+    """Make the whole memory of a learner again from the log and the added cards.
+
+    `cards` are those of the course and, to keep their topics, those added.
+    """
+    connection = db.connection()
+    connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
+    aside = set(suspended(db, learner_id))
+    graded = connection.execute(
+        select(*LOGGED)
+        .where(LOG.c.learner_id == learner_id)
+        .order_by(LOG.c.card, *IN_TIME)
+    )
+    log = {
+        card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)
+    }
+    added = beginnings(db, learner_id)
+    for card in {**log, **dict.fromkeys(aside), **added}:
+        rows = log.get(card, [])
+        begin = added.get(card)
+        standing = replayed(card, rows, begin)
+        values = remembered(standing, len(rows), begin, aside=card in aside)
+        if values is not None:
+            # A card that left the course keeps what was learned of it.
+            add(db, learner_id, cards.get(card, card), values)
+
+
+def token_of(learner_id: int, *parts: str) -> str:
+    """A form's token as it is kept: of its own for each learner and card."""
+    words = "\0".join((str(learner_id), *parts))
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+LOGGED = tuple(
+    LOG.c[name]
+    for name in ("id", "card", "rating", "voids", "at", "study_day", "retention")
+)
+
+
+def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
+    """Make the memory of one card again after its log has changed."""
+    rows = (
+        db.connection()
+        .execute(
+            select(*LOGGED)
+            .where(LOG.c.learner_id == learner_id, LOG.c.card == card)
+            .order_by(*IN_TIME)
+        )
+        .all()
+    )
+    begin = beginning_of(db, learner_id, card) if is_added(card) else None
+    standing = replayed(card, rows, begin)
+    aside = find(db, learner_id, card).suspended
+    values = remembered(standing, len(rows), begin, aside=aside)
+    if values is None:
+        forget(db, learner_id, card)
+    else:
+        change(db, learner_id, card, values)
+    return standing

@@ -1,0 +1,48 @@
+"""The memory of one card as a row: written, changed, forgotten."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import bindparam, delete, insert, update
+from sqlmodel import Session
+
+from app.cards.store.memory import MEMORY
+from app.content.model import Card
+from app.db.prepared import Prepared
+
+MINE = (
+    MEMORY.c.learner_id == bindparam("of_learner"),
+    MEMORY.c.card == bindparam("of_card"),
+)
+
+
+def of(learner_id: int, card: str) -> dict[str, Any]:
+    """The card of a learner, as the statements take it."""
+    return {"of_learner": learner_id, "of_card": card}
+
+
+_CHANGE = Prepared(update(MEMORY).where(*MINE))
+_ADD = Prepared(insert(MEMORY))
+_FORGET = Prepared(delete(MEMORY).where(*MINE))
+
+
+def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
+    """Set columns of a row that is there."""
+    _CHANGE.run(db, {**of(learner_id, card), **values})
+
+
+def add(
+    db: Session, learner_id: int, card: Card | str, values: Mapping[str, Any]
+) -> None:
+    """Write the row of a card that has none; by its name alone where it is gone."""
+    if isinstance(card, str):
+        own = {"card": card, "topic": "", "note": card}
+    else:
+        note = min(card.id, card.sibling) if card.sibling else card.id
+        own = {"card": card.id, "topic": card.topic, "note": note}
+    _ADD.run(db, {"learner_id": learner_id, **own, **values})
+
+
+def forget(db: Session, learner_id: int, card: str) -> None:
+    """Delete the row."""
+    _FORGET.run(db, of(learner_id, card))

@@ -1,0 +1,110 @@
+"""What the log of a card and its beginning amount to: its memory, made again."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import bindparam, select
+from sqlmodel import Session, SQLModel
+
+from app.cards.names import QUESTION, origin
+from app.cards.store.additions import ADDED, due_day
+from app.cards.store.memory import blank, columns
+from app.scheduling import Grade, Standing, replay
+from app.scheduling.study_day import study_day_of
+from app.web.clock import moment
+
+LEARNER = SQLModel.metadata.tables["learner"]
+_ALL = (
+    select(ADDED.c.card, ADDED.c.at, ADDED.c.declined, LEARNER.c.zone)
+    .join_from(ADDED, LEARNER, LEARNER.c.id == ADDED.c.learner_id)
+    .where(ADDED.c.learner_id == bindparam("of_learner"))
+)
+_ONE = _ALL.where(ADDED.c.card == bindparam("of_card"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Beginning:
+    """How an added card begins: the study day it is first asked on.
+
+    `since` is the moment of the (last) reason for it; `again` says that such a reason
+    may come again, as a question may be missed again.
+    """
+
+    due: dt.date
+    since: dt.datetime
+    declined: bool
+    again: bool
+
+
+def beginnings(
+    db: Session, learner_id: int, cards: Collection[str] | None = None
+) -> dict[str, Beginning]:
+    """The beginnings of all cards that a learner ever added, or of some of them."""
+    wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
+    rows = db.connection().execute(wanted, {"of_learner": learner_id})
+    return {row.card: _beginning(row) for row in rows}
+
+
+def beginning_of(db: Session, learner_id: int, card: str) -> Beginning | None:
+    """The beginning of one card; None where it was never added."""
+    values = {"of_learner": learner_id, "of_card": card}
+    row = db.connection().execute(_ONE, values).first()
+    return _beginning(row) if row else None
+
+
+def graded(log: Iterable[Any]) -> list[Any]:
+    """The rows of the log about one card that hold a grade which was not undone."""
+    rows = list(log)
+    undone = {row.voids for row in rows if row.voids}
+    return [row for row in rows if row.rating and row.id not in undone]
+
+
+def grade_in(row: Any) -> Grade:
+    """The grade in a row of the log."""
+    return Grade(
+        rating=row.rating,
+        at=moment(row.at),
+        day=dt.date.fromisoformat(row.study_day),
+        retention=row.retention,
+    )
+
+
+def replayed(
+    card: str, log: Iterable[Any], begin: Beginning | None = None
+) -> Standing | None:
+    """How a card stands by the rows of its log, in the order of time.
+
+    A question that was missed again after its last grade is asked sooner.
+    """
+    standing = replay(map(grade_in, graded(log)), card)
+    if standing is None or begin is None or not begin.again:
+        return standing
+    if begin.since <= standing.last_at:
+        return standing
+    return dataclasses.replace(standing, due_day=min(standing.due_day, begin.due))
+
+
+def remembered(
+    standing: Standing | None, turns: int, begin: Beginning | None, *, aside: bool
+) -> dict[str, Any] | None:
+    """The columns of a memory made again; None where there is nothing to remember.
+
+    `turns` counts the rows of the log; `aside` says that the card was put aside, and
+    one that was declined is as well.
+    """
+    aside = aside or (begin is not None and begin.declined)
+    held = {"turns": turns, "suspended": aside}
+    if standing is not None:
+        return {**columns(standing), **held}
+    if begin is None and not aside:
+        return None
+    return {**blank(begin.due if begin else None), **held}
+
+
+def _beginning(row: Any) -> Beginning:
+    since = moment(row.at)
+    day = study_day_of(since, row.zone)
+    missed = origin(row.card)[0] == QUESTION
+    return Beginning(due_day(row.card, day), since, row.declined, missed)

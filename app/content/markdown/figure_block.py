@@ -1,0 +1,118 @@
+"""What a fenced `figure` block says: computed values, to be drawn as rows."""
+
+import math
+import re
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+
+from app.content import quantities, strict_yaml
+from app.content.estimates import Unanswerable
+from app.content.identity import did_you_mean
+from app.content.limits import AN_ESTIMATE
+from app.content.markdown import checked_numbers as numbers
+from app.content.quantities import Quantity, UnitMismatch
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import Mapped, Node, Scalar
+from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
+
+_KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
+_TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
+_LEAST, _MOST = 1e-9, 1e15
+_MOST_ROWS = 50
+Parts = tuple[tuple[str, float], ...]
+
+
+class _Unusable(ValueError):  # noqa: N818 - ends the drawing of one figure
+    def __init__(self, node: Node, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.place = (node.line, node.column)
+        self.code = code
+        self.hint = hint
+
+
+def draw(kind: str, token: Token, sheet: Manuscript) -> str:
+    """The HTML of a fenced `figure` block; a broken one is reported and left out."""
+    line = token.map[0] + 2 if token.map else 1
+    if kind != "bar":
+        hint = "Write ```figure bar."
+        sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
+        return ""
+    fields = strict_yaml.read(token.content, sheet.report, line)
+    sheet.spend(AN_ESTIMATE * token.content.count("calc:"), token.content)
+    try:
+        return _html(_read(fields))
+    except _Unusable as error:
+        sheet.report(error.code, *error.place, str(error), error.hint)
+        return ""
+
+
+def _read(fields: Mapped) -> Rows:
+    for name, key in fields.keys.items():
+        if name not in _KEYS:
+            hint = did_you_mean(name, _KEYS)
+            raise _Unusable(key, "E12", f"“{name}” is not a key of a figure.", hint)
+    unit = strict_yaml.word(fields.values.get("unit"))
+    if unit and quantities.known_unit(unit) is None:
+        raise _Unusable(fields.values["unit"], "E42", f"“{unit}” is not a known unit.")
+    rows = fields.values.get("rows")
+    if not isinstance(rows, Mapped) or not rows.values:
+        hint = "Write rows: and below it “Label: calc:…#output”."
+        raise _Unusable(fields, "E13", "The figure has no rows.", hint)
+    if len(rows.values) > _MOST_ROWS:
+        message = f"The figure has {len(rows.values)} rows."
+        raise _Unusable(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
+    drawn = tuple(
+        LabeledSum(label, _parts(label, node, unit))
+        for label, node in rows.values.items()
+    )
+    limit = fields.values.get("limit")
+    return Rows(
+        strict_yaml.word(fields.values.get("title")),
+        strict_yaml.word(fields.values.get("alt")),
+        unit,
+        drawn,
+        _amount(limit, unit) if limit is not None else None,
+        strict_yaml.word(fields.values.get("limit_label")) or "limit",
+    )
+
+
+def _parts(label: str, node: Node, unit: str) -> Parts:
+    if isinstance(node, Mapped):
+        return tuple((n, _amount(v, unit)) for n, v in node.values.items())
+    return ((label, _amount(node, unit)),)
+
+
+def _amount(node: Node, unit: str) -> float:
+    """A value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, in `unit`."""
+    if not isinstance(node, Scalar):
+        raise _Unusable(node, "E13", "A bar needs one value.")
+    times = _TIMES.match(node.text)
+    factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
+    target = numbers.read_target(written)
+    try:
+        value = numbers.answer(target).value if target else quantities.read(written)
+        if not isinstance(value, Quantity):
+            raise _Unusable(node, "E40", f"“{written}” is not a number.")
+        amount = factor * quantities.convert(value, unit).value
+    except Unanswerable as error:
+        raise _Unusable(node, error.code, error.message, error.hint) from None
+    except UnitMismatch as error:
+        raise _Unusable(node, "E42", f"{error}.") from None
+    except OverflowError:
+        amount = math.inf
+    if amount and not _LEAST <= amount <= _MOST:
+        message = f"“{written[:60]}” cannot be drawn."
+        raise _Unusable(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
+    return amount
+
+
+def _html(rows: Rows) -> str:
+    keys = " ".join(
+        f'<span class="key {colour}">{words}</span>' for colour, words in key_of(rows)
+    )
+    key = f' <span class="row">{keys}</span>' if keys else ""
+    return (
+        f'<figure class="fig">{draw_rows(rows)}'
+        f"<figcaption>{escapeHtml(rows.title)}{key}</figcaption></figure>\n"
+    )

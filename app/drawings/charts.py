@@ -1,0 +1,246 @@
+"""Lines over axes: a roofline with its crossover, a curve with its knee."""
+
+import dataclasses
+import math
+
+from app.drawings.axes import Axis, linear, logarithmic
+from app.drawings.svg import (
+    CHARACTER,
+    NARROWEST,
+    Box,
+    Drawing,
+    Point,
+    dot,
+    frame,
+    line,
+    nested,
+    polygon,
+    polyline,
+    text,
+)
+from app.estimator.estimate import Chart, Line, Table
+from app.estimator.units import format_value
+
+_TOP = 24.0
+_HEIGHT = 220.0
+_BOTTOM = _TOP + _HEIGHT
+_BOX = Box(0, _TOP, 100, _HEIGHT)
+_APART = 15.0
+_MOST_ROWS = 12
+_STROKES = ("ln", "ln ln2", "ln ln3", "ln ln4")
+_LOW, _HIGH = ", low", ", high"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Plane:
+    """The two axes, and a point's place: percent across, pixels down."""
+
+    x: Axis
+    y: Axis
+
+    def at(self, point: tuple[float, float]) -> tuple[float, float]:
+        return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
+
+    def share(self, point: Point) -> Point:
+        """The point in the nested drawing of 100 by 100."""
+        return self.x.place(point[0]), 100 - self.y.place(point[1])
+
+
+def draw_chart(chart: Chart) -> Drawing:
+    """Draw lines, limits and marks; two lines “x, low” and “x, high” make a band."""
+    lines = [_drawable(one, chart) for one in chart.lines]
+    points = [p for one in lines for p in one.points]
+    if not points:
+        return _empty(chart)
+    plane = _Plane(
+        _axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
+        _axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
+    )
+    marks = [*_grid(plane, chart), *_bands(lines, plane), *_strokes(lines, plane)]
+    marks += [*_dots(lines, plane), *_names(lines, plane)]
+    says = reading(chart)
+    svg = frame(marks, _BOTTOM + 44, says, "g plot")
+    return Drawing(chart.label, svg, says, table_of(chart))
+
+
+def reading(chart: Chart) -> str:
+    """The chart as a sentence: its axes, then each line from end to end."""
+    told = "; ".join(_told(one, chart) for one in chart.lines if one.points)
+    axes = f"{chart.y_label} over {_lower(chart.x_label)}"
+    return f"{chart.label}: {axes}. {told}." if told else f"{chart.label}: no points."
+
+
+def table_of(chart: Chart) -> Table:
+    """The points behind the lines, at most a dozen places along the axis."""
+    lines = [one for one in chart.lines if one.points]
+    places = sorted({p[0] for one in lines for p in one.points})
+    if len(places) > _MOST_ROWS:
+        step = (len(places) - 1) / (_MOST_ROWS - 1)
+        places = [places[round(i * step)] for i in range(_MOST_ROWS)]
+    known = [dict(one.points) for one in lines]
+    rows = tuple(
+        ((place, chart.x_unit), *_cells(place, known, chart.y_unit)) for place in places
+    )
+    columns = (chart.x_label, *(one.label for one in lines))
+    return Table(chart.label, columns, rows)
+
+
+def _cells(
+    place: float, known: list[dict[float, float]], unit: str
+) -> tuple[str | tuple[float, str], ...]:
+    return tuple((ys[place], unit) if place in ys else "" for ys in known)
+
+
+def _told(one: Line, chart: Chart) -> str:
+    points = sorted(one.points)
+    ends = [points[0]] if len(points) == 1 else [points[0], points[-1]]
+    places = " to ".join(
+        f"{format_value(y, chart.y_unit)} at {format_value(x, chart.x_unit)}"
+        for x, y in ends
+    )
+    return f"{one.label}: {places}"
+
+
+def _drawable(one: Line, chart: Chart) -> Line:
+    """The points that the axes can show: finite, and positive on a log axis."""
+    points = tuple(
+        sorted(
+            p
+            for p in one.points
+            if all(map(math.isfinite, p))
+            and (p[0] > 0 or not chart.x_log)
+            and (p[1] > 0 or not chart.y_log)
+        )
+    )
+    return dataclasses.replace(one, points=points)
+
+
+def _axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
+    if log:
+        return logarithmic(min(values), max(values), unit)
+    return linear(max(values), unit, room)
+
+
+def _grid(plane: _Plane, chart: Chart) -> list[str]:
+    marks = []
+    for tick in plane.y.ticks:
+        down = plane.at((plane.x.low, tick))[1]
+        marks.append(line("ax", 0, down, 100, down))
+        marks.append(text(plane.y.words(tick), 0, down + 4.5, "e", dx=-8))
+    for tick in plane.x.ticks:
+        across = plane.x.place(tick)
+        marks.append(line("ax", across, _BOTTOM, across, _BOTTOM + 6))
+        marks.append(text(plane.x.words(tick), across, _BOTTOM + 21, "m"))
+    title = _titled(chart.y_label, plane.y.unit)
+    marks.append(text(title, 0, 12, "", dx=-44))
+    marks.append(text(_titled(chart.x_label, plane.x.unit), 100, _BOTTOM + 40, "e"))
+    return marks
+
+
+def _titled(label: str, unit: str) -> str:
+    return f"{label}, {unit}" if unit and unit not in label.split() else label
+
+
+def _bands(lines: list[Line], plane: _Plane) -> list[str]:
+    by_label = {one.label: one for one in lines if one.points}
+    shapes = []
+    for label, low in by_label.items():
+        high = by_label.get(label.removesuffix(_LOW) + _HIGH)
+        if label.endswith(_LOW) and high is not None:
+            edge = [*low.points, *reversed(high.points)]
+            shapes.append(polygon("band", map(plane.share, edge)))
+    return [nested(shapes, _BOX)] if shapes else []
+
+
+def _strokes(lines: list[Line], plane: _Plane) -> list[str]:
+    shapes = []
+    solid = 0
+    for one in lines:
+        if one.style in {"dots", "mark"} or len(one.points) < 2 or _edge(one):
+            continue
+        stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
+        solid += one.style == "line"
+        shapes.append(polyline(stroke, map(plane.share, one.points)))
+    return [nested(shapes, _BOX)] if shapes else []
+
+
+def _edge(one: Line) -> bool:
+    return one.label.endswith((_LOW, _HIGH))
+
+
+def _dots(lines: list[Line], plane: _Plane) -> list[str]:
+    marks = []
+    for one in lines:
+        if one.style in {"dots", "mark"} or len(one.points) == 1:
+            kind, radius = ("mark edge", 6) if one.style == "mark" else ("fill", 3.5)
+            marks += [dot(kind, *plane.at(p), radius) for p in one.points]
+    return marks
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Name:
+    words: str
+    across: float
+    down: float
+    bold: bool
+
+
+def _names(lines: list[Line], plane: _Plane) -> list[str]:
+    """Each line's name at its end; names that would touch are moved apart."""
+    wanted = [_name(one, plane) for one in lines if _is_named(one)]
+    return [
+        text(
+            "" if name.bold else name.words,
+            name.across,
+            down,
+            "halo e" if name.across > 50 else "halo",
+            bold=name.words if name.bold else "",
+            dx=-4 if name.across > 50 else 8,
+        )
+        for name, down in _apart(wanted)
+    ]
+
+
+def _is_named(one: Line) -> bool:
+    return bool(one.points and one.label) and not _edge(one)
+
+
+def _apart(names: list[_Name]) -> list[tuple[_Name, float]]:
+    """Names with their heights: the lowest where it wants, others pushed up."""
+    placed: list[tuple[_Name, float]] = []
+    for name in sorted(names, key=lambda n: -n.down):
+        down = name.down
+        for other, taken in placed:
+            if _share_width(name, other) and abs(down - taken) < _APART:
+                down = taken - _APART
+        placed.append((name, max(down, 10.0 - _TOP)))
+    return placed
+
+
+def _share_width(one: _Name, other: _Name) -> bool:
+    """Whether two names would stand above each other in a narrow drawing."""
+    (start, end), (other_start, other_end) = _extent(one), _extent(other)
+    return start < other_end and other_start < end
+
+
+def _extent(name: _Name) -> tuple[float, float]:
+    wide = len(name.words) * CHARACTER / NARROWEST * 100
+    if name.across > 50:
+        return name.across - wide, name.across
+    return name.across, name.across + wide
+
+
+def _name(one: Line, plane: _Plane) -> _Name:
+    across, down = plane.at(one.points[-1])
+    marked = one.style == "mark"
+    return _Name(one.label, across, down - (12 if marked else 6), marked)
+
+
+def _empty(chart: Chart) -> Drawing:
+    says = f"{chart.label}: no points."
+    svg = frame([text("no points", 50, 30, "m")], 44, says)
+    return Drawing(chart.label, svg, says, table_of(chart))
+
+
+def _lower(label: str) -> str:
+    return label[:1].lower() + label[1:]

@@ -1,0 +1,78 @@
+"""The drawings of a report: the score with its range, and the time of each question."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from app.drawings.ranges import Score, draw_score
+from app.drawings.svg import frame, line, rect, text
+from app.exams.report import Marked, Report
+
+_BASE, _HEIGHT = 66.0, 62.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawn:
+    """The drawings; `longest` and `even` are seconds of a question.
+
+    The longest that one took, and what each takes at an even pace.
+    """
+
+    result: Markup
+    times: Markup
+    longest: float
+    even: float
+
+
+def draw_report(
+    report: Report, paper: Sequence[Marked], target: int | None, seconds: float
+) -> Drawn:
+    """All drawings of a report; `seconds` were given for the whole paper."""
+    longest = max((m.seconds for m in paper), default=0) or 1
+    even = seconds / max(len(paper), 1)
+    return Drawn(
+        result=draw_result(report, target),
+        times=draw_times(paper, longest, even),
+        longest=longest,
+        even=even,
+    )
+
+
+def draw_result(report: Report, target: int | None) -> Markup:
+    """The points with what a like paper would have given; `target` is in points."""
+    words = f"your target {target}" if target else ""
+    score = Score(
+        score=report.score,
+        low=report.low,
+        high=report.high,
+        of=report.count,
+        target=target or 0,
+        target_words=words,
+    )
+    says = (
+        f"{round(report.score, 1):g} of {report.count}; a like paper would most likely "
+        f"give {report.low:.0f} to {report.high:.0f}"
+    )
+    return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
+
+
+def draw_times(paper: Sequence[Marked], longest: float, even: float) -> Markup:
+    """Seconds of each question; × marks what was not right, `even` is an even pace."""
+    slot = 100 / (len(paper) or 1)
+    marks: list[str] = []
+    for place, one in enumerate(paper):
+        high = _HEIGHT * one.seconds / longest
+        look = "fill" if one.score >= 1 else "bad-f"
+        marks.append(rect(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high))
+        if one.score < 1:
+            marks.append(text("×", slot * (place + 0.5), 81, "m bad-f"))
+    if even <= longest:
+        at = _BASE - _HEIGHT * even / longest
+        marks.append(line("dash", 0, at, 100, at))
+    marks += [text("1", 0, 100), text(str(len(paper)), 100, 100, "e")]
+    says = (
+        f"Seconds per question, {len(paper)} questions; "
+        f"the longest took {longest:.0f} seconds"
+    )
+    return frame(marks, 108, says)

@@ -1,0 +1,369 @@
+"""What lies on the desk: one card, how far the day has come, what comes next."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+from collections.abc import Collection, Mapping
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Depends, Request
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import Card, Source
+from app.db.engine import DbSession
+from app.errors import Conflict, NotFound
+from app.flashcards import store
+from app.flashcards.finding import Found, find_cards
+from app.flashcards.store import Held, Limits, Planned, Queue
+from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.scheduling import (
+    Grade,
+    Left,
+    before_exam,
+    interval_words,
+    minutes_words,
+    new_left,
+    previews,
+    recall,
+)
+from app.web.clock import milliseconds, read_clock
+from app.web.course import read_library
+
+# A learning step of some minutes is not waited for when nothing else is due.
+_AHEAD = dt.timedelta(minutes=20)
+_GRADES = ("Again", "Hard", "Good", "Easy")
+_OFFER = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Desk:
+    """What every route of this room works with."""
+
+    request: Request
+    library: Library
+    learner: CurrentLearnerValue
+    db: Session
+    now: dt.datetime
+    found: dict[str, Found] = dataclasses.field(default_factory=dict)
+
+    @property
+    def day(self) -> dt.date:
+        """The study day of the learner."""
+        return self.learner.study_day(self.now)
+
+
+async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> Desk:
+    return await desk_of(request, learner, db)
+
+
+async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> Desk:
+    return await desk_of(request, learner, db)
+
+
+async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
+    """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
+    # Asked directly: each further dependency costs as much as a question to SQLite.
+    library, now = await read_library(request), await read_clock(request)
+    return Desk(request, library, learner, db, now)
+
+
+Reader = Annotated[Desk, Depends(_reading)]
+Writer = Annotated[Desk, Depends(_writing)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """Which cards the learner wants to see: one topic or all, more new ones, one."""
+
+    topic: str = ""
+    more: int = 0
+    card: str = ""
+
+    @property
+    def query(self) -> str:
+        """The wish as the end of an address, without the one card."""
+        pairs = {"topic": self.topic, "more": self.more}
+        words = urlencode({name: value for name, value in pairs.items() if value})
+        return f"?{words}" if words else ""
+
+    @property
+    def address(self) -> str:
+        """The page of the wish."""
+        return f"/flashcards{self.query}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Button:
+    """A grade and when the card would come back."""
+
+    rating: int
+    words: str
+    interval: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """One card before the learner: `note` says what is known of it."""
+
+    card: Card
+    held: Held
+    token: str
+    who: str
+    since: int
+    note: str
+    title: str
+    links: tuple[tuple[str, str], ...]
+    question: str
+    sources: tuple[Source, ...]
+    buttons: tuple[Button, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rest:
+    """What is said when no card is due.
+
+    `on` and `count` are the next study day with cards; `wait` the time until a
+    learning step later today; `more` how many new cards could be begun now, and
+    `reverses` says that those left wait because their reverse was asked today.
+    `toward` is what there is to say with an exam ahead.
+    """
+
+    on: dt.date | None
+    count: int
+    wait: str
+    more: int
+    topic: str
+    tomorrow: bool
+    reverses: bool
+    toward: Toward | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """The whole desk: `turn` or `rest`, and the place in the day's cards."""
+
+    done: int
+    total: int
+    turn: Turn | None
+    rest: Rest | None
+    undo: int = 0
+    leech: Found | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stack:
+    """The cards before the learner: the queue, and what it was asked for in the end.
+
+    `unseen` counts the new cards of each topic while any may be begun; `left` is what
+    there is to do.
+    """
+
+    queue: Queue
+    limits: Limits
+    unseen: Mapping[str, int]
+    left: Left
+
+
+def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
+    """Lay out the desk: the most urgent card, or why there is none."""
+    stack = stack_of(desk, wish.topic, wish.more)
+    done, held = stack.queue.finished, _chosen(desk, wish, stack)
+    return Table(
+        done=done,
+        total=done + (max(stack.left.cards, 1) if held else 0),
+        turn=turn_of(desk, held, show=show, since=since) if held else None,
+        rest=None if held else _rest(desk, stack.queue, stack.limits),
+    )
+
+
+def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
+    """What the desk holds for the study day, of one topic or all.
+
+    Today and the plan say the same number, so they ask here too.
+    """
+    queue, limits = look(desk, limits_of(desk, topic))
+    allowed, plan = new_today(desk, queue, more), plan_of(desk)
+    unseen = _unseen(desk, limits) if allowed else {}
+    left = Left(
+        due=queue.learning + queue.review,
+        waiting=queue.waiting,
+        fresh=min(allowed, sum(unseen.values())),
+        over=plan.over if plan is not None and not topic else 0,
+        final=plan is not None and plan.final,
+    )
+    return Stack(queue, limits, unseen, left)
+
+
+def limits_of(desk: Desk, topic: str = "") -> Limits:
+    """What the queue is asked for now."""
+    strays = store.strays_of(desk.db, desk.learner.id, desk.library)
+    return Limits(desk.day, milliseconds(desk.now), topic, strays)
+
+
+def look(desk: Desk, limits: Limits) -> tuple[Queue, Limits]:
+    """The queue without cards that cannot be shown now, and what it was asked for."""
+    queue = _look(desk, limits)
+    while queue.first is not None and not can_be_shown(desk, queue.first.card):
+        gone = limits.strays.gone | {queue.first.card}
+        strays = dataclasses.replace(limits.strays, gone=gone)
+        limits = dataclasses.replace(limits, strays=strays)
+        queue = _look(desk, limits)
+    return queue, limits
+
+
+def _look(desk: Desk, limits: Limits) -> Queue:
+    plan = plan_of(desk)
+    if plan is None:
+        return store.look(desk.db, desk.learner.id, limits)
+    return store.look_planned(desk.db, desk.learner.id, limits, plan)
+
+
+def plan_of(desk: Desk) -> Planned | None:
+    """The plan of the study day; None without an exam ahead."""
+    aim = aim_of(desk.learner, desk.day)
+    if aim is None:
+        return None
+    learner = desk.learner.id
+    return store.planned_of(desk.db, learner, desk.library, desk.day, aim)
+
+
+def new_today(desk: Desk, queue: Queue, more: int = 0) -> int:
+    """How many new cards may still be begun; `more` are asked for on top."""
+    plan = plan_of(desk)
+    if plan is None:
+        return new_left(desk.learner.minutes_a_day, queue.whole, more)
+    return new_under(plan, queue.whole.begun, more)
+
+
+def can_be_shown(desk: Desk, card: str) -> bool:
+    """Whether a card is there, and nobody is being examined in it."""
+    found = known(desk, [card]).get(card)
+    return found is not None and not found.sat
+
+
+def known(desk: Desk, cards: Collection[str]) -> dict[str, Found]:
+    """Those of `cards` that there are, looked for once in a request."""
+    new = [card for card in cards if card not in desk.found]
+    if new:
+        found = find_cards(desk.library, desk.db, desk.learner, new, desk.now)
+        desk.found.update(found)
+    return {card: desk.found[card] for card in cards if card in desk.found}
+
+
+def find_card(desk: Desk, card: str) -> Found:
+    """The card `card`; raises NotFound, or Conflict during an exam that asks it."""
+    found = known(desk, [card]).get(card)
+    if found is None:
+        raise NotFound(f"There is no card “{card}”.")
+    if found.sat:
+        raise Conflict(
+            "This question is in the mock exam that you are sitting.",
+            "Finish the exam first; then it comes back.",
+        )
+    return found
+
+
+def token_of(card: str, turns: int) -> str:
+    """The token of one showing of a card: the same in every tab that shows it."""
+    return f"{card}.{turns}"
+
+
+def mark_of(learner: CurrentLearnerValue) -> str:
+    """A word that tells learners of one browser apart and gives nothing away."""
+    return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
+
+
+def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Turn:
+    """A card as the desk shows it; with the grades once its answer is shown."""
+    found = find_card(desk, held.card)
+    card, sources = found.card, desk.library.sources
+    return Turn(
+        card=card,
+        held=held,
+        token=token_of(held.card, held.turns),
+        who=mark_of(desk.learner),
+        since=since or milliseconds(desk.now),
+        note=_note(held, desk.day, found.origin),
+        title=found.title,
+        links=found.links,
+        question=found.question,
+        sources=tuple(sources[k] for k in card.sources if k in sources),
+        buttons=_buttons(desk, held) if show else (),
+    )
+
+
+def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
+    asked = Grade(3, desk.now, desk.day, desk.learner.retention)
+    outcomes = previews(held.standing, asked, held.card)
+    exam = desk.learner.exam_day
+    return tuple(
+        Button(rating, words, interval_words(before_exam(outcome, exam), asked))
+        for rating, (words, outcome) in enumerate(
+            zip(_GRADES, outcomes, strict=True), 1
+        )
+    )
+
+
+def _chosen(desk: Desk, wish: Wish, stack: Stack) -> Held | None:
+    db, learner, queue = desk.db, desk.learner.id, stack.queue
+    if wish.card:
+        return store.find(db, learner, wish.card)
+    if queue.first is not None and queue.kind != "waiting":
+        return queue.first
+    if stack.unseen:
+        card = store.next_new(db, learner, desk.library, stack.limits, stack.unseen)
+        if card is not None:
+            return store.unseen(db, learner, card)
+    soon = queue.first and queue.first.standing
+    return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
+
+
+def _unseen(desk: Desk, limits: Limits) -> dict[str, int]:
+    return store.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
+
+
+def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
+    learner, library = desk.learner.id, desk.library
+    later = store.next_due(desk.db, learner, limits)
+    standing = queue.first.standing if queue.first else None
+    unseen = _unseen(desk, limits)
+    new = store.next_new(desk.db, learner, library, limits, unseen)
+    topic = library.topics.get(library.cards[new].topic) if new else None
+    toward = _toward(desk, queue, later[0] if later else None)
+    stopped = toward is not None and toward.stopped
+    return Rest(
+        on=later[0] if later else None,
+        count=later[1] if later else 0,
+        wait=minutes_words(standing.due_at - desk.now) if standing else "",
+        more=min(_OFFER, sum(unseen.values())) if new and not stopped else 0,
+        topic=topic.title if topic else "",
+        tomorrow=bool(later and (later[0] - desk.day).days == 1),
+        reverses=bool(unseen) and new is None,
+        toward=toward,
+    )
+
+
+def _toward(desk: Desk, queue: Queue, later: dt.date | None) -> Toward | None:
+    aim, plan = aim_of(desk.learner, desk.day), plan_of(desk)
+    if aim is None or plan is None:
+        return None
+    return toward_of(aim, plan, desk.day, later, queue.whole.begun)
+
+
+def _note(held: Held, day: dt.date, origin: str) -> str:
+    standing = held.standing
+    if standing is None:
+        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
+    if standing.state != "review":
+        origin = origin or "You are learning this card."
+        return f"{origin} Say the answer aloud first."
+    days = max(0, (day - standing.last_day).days)
+    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
+    chance = round(recall(standing, day) * 100)
+    return (
+        f"{origin} Say it aloud or write it down first. "
+        f"Last seen {ago}; about {chance}% likely you still know it."
+    ).lstrip()

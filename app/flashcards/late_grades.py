@@ -1,0 +1,48 @@
+"""Grades that waited in a browser without a network and come late."""
+
+from fastapi.responses import Response
+
+from app.content.model import Card
+from app.errors import Conflict, Problem
+from app.flashcards import store
+from app.flashcards.desk import Desk, mark_of
+from app.flashcards.forms import GradeForm
+from app.scheduling import OLDEST, Grade, is_too_old, settled
+from app.web.clock import moment
+
+_LONGEST_LOOK = 10 * 60 * 1000
+
+
+def refuse_others(desk: Desk, who: str) -> None:
+    """Raises Conflict where a grade was given by another learner of the browser."""
+    if who and who != mark_of(desk.learner):
+        raise Conflict(
+            "This grade was given before somebody else came to this browser, "
+            "so it was not counted."
+        )
+
+
+def late(desk: Desk, card: Card, graded: GradeForm) -> Response:
+    """Write down a grade that waited in the browser; nobody waits for the next card.
+
+    Raises Problem for one that is too old.
+    """
+    given = moment(graded.given)
+    if is_too_old(given, desk.now):
+        raise Problem(
+            f"Given: {given:%-d %B %Y} is more than {OLDEST.days} days ago, "
+            "so the grade was not counted.",
+            "given",
+        )
+    held = store.find(desk.db, desk.learner.id, card.id)
+    at = settled(given, desk.now, held.standing.last_at if held.standing else None)
+    grade = Grade(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
+    sent = store.Sent(graded.token, _looked(graded))
+    store.record(desk.db, desk.learner.id, card, grade, sent)
+    return Response(status_code=204)
+
+
+def _looked(graded: GradeForm) -> int | None:
+    """Milliseconds from showing the card to its grade, both by the browser's clock."""
+    passed = graded.given - graded.since
+    return passed if graded.since and 0 <= passed <= _LONGEST_LOOK else None

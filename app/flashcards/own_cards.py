@@ -1,0 +1,81 @@
+"""The learner's own part of the deck: missed questions, terms, cards of their own."""
+
+import dataclasses
+import datetime as dt
+
+from app.cards.names import QUESTION, TERM, origin
+from app.cards.store import Added, added_count, added_page
+from app.flashcards.desk import Desk, known
+from app.flashcards.finding import Found
+from app.scheduling import LEECH
+from app.web.asking import first_words
+from app.web.words import day_of
+
+_PAGE = 30
+_KINDS = {QUESTION: "question missed", TERM: "term"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListedCard:
+    """A card in a list: its front in short, and how it stands in words.
+
+    `kind` says what an added card is of; `aside` that it was put aside, `declined`
+    that it was left out, `gone` that the course no longer holds what it rests on.
+    """
+
+    card: str
+    words: str
+    state: str
+    aside: bool
+    leech: bool
+    kind: str = ""
+    declined: bool = False
+    gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Own:
+    """One page of the added cards, the newest first, of `count` in all."""
+
+    rows: tuple[ListedCard, ...]
+    page: int
+    pages: int
+    count: int
+
+
+def own_cards(desk: Desk, wanted: int) -> Own:
+    """The page `wanted` of the added cards, or the last where there are fewer."""
+    db, learner = desk.db, desk.learner.id
+    count = added_count(db, learner)
+    pages = max(1, -(-count // _PAGE))
+    number = min(max(wanted, 1), pages)
+    added = added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
+    found = known(desk, [one.card for one in added])
+    rows = tuple(_row(desk, one, found.get(one.card)) for one in added)
+    return Own(rows, number, pages, count)
+
+
+def _row(desk: Desk, added: Added, found: Found | None) -> ListedCard:
+    kind, name = origin(added.card)
+    return ListedCard(
+        card=added.card,
+        words=first_words(found.card.front) if found else name,
+        state=state_words(added.state, added.due, desk.day),
+        aside=added.aside and not added.declined,
+        leech=added.lapses >= LEECH,
+        kind=_KINDS.get(kind, "own card"),
+        declined=added.declined,
+        gone=found is None,
+    )
+
+
+def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
+    """How a card stands: being learned, or the study day it is due on."""
+    if due is None:
+        return "new"
+    if state not in {"review", "new"}:
+        return "being learned"
+    days = (due - day).days
+    if days <= 0:
+        return "due"
+    return "due tomorrow" if days == 1 else f"due {day_of(due)}"

@@ -1,0 +1,1 @@
+"""The form and the reading of an estimate, wherever one is shown."""

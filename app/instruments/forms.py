@@ -1,0 +1,333 @@
+"""One calculator anywhere: its form from the declarations, and its first reading."""
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from app.content.library import Library
+from app.estimator import inputs as given_inputs
+from app.estimator import units
+from app.estimator.hardware import accelerators
+from app.estimator.inputs import BadInputs, Input, InputProblem
+from app.estimator.models import architecture
+from app.estimator.registry import Entry
+from app.instruments.readings import Reading, address, read_estimate
+
+Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
+
+_DIGITS = re.compile(r"[0-9]{4,15}")
+_WRITTEN_SHORT = frozenset({"token", "parameter"})
+_SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
+_STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
+_STEPPED_MOST = 1e6
+# Degrees that have to divide heads, layers or nodes are stepped by doubling.
+_DOUBLED = ("parallel", "gpus", "nodes", "replicas")
+_BLOCK_BAR = 34
+_LINE = 1000  # characters up to which a text is one line of a form
+_NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Course:
+    """What a calculator can point to: topics by slug, and the anchors of terms."""
+
+    topics: Mapping[str, str]
+    terms: Collection[str]
+
+
+NO_COURSE = Course({}, frozenset())
+
+
+def course_of(library: Library) -> Course:
+    """The pages and terms of the course on show."""
+    titles = {slug: topic.title for slug, topic in library.topics.items()}
+    return Course(titles, library.glossary.keys())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """A group of choices; `title` is empty for a list without groups."""
+
+    title: str
+    choices: tuple[tuple[str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """One input as it stands in a form, with what was typed and what is wrong."""
+
+    name: str
+    id: str
+    widget: Widget
+    label: str
+    value: str
+    unit: str = ""
+    options: tuple[Options, ...] = ()
+    help: str = ""
+    accepts: str = ""
+    least: str = ""
+    doubles: bool = False
+    topic: str = ""
+    term: str = ""
+    error: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """Fields under one heading of the form."""
+
+    title: str
+    fields: tuple[Field, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Instrument:
+    """A calculator ready for `calculators/_instrument.html`.
+
+    `part` is the fragment that its form asks for: `result` on its own page,
+    `reading` (shorter) inside of a text. `reading` is None while an input is wrong.
+    """
+
+    name: str
+    title: str
+    id: str
+    part: str
+    sends: Literal["get", "post"]
+    groups: tuple[Group, ...]
+    folded: tuple[Group, ...]
+    unfolded: bool
+    reading: Reading | None
+    problems: tuple[InputProblem, ...]
+    link: str
+    compare: str
+
+    @property
+    def stray(self) -> tuple[InputProblem, ...]:
+        """The problems that stand at no field of this form."""
+        groups = (*self.groups, *self.folded)
+        names = {f.name for group in groups for f in group.fields}
+        return tuple(p for p in self.problems if p.field not in names)
+
+
+def instrument(
+    entry: Entry,
+    typed: Mapping[str, str],
+    *,
+    course: Course = NO_COURSE,
+    id: str = "calc",  # noqa: A002 - it is the id attribute
+    block: bool = False,
+) -> Instrument:
+    """A calculator with its form filled in and its first answer.
+
+    `block` makes the short form for a place inside of a text: the fields that
+    `typed` names, and the short reading. `id` must be unique on the page.
+    """
+    inputs, reading, problems = _answer(entry, typed, course, block=block)
+    fields = fields_of(entry, typed, inputs, problems, id=id, course=course)
+    near, far = _arranged(entry, fields, typed if block else None)
+    query = (
+        reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
+    )
+    return Instrument(
+        name=entry.name,
+        title=entry.title,
+        id=id,
+        part="reading" if block else "result",
+        sends="post" if _has_text(near, far) else "get",
+        groups=near,
+        folded=far,
+        unfolded=any(f.error or f.name in typed for g in far for f in g.fields),
+        reading=reading,
+        problems=problems,
+        link=address(entry.name, query),
+        compare=address(entry.name, query, part="compare"),
+    )
+
+
+def fields_of(
+    entry: Entry,
+    typed: Mapping[str, str],
+    inputs: Any,
+    problems: Sequence[InputProblem],
+    *,
+    id: str,  # noqa: A002 - it is the id attribute
+    course: Course = NO_COURSE,
+) -> tuple[Field, ...]:
+    """Every field of the form in the order of its declaration.
+
+    `inputs` is what was understood, None where something was not.
+    """
+    wrong = {p.field: p.message for p in problems}
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    fields = []
+    for name, declared in given_inputs.declared(entry.inputs).items():
+        meant = getattr(inputs, name) if inputs is not None else defaults[name]
+        words = value_of(declared, typed.get(name), meant, sure=inputs is not None)
+        field = field_of(name, declared, words, f"{id}-{name}")
+        fields.append(
+            dataclasses.replace(
+                field,
+                topic=declared.topic if declared.topic in course.topics else "",
+                term=declared.term if declared.term in course.terms else "",
+                error=wrong.get(name, ""),
+            )
+        )
+    return tuple(fields)
+
+
+def value_of(declared: Input, typed: str | None, meant: Any, *, sure: bool) -> str:
+    """What stands in a field: the words typed, or the value meant, written out.
+
+    Names from a list are shown as the list has them once they are understood.
+    """
+    if typed and not (sure and declared.kind in _NAMED):
+        return _as_people_write(declared, typed)
+    if meant is None:
+        return ""
+    if declared.kind == "flag" and typed == "":
+        return "no"
+    return _as_people_write(declared, given_inputs.word_of(declared, meant))
+
+
+def _as_people_write(declared: Input, words: str) -> str:
+    """Plain digits with commas, and large counts as 15T or 70B."""
+    if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
+        return words
+    value = int(words)
+    if declared.unit in _WRITTEN_SHORT and not declared.typed_unit:
+        for size, letter in _SIZES_OF_COUNTS:
+            if value >= size and value % (size // 100) == 0:
+                return f"{value / size:g}{letter}"
+    return f"{value:,}"
+
+
+def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa: A002 - it is the id attribute
+    """One field without its mistakes and links."""
+    unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
+    return Field(
+        name=name,
+        id=id,
+        widget=_widget(declared),
+        label=declared.label,
+        value=value,
+        unit=unit,
+        options=_options(declared, value),
+        help=declared.help,
+        accepts=_accepts(declared),
+        least=f"{declared.minimum:g}" if declared.minimum is not None else "",
+        doubles=name.endswith(_DOUBLED),
+    )
+
+
+def _answer(
+    entry: Entry, typed: Mapping[str, str], course: Course, *, block: bool
+) -> tuple[Any, Reading | None, tuple[InputProblem, ...]]:
+    """The inputs understood and their reading, or the problems instead."""
+    inputs = None
+    try:
+        inputs = given_inputs.read(entry.inputs, typed)
+        estimate = entry.compute(inputs)
+    except BadInputs as bad:
+        return inputs, None, bad.problems
+    height = {"bar_height": _BLOCK_BAR} if block else {}
+    reading = read_estimate(entry, inputs, estimate, topics=course.topics, **height)
+    return inputs, reading, ()
+
+
+def _arranged(
+    entry: Entry, fields: Sequence[Field], named: Mapping[str, str] | None
+) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    """The groups shown at once, and those behind “More inputs”."""
+    declared = given_inputs.declared(entry.inputs)
+    near = [f for f in fields if not declared[f.name].advanced]
+    far = [f for f in fields if declared[f.name].advanced]
+    if named is not None:
+        chosen = [f for f in fields if f.name in named]
+        return (Group("", tuple(chosen or near)),), ()
+    return _grouped(near, declared), _grouped(far, declared)
+
+
+def _grouped(
+    fields: Sequence[Field], declared: Mapping[str, Input]
+) -> tuple[Group, ...]:
+    titles = dict.fromkeys(declared[f.name].group for f in fields)
+    return tuple(
+        Group(t, tuple(f for f in fields if declared[f.name].group == t))
+        for t in titles
+    )
+
+
+def _has_text(*groups: tuple[Group, ...]) -> bool:
+    """Whether a field of the form takes a text too long for an address."""
+    fields = [f for part in groups for group in part for f in group.fields]
+    return any(f.widget == "text" for f in fields)
+
+
+def _widget(declared: Input) -> Widget:
+    most = math.inf if declared.maximum is None else declared.maximum
+    if declared.kind == "text":
+        return "line" if most <= _LINE else "text"
+    if declared.kind in {"count", "number"}:
+        counted = declared.kind == "count" and declared.unit in _STEPPED_UNITS
+        return "step" if counted and most <= _STEPPED_MOST else "number"
+    if declared.kind == "model" and not declared.optional:
+        return "size"
+    return "tick" if declared.kind == "flag" else "select"
+
+
+def _accepts(declared: Input) -> str:
+    """The range as a hint; lists show theirs by themselves."""
+    if declared.kind in {"number", "count"}:
+        return given_inputs.allowed(declared)
+    return ""
+
+
+def _options(declared: Input, value: str) -> tuple[Options, ...]:
+    """The choices of a field, with a foreign value kept as one more choice."""
+    if declared.kind == "choice":
+        groups: tuple[Options, ...] = (Options("", declared.choices),)
+    elif declared.kind in _NAMED:
+        groups = catalogued(declared.kind)
+    else:
+        return ()
+    if declared.optional:
+        groups = (Options("", (("", "Not set"),)), *groups)
+    listed = {choice for group in groups for choice, _ in group.choices}
+    own_size = declared.kind == "model" and not declared.optional
+    if value in listed or own_size:
+        return groups
+    return (Options("", ((value, value),)), *groups) if value else groups
+
+
+@functools.cache
+def catalogued(kind: str) -> tuple[Options, ...]:
+    """The names of a catalogue in groups, as a list to choose from."""
+    if kind == "model":
+        return (Options("By name", architecture.models()), Options("By size", _SIZES))
+    if kind == "gpu":
+        return _by([(a.vendor, a.id, a.name) for a in accelerators.accelerators()])
+    if kind == "system":
+        return _by([(s.vendor, s.id, s.name) for s in accelerators.systems()])
+    return _by([(n.kind, n.id, n.name) for n in accelerators.networks()])
+
+
+_SIZES = tuple(
+    (size, f"{size}, Llama-shaped")
+    for size in (
+        "1B 3B 7B 8B 13B 20B 30B 34B 70B 120B 180B 250B 405B 500B 1T 2T".split()  # noqa: SIM905 - a list of words reads better
+    )
+)
+
+
+def _by(rows: Sequence[tuple[str, str, str]]) -> tuple[Options, ...]:
+    titles = dict.fromkeys(group for group, _, _ in rows)
+    return tuple(
+        Options(
+            title, tuple((key, name) for group, key, name in rows if group == title)
+        )
+        for title in titles
+    )

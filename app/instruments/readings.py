@@ -1,0 +1,314 @@
+"""An estimate as a reader sees it: words and pictures instead of base units."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+from urllib.parse import quote_plus
+
+from markupsafe import Markup
+
+from app.drawings import Drawing, draw, draw_bar
+from app.drawings.components import looks_of
+from app.drawings.signs import SIGNS, Sign
+from app.estimator import inputs as given_inputs
+from app.estimator import sources
+from app.estimator.estimate import (
+    Change,
+    Estimate,
+    Figure,
+    StackedBar,
+    Step,
+    Table,
+)
+from app.estimator.registry import Entry
+from app.estimator.units import NBSP, format_value
+
+LONGEST_LINK = 2000
+
+# Figures, steps and rows are tuples, for the template takes each apart in one go.
+
+_SUMS = frozenset({"Needed", "Total", "Sum", "All"})
+_Cell = tuple[str, bool]
+
+NO_KEYS: Mapping[str, str] = {}
+_WORDS = (bool, str)
+_PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
+_NUMBER = re.compile(
+    rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?"
+)
+
+
+class ShownFigure(NamedTuple):
+    """A figure in words; `span` is its interval, or “exact” for an exact number."""
+
+    name: str
+    label: str
+    value: str
+    span: str
+    note: str
+    primary: bool
+    key: str = ""
+
+
+class ShownStep(NamedTuple):
+    """A line of the working; `source` and `address` say where it is from."""
+
+    label: str
+    formula: str
+    substituted: str
+    value: str
+    source: str
+    address: str
+    topic: str
+
+
+class TableRow(NamedTuple):
+    """A row of a table: its name with the colour of its component, then its cells.
+
+    `name` is None where the first cell is a number; `cells` are (words, whether
+    their column holds numbers).
+    """
+
+    name: str | None
+    key: str
+    cells: tuple[tuple[str, bool], ...]
+    is_sum: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table in words; `columns` are (words, whether they hold numbers)."""
+
+    label: str
+    columns: tuple[tuple[str, bool], ...]
+    rows: tuple[TableRow, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShownPicture:
+    """A drawing with its key and its table; the table is None where it is shown."""
+
+    drawing: Drawing
+    table: ShownTable | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShownChange:
+    """An input that turns the verdict, with the address where it has done so."""
+
+    label: str
+    now: str
+    flips_at: str
+    becomes: str
+    address: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that `calculators/_result.html` shows.
+
+    `link` leads to the calculator with these inputs; empty where they are too long
+    for an address. `query` is its part behind the question mark.
+    """
+
+    name: str
+    title: str
+    sign: Sign
+    lead: Markup
+    text: Markup
+    figures: tuple[ShownFigure, ...]
+    pictures: tuple[ShownPicture, ...]
+    tables: tuple[ShownTable, ...]
+    changes: tuple[ShownChange, ...]
+    steps: tuple[ShownStep, ...]
+    notes: tuple[str, ...]
+    link: str
+    query: str
+
+
+def read_estimate(
+    entry: Entry,
+    inputs: Any,
+    estimate: Estimate,
+    *,
+    topics: Collection[str] = (),
+    bar_height: int = 44,
+) -> Reading:
+    """Put an estimate into words. `topics` are the concept pages that can be linked."""
+    words = given_inputs.write(inputs)
+    query = _query(words)
+    short = len(query) <= LONGEST_LINK
+    sign = SIGNS[estimate.verdict.status]
+    keys = _component_keys(estimate)
+    figures = tuple(show_figure(f, keys) for f in estimate.figures)
+    numbers = {f.value for f in figures if f.span}
+    return Reading(
+        name=entry.name,
+        title=entry.title,
+        sign=sign,
+        lead=_marked(estimate.verdict.lead, numbers),
+        text=_marked(estimate.verdict.text, numbers),
+        figures=figures,
+        pictures=_pictures(estimate, keys, bar_height),
+        tables=tuple(show_table(t, keys) for t in estimate.tables),
+        changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
+        steps=tuple(_step(s, topics) for s in estimate.steps),
+        notes=estimate.notes,
+        link=address(entry.name, query) if short else "",
+        query=query if short else "",
+    )
+
+
+def _query(words: Mapping[str, str]) -> str:
+    # Field names are plain words; most values were in the address before.
+    return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
+
+
+def _quoted(value: str) -> str:
+    """A value as an address writes it; long ones are not kept, for they stay long."""
+    return (
+        quote_plus(value)
+        if len(value) > given_inputs.LONGEST_VALUE
+        else _kept_quoted(value)
+    )
+
+
+_kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
+
+
+def address(name: str, query: str = "", *, part: str = "") -> str:
+    """The address of a calculator, or of a `part` of it such as `result`."""
+    path = f"/calculators/{name}{'/' if part else ''}{part}"
+    return f"{path}?{query}" if query else path
+
+
+def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:
+    """A figure in words, with its interval where it is modelled.
+
+    One named like a component of a drawing gets its colour from `keys`.
+    """
+    return ShownFigure(
+        figure.name,
+        figure.label,
+        format_value(figure.value, figure.unit),
+        interval(figure),
+        figure.note,
+        figure.primary,
+        keys.get(figure.label, ""),
+    )
+
+
+def interval(figure: Figure) -> str:
+    """The interval of a modelled figure: `72.1 to 86.4 GB`; “exact” for a number."""
+    if figure.value is None or isinstance(figure.value, _WORDS):
+        return ""
+    if figure.low is None or figure.high is None:
+        return "exact"
+    low = format_value(figure.low, figure.unit)
+    high = format_value(figure.high, figure.unit)
+    number, _, unit = low.partition(NBSP)
+    return f"{number if high.endswith(NBSP + unit) else low} to {high}"
+
+
+def show_table(table: Table, keys: Mapping[str, str] = NO_KEYS) -> ShownTable:
+    """A table in words; rows named like a component get its colour."""
+    read = [[_cell(cell) for cell in row] for row in table.rows if row]
+    numeric = [any(row[i][1] for row in read) for i in range(len(table.columns))]
+    return ShownTable(
+        table.label,
+        tuple(zip(table.columns, numeric, strict=True)),
+        tuple([_row(cells, numeric, keys) for cells in read]),
+    )
+
+
+def _row(
+    cells: Sequence[_Cell], numeric: Sequence[bool], keys: Mapping[str, str]
+) -> TableRow:
+    first, is_number = cells[0]
+    shown = zip([words for words, _ in cells], numeric, strict=True)
+    if is_number:
+        return TableRow(None, "", tuple(shown), is_sum=False)
+    return TableRow(first, keys.get(first, ""), tuple(shown)[1:], first in _SUMS)
+
+
+def _cell(cell: str | tuple[float, str]) -> _Cell:
+    """The words of a cell, and whether they are a number."""
+    if isinstance(cell, str):
+        return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
+    return format_value(cell[0], cell[1]), True
+
+
+def _marked(sentence: str, numbers: Collection[str]) -> Markup:
+    """A sentence of the verdict with the numbers that are its figures marked."""
+    marked = []
+    end = 0
+    for match in _NUMBER.finditer(sentence):
+        if match[0] in numbers and len(match[0]) > 2:  # a small number is any number
+            marked.append(escape(sentence[end : match.start()]))
+            marked.append(f'<span class="num">{match[0]}</span>')
+            end = match.end()
+    marked.append(escape(sentence[end:]))
+    return Markup("".join(marked))  # noqa: S704 - every piece is escaped or digits
+
+
+def _component_keys(estimate: Estimate) -> dict[str, str]:
+    """The colour of every part that is drawn, by its name."""
+    return {
+        segment.label: look.key
+        for picture in estimate.pictures
+        if isinstance(picture, StackedBar)
+        for segment, look in zip(picture.segments, looks_of(picture), strict=True)
+    }
+
+
+def _pictures(
+    estimate: Estimate, keys: Mapping[str, str], bar_height: int
+) -> tuple[ShownPicture, ...]:
+    told = {row[0] for table in estimate.tables for row in table.rows if row}
+    told |= {f.label for f in estimate.figures}
+    shown = []
+    for picture in estimate.pictures:
+        if isinstance(picture, StackedBar):
+            drawing = draw_bar(picture, height=bar_height)
+            repeated = all(s.label in told for s in picture.segments)
+        else:
+            drawing, repeated = draw(picture), False
+        table = None if repeated else show_table(drawing.table, keys)
+        shown.append(ShownPicture(drawing, table))
+    return tuple(shown)
+
+
+def _change(name: str, change: Change, words: Mapping[str, str]) -> ShownChange:
+    query = _query({**words, change.field: change.flips_at})
+    return ShownChange(
+        label=change.label,
+        now=change.now,
+        flips_at=change.flips_at,
+        becomes=within(change.becomes),
+        address=address(name, query) if len(query) <= LONGEST_LINK else "",
+    )
+
+
+def within(sentence: str) -> str:
+    """A verdict as part of a longer sentence.
+
+    >>> within("Does not fit.")
+    'does not fit'
+    """
+    return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")
+
+
+def _step(step: Step, topics: Collection[str]) -> ShownStep:
+    source = sources.SOURCES.get(step.source)
+    return ShownStep(
+        label=step.label,
+        formula=step.formula,
+        substituted=step.substituted,
+        value=format_value(step.value, step.unit),
+        source=f"{source.publisher}, {source.title}" if source else "",
+        address=source.url if source else "",
+        topic=step.topic if step.topic in topics else "",
+    )

@@ -1,0 +1,29 @@
+"""Which days are named below the columns of days ahead."""
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+
+from app.drawings.columns import Name
+from app.web.words import NBSP
+
+WIDTH = 93.0
+"""What the columns take of a drawing in percent."""
+_NAME = 18.0  # percent of a narrow drawing that the name of a day takes
+
+
+def day_names(days: Sequence[dt.date]) -> tuple[Name, ...]:
+    """Today, some Mondays, and the last day, none of them on another's words."""
+    first = Name(0, "Today")
+    if len(days) == 1:
+        return (first,)
+    slot = WIDTH / len(days)
+    mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
+    every = math.ceil(_NAME / (7 * slot))
+    free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
+    middle = (Name(slot * (n + 0.5), _short(days[n]), "m") for n in free[::every])
+    return (first, *middle, Name(WIDTH, _short(days[-1]), "e"))
+
+
+def _short(day: dt.date) -> str:
+    return f"{day.day}{NBSP}{day:%b}"

@@ -1,0 +1,52 @@
+"""What Progress shows of mastery and readiness."""
+
+from typing import Any
+
+from sqlmodel import Session
+
+from app.mastery.forecast import Forecast, forecast
+from app.mastery.standing import counted, standings
+from app.mastery.turnout import turnouts
+from app.progress.objectives import AGO, groups
+from app.progress.picture import Picture, main_exam
+from app.progress.store import predictions
+from app.progress.turnouts import Turnouts, turnouts_drawn
+from app.web.clock import moment
+
+_SITTINGS = 40
+
+
+def mastery_of(picture: Picture) -> dict[str, Any]:
+    """The rows by objective, now and four weeks ago, and the estimate."""
+    before = standings(picture.library, picture.record, picture.day, AGO)
+    return {
+        "groups": groups(picture.domains, before, picture.learner.target),
+        "ahead": picture.ahead,
+        "ahead_drawn": picture.ahead_drawn,
+        "lacking": picture.lacking,
+        "chance": picture.chance,
+        "others": _others(picture),
+    }
+
+
+def turnouts_of(picture: Picture, db: Session) -> Turnouts:
+    """Each mock exam beside what was predicted before it."""
+    learner = picture.learner
+    results = predictions.results(db, learner.id, _SITTINGS) if learner.id else ()
+    # Where no exam was sat there is nothing to hold a prediction against.
+    told = predictions.told(db, learner.id) if results else ()
+    return turnouts_drawn(
+        turnouts(told, results), lambda at: learner.study_day(moment(at))
+    )
+
+
+def _others(picture: Picture) -> list[tuple[str, Forecast]]:
+    """What the other mock exams of the course would bring, by title."""
+    main = main_exam(picture.library)
+    answers = counted(picture.library, picture.record.firsts)
+    made = [
+        (exam.title, forecast(picture.domains, exam, answers))
+        for exam in picture.library.exams.values()
+        if exam is not main
+    ]
+    return [(title, ahead) for title, ahead in made if isinstance(ahead, Forecast)]

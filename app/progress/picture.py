@@ -1,0 +1,144 @@
+"""Everything that the pages of this room are made of, read in few questions."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import Depends
+from markupsafe import Markup
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.content.model import ExamBlueprint
+from app.db.engine import DbSession
+from app.flashcards.store import strays_of
+from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.mastery.forecast import Forecast, Lacking, chance_words, forecast
+from app.mastery.standing import (
+    DomainStanding,
+    Record,
+    counted,
+    standings,
+)
+from app.mastery.store import PageRow, known_of
+from app.progress import store
+from app.progress.figures.forecast import draw_forecast
+from app.web.clock import Now, milliseconds, moment
+from app.web.course import CurrentLibrary
+
+WEEK = dt.timedelta(days=6)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that is known about a learner at one moment.
+
+    `coming` are the cards of the days up to a week from now, by ISO date; `touched`
+    the cards of the course that were begun or put aside, by topic.
+    """
+
+    library: Library
+    learner: CurrentLearnerValue
+    now: dt.datetime
+    pages: Sequence[PageRow]
+    coming: Mapping[str, store.Coming]
+    touched: Mapping[str, int]
+    record: Record
+    domains: tuple[DomainStanding, ...]
+    readiness: Forecast | Lacking
+
+    @property
+    def day(self) -> dt.date:
+        """The study day."""
+        return self.learner.study_day(self.now)
+
+    @property
+    def unbegun(self) -> int:
+        """The cards of the course that were never begun, nor put aside."""
+        return sum(
+            max(0, len(topic.cards) - self.touched.get(slug, 0))
+            for slug, topic in self.library.topics.items()
+        )
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was done yet."""
+        return not (
+            self.record.firsts or self.pages or self.record.cards or self.coming
+        )
+
+    @property
+    def until(self) -> dt.datetime:
+        """When pages made of it grow old: a card falls due, or the day turns."""
+        ends = [self.learner.next_study_day(self.now)]
+        ends += [moment(row.next_at) for row in self.coming.values() if row.next_at]
+        return min(ends)
+
+    @property
+    def ahead(self) -> Forecast | None:
+        """What the exam would bring today; None while the evidence is thin."""
+        return self.readiness if isinstance(self.readiness, Forecast) else None
+
+    @property
+    def ahead_drawn(self) -> Markup:
+        """The same as a drawing."""
+        target = self.learner.target
+        return draw_forecast(self.ahead, target) if self.ahead else Markup()
+
+    @property
+    def lacking(self) -> Lacking | None:
+        """What is missing for that; None when nothing is."""
+        return self.readiness if isinstance(self.readiness, Lacking) else None
+
+    @property
+    def chance(self) -> str:
+        """The chance of the learner's own target in words; empty without one."""
+        ahead, target = self.ahead, self.learner.target
+        if ahead is None or target is None:
+            return ""
+        return chance_words(ahead.chance(target / 100))
+
+
+def main_exam(library: Library) -> ExamBlueprint | None:
+    """The mock that is nearest to the exam itself: the one of the most questions."""
+    exams = sorted(
+        library.exams.values(), key=lambda exam: (-exam.questions, exam.slug)
+    )
+    return exams[0] if exams else None
+
+
+def read_picture(
+    library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
+) -> Picture:
+    """Four questions to the database, none for one who has no row yet."""
+    return picture_of(library, learner, db, now)
+
+
+def picture_of(
+    library: Library, learner: CurrentLearnerValue, db: Session, now: dt.datetime
+) -> Picture:
+    """The picture of any learner, for whoever holds a session."""
+    day = learner.study_day(now)
+    coming: Mapping[str, store.Coming] = {}
+    known = known_of(db, learner, now)
+    if learner.id:
+        span = (day, day + WEEK, milliseconds(now))
+        gone = strays_of(db, learner.id, library).gone
+        coming = store.coming(db, learner.id, span, gone)
+    domains = standings(library, known.record, day)
+    answers = counted(library, known.record.firsts)
+    return Picture(
+        library=library,
+        learner=learner,
+        now=now,
+        pages=known.pages,
+        coming=coming,
+        touched=known.cards.touched,
+        record=known.record,
+        domains=domains,
+        readiness=forecast(domains, main_exam(library), answers),
+    )
+
+
+CurrentPicture = Annotated[Picture, Depends(read_picture)]

@@ -1,0 +1,285 @@
+"""How a question comes onto a page: open, refused, or judged; alone or in a run."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
+from sqlmodel import Session
+
+from app.cards.comeback import comeback_of
+from app.content.library import Library
+from app.content.model import Embedded, Order, Question
+from app.content.variants import draw
+from app.db.engine import DbSession
+from app.errors import Conflict
+from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.store.sitting import in_running_exam
+from app.quiz import store
+from app.quiz.forms import Sent
+from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.quiz.store import Given, Run
+from app.web.asking import Asked, new_token, seed_for
+from app.web.clock import Now, milliseconds
+from app.web.course import CurrentLibrary
+from app.web.render import is_htmx, page
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Desk:
+    """What every route of this room works with."""
+
+    request: Request
+    library: Library
+    learner: CurrentLearnerValue
+    db: Session
+    now: Now
+
+
+# `async` although they wait for nothing: a plain `def` would cost a thread each.
+async def _reading(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+async def _writing(
+    request: Request,
+    library: CurrentLibrary,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+) -> Desk:
+    return Desk(request, library, learner, db, now)
+
+
+Reader = Annotated[Desk, Depends(_reading)]
+Writer = Annotated[Desk, Depends(_writing)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunFrame:
+    """The run around a question: where in it, and how it went so far.
+
+    `scores` has one entry per question, None for those not answered.
+    """
+
+    id: int
+    place: int
+    scores: tuple[float | None, ...]
+    hidden: bool
+
+    @property
+    def count(self) -> int:
+        """The number of questions."""
+        return len(self.scores)
+
+    @property
+    def answered(self) -> int:
+        """How many are answered."""
+        return sum(score is not None for score in self.scores)
+
+    @property
+    def right(self) -> int:
+        """How many are wholly right."""
+        return sum(score is not None and score >= 1 for score in self.scores)
+
+    @property
+    def onward(self) -> str:
+        """The next question that is open, after this one first; else the result."""
+        for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
+            if self.scores[place - 1] is None:
+                return f"/quiz/runs/{self.id}/{place}"
+        return f"/quiz/runs/{self.id}/result"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageTally:
+    """What a page says of its own questions: `tries` of one, `answered` of `count`."""
+
+    item: str
+    tries: int
+    answered: int
+    count: int
+
+
+def tally_of(desk: Desk, question: Question) -> PageTally | None:
+    """The tally of the page in whose text a question stands; None if it does not."""
+    topic = desk.library.topics.get(question.topic)
+    asked = [
+        piece.question
+        for section in (topic.sections if topic else ())
+        for piece in section.pieces
+        if isinstance(piece, Embedded)
+    ]
+    if question.id not in asked:
+        return None
+    past = store.history(desk.db, desk.learner.id)
+    tries = past[question.id].tries if question.id in past else 0
+    return PageTally(
+        question.id, tries, sum(item in past for item in asked), len(asked)
+    )
+
+
+def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
+    """The frame of question `place` of a run."""
+    scores = tuple(
+        run.answers[item][1] if item in run.answers else None for item in run.items
+    )
+    hidden = desk.request.cookies.get("score") == "hidden"
+    return RunFrame(run.id, place, scores, hidden)
+
+
+def not_in_exam(desk: Desk, question: Question) -> None:
+    """Refuse a question of the mock exam that is being sat; raises Conflict."""
+    if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
+        raise Conflict(
+            "This question is in the mock exam that you are sitting.",
+            "Finish the exam first; then it can be practised.",
+        )
+
+
+def put(desk: Desk, question: Question, sent: Sent) -> Asked:
+    """The question as the request wants it: its seed, and what is typed so far."""
+    form, raw = sent.form, sent.raw
+    seed = form.seed
+    if seed is None:
+        before = store.seeds(desk.db, desk.learner.id, question.id)
+        seed = seed_for(question, desk.learner.key, before)
+    variant = draw(question, seed)
+    if isinstance(variant.answer, Order) and form.move:
+        raw = moved(raw, form.move)
+    return Asked(
+        variant=variant,
+        token=form.token or new_token(),
+        context=form.context,
+        back=form.back,
+        run=form.run,
+        hints=min(form.hints + form.more, len(variant.hints)),
+        since=form.since or milliseconds(desk.now),
+        certainty=form.certainty,
+        typed=raw,
+    )
+
+
+def moved(raw: Mapping[str, Sequence[str]], move: str) -> dict[str, list[str]]:
+    """The places of an order question after one step went up or down.
+
+    `move` is “KEY:up” or “KEY:down”. Steps that are left out stay so.
+    """
+    placed = [
+        (int(values[0]), name)
+        for name, values in raw.items()
+        if name.startswith("place.") and values and values[0].isascii()
+        if values[0].isdigit() and len(values[0]) < 5
+    ]
+    names = [name for _, name in sorted(placed)]
+    key, _, way = move.partition(":")
+    name = f"place.{key}"
+    if name in names:
+        at = names.index(name)
+        other = at - 1 if way == "up" else at + 1
+        if 0 <= other < len(names):
+            names[at], names[other] = names[other], names[at]
+    places = {name: [str(number)] for number, name in enumerate(names, 1)}
+    return {**{name: list(values) for name, values in raw.items()}, **places}
+
+
+def judged(desk: Desk, given: Given, frame: RunFrame | None, sent: Sent) -> Outcome:
+    """The outcome of a recorded answer, with the ways on from it."""
+    if frame is not None:
+        last = frame.onward.endswith("result")
+        way = Way("", frame.onward, "See the result" if last else "Next question")
+    elif sent.form.context == "page":
+        way = Way(sent.form.back)
+    else:
+        topic = desk.library.questions.get(given.item)
+        onward = f"/quiz/{topic.topic}" if topic else "/quiz"
+        way = Way(sent.form.back, onward, "All questions of this topic")
+    here = verdict_page(given, frame, sent)
+    way = dataclasses.replace(way, here=here, token=new_token())
+    outcome = outcome_of(desk.db, desk.library, given, way)
+    return with_comeback(desk, outcome)
+
+
+def with_comeback(desk: Desk, outcome: Outcome) -> Outcome:
+    """The outcome with whether its question comes back as a card."""
+    day = desk.learner.study_day(desk.now)
+    item = outcome.question.id
+    found = None
+    if item in desk.library.questions:
+        found = comeback_of(desk.db, desk.learner.id, item, day)
+    return dataclasses.replace(outcome, comeback=found)
+
+
+def verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:
+    """Where a browser without htmx sees the verdict."""
+    if frame is not None:
+        return f"/quiz/runs/{frame.id}/{frame.place}"
+    query: dict[str, object] = {"attempt": given.id, "context": sent.form.context}
+    if sent.form.back:
+        query["back"] = sent.form.back
+    return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
+
+
+def once_more(desk: Desk, outcome: Outcome, sent: Sent) -> Asked | None:
+    """The same numbers asked again, where only the unit was wrong; else None."""
+    near = outcome.verdict.near
+    if not near or outcome.old:
+        return None
+    asked = put(desk, outcome.question, Sent(sent.form, outcome.given.raw))
+    return dataclasses.replace(
+        asked, variant=outcome.variant, token=new_token(), near=near
+    )
+
+
+def question_page(
+    desk: Desk,
+    shown: Asked | Outcome,
+    frame: RunFrame | None = None,
+    *,
+    status: int = 200,
+    reported: bool = False,
+    tally: PageTally | None = None,
+) -> HTMLResponse:
+    """A page with one question; where htmx sent a form, the part that it replaces.
+
+    With a `tally` that part brings what the page around the question says of it.
+    """
+    asked = shown if isinstance(shown, Asked) else None
+    outcome = shown if isinstance(shown, Outcome) else None
+    template = "quiz/show.html"
+    if desk.request.method == "POST" and is_htmx(desk.request):
+        alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
+        template = "quiz/_desk.html" if frame else alone
+        template = "quiz/_judged.html" if tally else template
+    question = shown.question
+    return page(
+        desk.request,
+        template,
+        status=status,
+        learner=desk.learner,
+        topic=desk.library.topics.get(question.topic),
+        objectives=titles(desk.library, question),
+        asked=asked,
+        outcome=outcome,
+        run=frame,
+        reported=reported,
+        tally=tally,
+    )
+
+
+def titles(library: Library, question: Question) -> list[str]:
+    """The objectives of a question with their numbers, for the line above it."""
+    return [
+        f"{objective.number} {objective.title}"
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+        if objective.number in question.objectives
+    ]

@@ -1,0 +1,49 @@
+"""What happens before a server starts: folder, database and files are made ready."""
+
+import datetime as dt
+
+from sqlalchemy.exc import DBAPIError
+
+from app.db.address import shown, without_password
+from app.db.schema_state import UnusableDatabase
+from app.db.upgrading import bring_up_to_date, keep_private
+from app.upkeep.daily import copy_before_migration
+from app.upkeep.files import keep_new_files_private, make_private
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.rotation import copies
+
+
+def prepare(installation: Installation, now: dt.datetime) -> None:
+    """Bring the database up to date, and let its owner alone read what is kept.
+
+    Raises Unusable, in one sentence, where the database must not be used.
+    """
+    keep_new_files_private()
+    engine = installation.engine()
+    try:
+        bring_up_to_date(
+            engine, lambda old: copy_before_migration(installation, old, now)
+        )
+        keep_private(engine)
+        make_private(installation.secret_file)
+    except UnusableDatabase as error:
+        raise Unusable(f"{error}{_newest_copy(installation)}") from None
+    except DBAPIError as error:
+        said = " ".join(without_password(error.orig, installation.database).split())
+        raise Unusable(
+            f"the database {shown(installation.database)} cannot be opened ({said}): "
+            "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
+            "to another."
+        ) from None
+    except OSError as error:
+        raise Unusable(
+            f"{error.filename or installation.data} cannot be written "
+            f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _newest_copy(installation: Installation) -> str:
+    found = copies(installation.backups) if installation.backups else {}
+    return f" The newest copy is {list(found)[-1]}." if found else ""

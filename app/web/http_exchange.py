@@ -1,0 +1,161 @@
+"""One request and its answer on the way out: headers, encoding, cookies, prefix."""
+
+import time
+
+from starlette.types import Message, Scope, Send
+
+from app.web.compression import Packed
+from app.web.headers import Headers
+from app.web.page_cache import KeptPage, Target
+from app.web.prefix import body_below, headers_below
+from app.web.rates import client_of
+from app.web.visitor import COOKIE, Visitor
+
+_TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
+_OURS = f"{COOKIE}=".encode()
+# The worker drops the pages it kept: they were another learner's.
+_NEW = (b"x-new-browser", b"yes")
+
+
+class Exchange:
+    """What the front knows of one request, and the answer once it is there.
+
+    `record` takes the place of `send` for the app: a whole answer is held back until
+    `finish`, a streamed one passes through at once. `https` says that every request
+    comes over TLS, whatever this one says of itself.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        send: Send,
+        visitor: Visitor,
+        words: Headers,
+        *,
+        https: bool,
+    ) -> None:
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.method: str = scope["method"]
+        self.root: str = scope.get("root_path", "")
+        self.path: str = scope["path"].removeprefix(self.root)
+        self.target: Target = (scope["path"], scope["query_string"])
+        self.client = client_of(scope)
+        self.visitor = visitor
+        self.begun = time.perf_counter()
+        self.status = 0
+        self.started = False
+        self.body = b""
+        self.number = ""
+        self._send = send
+        self._words = words
+        self._secure = https or scope.get("scheme") == "https"
+        self._recorded: Headers = []
+
+    @property
+    def reads(self) -> bool:
+        """Whether the request asks for a page and writes nothing."""
+        return self.method in {"GET", "HEAD"}
+
+    @property
+    def writes(self) -> bool:
+        """Whether the request may bring something to keep."""
+        return self.method == "POST"
+
+    @property
+    def kind(self) -> bytes:
+        """The content type of the recorded answer."""
+        return dict(self._recorded).get(b"content-type", b"")
+
+    async def record(self, message: Message) -> None:
+        """Hold the app's answer back, or pass it on where it comes in pieces."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._recorded = list(message["headers"])
+        elif self.started:
+            await self._send(message)
+        elif message.get("more_body"):
+            self.started = True
+            words = self._recorded + self._carried() + self._words
+            await self._start(self.status, words)
+            await self._send(message)
+        else:
+            self.body = message.get("body", b"")
+            if self.kind.startswith(b"text/html"):
+                self.body = body_below(self.root, self.body)
+
+    async def give(self, kept: KeptPage) -> None:
+        """Send a kept answer, or say that the browser already has it."""
+        words = [
+            (b"etag", kept.packed.tag),
+            (b"cache-control", b"private, no-cache"),
+            (b"vary", b"accept-encoding, cookie"),
+        ]
+        if self.number:  # it was made just now, so the log may speak of it
+            words.append((b"x-request-id", self.number.encode()))
+        if self.visitor.cookie:
+            words += [(b"set-cookie", self.visitor.cookie), _NEW]
+        if kept.packed.tag in self.headers.get(b"if-none-match", b""):
+            # The browser goes on with the other headers of the page it has.
+            await self._start(304, words)
+            await self._send({"type": "http.response.body", "body": b""})
+            return
+        words.append((b"content-type", kept.kind))
+        await self._packed(200, words, kept.packed)
+
+    async def finish(self) -> None:
+        """Send the recorded answer."""
+        words = [pair for pair in self._recorded if pair[0] != b"content-length"]
+        if not any(name == b"cache-control" for name, _ in words):
+            words.append((b"cache-control", b"private, no-cache"))
+        words += self._carried()
+        words.append((b"x-request-id", self.number.encode()))
+        if self.kind.startswith(_TEXT):
+            words.append((b"vary", b"accept-encoding"))
+            await self._packed(self.status, words, Packed(self.body, quality=4))
+        else:
+            await self._whole(self.status, words, self.body)
+
+    async def send_file(self, status: int, words: Headers, body: bytes) -> None:
+        """Send a static file."""
+        await self._whole(status, words, body)
+
+    def _carried(self) -> Headers:
+        # A new browser gets its key with the first answer; a write renews the key's
+        # life, for browsers forget cookies after 400 days.
+        line = self.visitor.renewal if self.method == "POST" else self.visitor.cookie
+        chosen = any(
+            name == b"set-cookie" and value.startswith(_OURS)
+            for name, value in self._recorded
+        )
+        words = [(b"set-cookie", line)] if line and not chosen else []
+        return [*words, _NEW] if self.visitor.cookie else words
+
+    async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
+        body, encoding = packed.form(self.headers.get(b"accept-encoding", b""))
+        if encoding:
+            words.append((b"content-encoding", encoding))
+        await self._whole(status, words, body)
+
+    async def _whole(self, status: int, words: Headers, body: bytes) -> None:
+        if status != 304:
+            words.append((b"content-length", str(len(body)).encode()))
+        await self._start(status, words + self._words)
+        shown = b"" if self.method == "HEAD" else body
+        await self._send({"type": "http.response.body", "body": shown})
+
+    async def _start(self, status: int, words: Headers) -> None:
+        self.status = status
+        if self.root:
+            words = headers_below(self.root, words)
+        if self._secure:
+            words = [_only_over_tls(name, value) for name, value in words]
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": words}
+        )
+
+
+def _only_over_tls(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A cookie that came over TLS never goes without it."""
+    if name != b"set-cookie" or b"; secure" in value.lower():
+        return name, value
+    return name, value + b"; Secure"

@@ -1,0 +1,206 @@
+"""What stands before the routes: files, kept pages, and what every answer carries."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.content.library import Library, LiveLibrary
+from app.web import errors, health
+from app.web.addresses import RouteNames
+from app.web.admission import Admission
+from app.web.body import Intake
+from app.web.characters import refuse_null, without_null
+from app.web.compression import Packed
+from app.web.headers import security
+from app.web.http_exchange import Exchange
+from app.web.metrics import Metrics
+from app.web.page_cache import KeptPage, Moment, Pages, Wish
+from app.web.rates import Rates, kind_of
+from app.web.static import StaticFiles
+from app.web.visitor import Doorkeeper, Visitor
+
+_log = logging.getLogger("headroom")
+_SLOW = 0.5
+_LOOKS = {"GET", "HEAD"}
+_NOBODY = Visitor(key="")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Door:
+    """What the front works with; `uploads` are the addresses that take files.
+
+    Each says how many bytes may be sent to it, instead of the few that a form needs.
+    """
+
+    static: StaticFiles
+    library: LiveLibrary
+    pages: Pages
+    doorkeeper: Doorkeeper
+    clock: Callable[[], dt.datetime]
+    intake: Intake
+    rates: Rates
+    routes: RouteNames
+    https: bool
+    admission: Admission
+    metrics: Metrics | None = None
+    uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def room(self, exchange: Exchange) -> int:
+        """How many bytes the body of a request may have."""
+        most = self.admission.bounds.body
+        return self.uploads.get(exchange.path, most) if exchange.writes else most
+
+
+class Front:
+    """The outermost layer, plain ASGI: a kept page never touches the framework."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app = app
+        self._door = door
+        self._security = security(https=door.https)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        https = self._door.https
+        exchange = Exchange(scope, send, _NOBODY, self._security, https=https)
+        if exchange.path.startswith("/static/"):
+            await self._file(exchange)
+            self._count(exchange, "static")
+        elif exchange.path in health.ADDRESSES and exchange.method in _LOOKS:
+            await self._app(scope, receive, send)  # whatever else is broken
+        else:
+            await self._page(scope, receive, exchange)
+
+    async def _file(self, exchange: Exchange) -> None:
+        accepted = exchange.headers.get(b"accept-encoding", b"")
+        known = exchange.headers.get(b"if-none-match", b"")
+        query = exchange.target[1]
+        await exchange.send_file(
+            *self._door.static.answer(exchange.path, query, accepted, known)
+        )
+
+    async def _page(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
+        door = self._door
+        refusal = door.admission.refusal(exchange)
+        cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
+        visitor = exchange.visitor = door.doorkeeper.recognise(cookies)
+        course = door.library.current()
+        now = Moment(
+            course.version,
+            door.clock().timestamp(),
+            door.pages.changes(visitor),
+        )
+        if exchange.reads and refusal is None:
+            kept = door.pages.find(exchange.target, visitor, now)
+            if kept is not None:
+                await exchange.give(kept)
+                self._count(exchange, "kept")
+                return
+        exchange.number = secrets.token_hex(4)
+        inner = _inner(scope, visitor, exchange.number, course)
+        with self._importing(exchange):
+            await self._from_app(inner, receive, exchange, now, refusal)
+        self._count(exchange, door.routes.of(inner))
+
+    def _count(self, exchange: Exchange, route: str) -> None:
+        if self._door.metrics is not None:
+            seconds = time.perf_counter() - exchange.begun
+            self._door.metrics.answered(
+                exchange.method, route, exchange.status, seconds
+            )
+
+    def _importing(self, exchange: Exchange) -> AbstractContextManager[None]:
+        metrics = self._door.metrics
+        if metrics and exchange.writes and exchange.path in self._door.uploads:
+            return metrics.importing()
+        return contextlib.nullcontext()
+
+    async def _from_app(
+        self,
+        inner: Scope,
+        receive: Receive,
+        exchange: Exchange,
+        now: Moment,
+        refusal: Exception | None,
+    ) -> None:
+        try:
+            await self._pass_on(inner, receive, exchange, refusal)
+        except ClientDisconnect:
+            return  # nobody is left to be answered
+        except Exception as error:
+            if exchange.started:
+                raise
+            request = Request(inner, receive)
+            response = errors.answer_to(request, error, exchange.number)
+            await response(inner, receive, exchange.record)
+        exchange.visitor = inner["state"]["visitor"]  # a revoked one has become new
+        route = self._door.routes.of(inner)
+        _note(exchange, route, time.perf_counter() - exchange.begun)
+        if not exchange.started:
+            await self._finish(exchange, inner["state"].get("wish"), now)
+
+    async def _pass_on(
+        self,
+        inner: Scope,
+        receive: Receive,
+        exchange: Exchange,
+        refusal: Exception | None,
+    ) -> None:
+        """Let the app answer what has been read whole, and not too often."""
+        if refusal is not None:
+            raise refusal
+        door = self._door
+        refuse_null(exchange.path, exchange.target[1])
+        work = kind_of(exchange.method, exchange.path, exchange.target[1])
+        door.rates.admit(work, exchange.client)
+        async with door.intake.whole(
+            receive, exchange.headers, door.room(exchange), exchange.client
+        ) as whole:
+            kind = exchange.headers.get(b"content-type", b"")
+            await self._app(inner, without_null(whole, kind), exchange.record)
+
+    async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
+        if wish is None or exchange.status != 200 or not exchange.reads:
+            await exchange.finish()
+            return
+        shared = wish.sharing == "all"
+        changes = None if shared else now.changes
+        kept = KeptPage(
+            Packed(exchange.body), exchange.kind, now.version, changes, wish.until
+        )
+        if shared or changes is not None:
+            self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
+        await exchange.give(kept)
+
+
+def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scope:
+    """The request as the app sees it: it knows visitor and course, and no HEAD."""
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
+    known = {"visitor": visitor, "number": number, "library": course}
+    return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
+
+
+def _note(exchange: Exchange, route: str, seconds: float) -> None:
+    if seconds < _SLOW and exchange.status < 500:
+        return
+    known = {
+        "request": exchange.number,
+        "method": exchange.method,
+        "route": route,
+        "status": exchange.status,
+        "milliseconds": round(seconds * 1000),
+    }
+    _log.warning(
+        "request %s: %s %s answered %d after %d ms", *known.values(), extra=known
+    )

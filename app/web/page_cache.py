@@ -1,0 +1,173 @@
+"""Pages kept as bytes: valid until the course, the learner or the time moves on."""
+
+import dataclasses
+import datetime as dt
+import math
+from collections.abc import Collection
+from typing import Literal
+
+from cachetools import LRUCache
+from fastapi import Request
+
+from app.db.data_version import Pulse
+from app.web.compression import Packed
+from app.web.visitor import Visitor
+
+_KNOWN = 4000  # learners whose count of changes is kept in mind
+_BYTES = 64 * 1024 * 1024
+_ENTRY = 1000  # bytes of what holds a page, about
+_LARGEST_SHARE = 16  # one page takes no more of the room than this part
+_STRANGER = -1
+
+Sharing = Literal["all", "strangers", "nobody"]
+Target = tuple[str, bytes]
+Key = tuple[str, bytes, str, str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What a route says of its answer: how long it holds, and whether for all."""
+
+    until: float
+    sharing: Sharing
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptPage:
+    """An answer on the shelf, with everything that it depends on."""
+
+    packed: Packed
+    kind: bytes
+    version: str
+    changes: int | None
+    until: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moment:
+    """What an answer made now may rest on, read before it is made.
+
+    `changes` counts the learner's writes: −1 before the first, None where writes
+    cannot be seen or the session was revoked, and only shared answers can be given.
+    """
+
+    version: str
+    time: float
+    changes: int | None
+
+
+def keep(
+    request: Request,
+    until: dt.datetime | None = None,
+    *,
+    shared: bool = False,
+    strangers: bool = False,
+) -> None:
+    """Let the answer of this route be sent again to the same learner.
+
+    It is thrown away when the course changes, when the learner writes anything, and
+    at `until`. `shared`: it is the same for everybody, for it shows no name, no theme
+    and no page frame. `strangers`: all who have written nothing yet may share it, for
+    it holds no token of a form.
+    """
+    end = until.timestamp() if until else math.inf
+    request.state.wish = Wish(
+        end, "all" if shared else "strangers" if strangers else "nobody"
+    )
+
+
+class Pages:
+    """The kept pages of one process, the least used thrown out first.
+
+    They take at most `most` bytes: body, compressed forms, address and key together.
+    """
+
+    def __init__(self, pulse: Pulse | None, most: int = _BYTES) -> None:
+        self._pulse = pulse
+        self._kept: LRUCache[Key, tuple[KeptPage, int]] = LRUCache(
+            most, getsizeof=lambda entry: entry[1]
+        )
+        self._beat = 0
+        self._changes: dict[str, int | None] = {}
+
+    @property
+    def size(self) -> int:
+        """How many bytes the kept pages take."""
+        return int(self._kept.currsize)
+
+    def changes(self, visitor: Visitor) -> int | None:
+        """How often the visitor's learner has written, in whatever process."""
+        if self._pulse is None:
+            return None
+        if visitor.cookie:
+            return _STRANGER  # the key is of this moment: nobody has written with it
+        beat = self._pulse.beat()
+        if beat != self._beat or len(self._changes) > _KNOWN:
+            self._changes.clear()
+            self._beat = beat
+        digest = visitor.digest
+        if digest not in self._changes:
+            self._changes[digest] = self._pulse.changes(digest)
+        return self._changes[digest]
+
+    def find(self, target: Target, visitor: Visitor, now: Moment) -> KeptPage | None:
+        """The kept answer for (path, query), if it still holds."""
+        for key in _keys(target, visitor, now.changes):
+            entry = self._kept.get(key)
+            if entry is None:
+                continue
+            if _holds(entry[0], now):
+                return entry[0]
+            self._kept.pop(key, None)
+        return None
+
+    def put(
+        self, target: Target, visitor: Visitor, kept: KeptPage, sharing: Sharing
+    ) -> None:
+        """Keep an answer for (path, query)."""
+        key = _key(target, visitor, kept.changes, sharing)
+        size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
+        if size <= self._kept.maxsize // _LARGEST_SHARE:
+            self._kept[key] = (kept, size)
+
+    def forget(self, digests: Collection[str]) -> None:
+        """Throw away every page that was made for these sessions."""
+        for key in [key for key in self._kept if key[2] in digests]:
+            self._kept.pop(key, None)
+
+    def close(self) -> None:
+        """Forget everything and let the database go."""
+        self._kept.clear()
+        if self._pulse is not None:
+            self._pulse.close()
+
+
+def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, ...]:
+    shared = (*target, "*", "", "")
+    if changes is None:
+        return (shared,)
+    own = (*target, visitor.digest, visitor.look, "")
+    if changes == _STRANGER:
+        return (_strange(target, visitor), own, shared)
+    return (own, shared)
+
+
+def _key(
+    target: Target, visitor: Visitor, changes: int | None, sharing: Sharing
+) -> Key:
+    if sharing == "all":
+        return (*target, "*", "", "")
+    if sharing == "strangers" and changes == _STRANGER:
+        return _strange(target, visitor)
+    return (*target, visitor.digest, visitor.look, "")
+
+
+def _strange(target: Target, visitor: Visitor) -> Key:
+    # All who have no row yet see the same pages, but for the zone of their browser.
+    return (*target, "", visitor.look, visitor.zone)
+
+
+def _holds(kept: KeptPage, now: Moment) -> bool:
+    if kept.version != now.version or kept.until <= now.time:
+        return False
+    return kept.changes is None or kept.changes == now.changes
