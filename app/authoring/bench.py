@@ -29,7 +29,7 @@ from app.authoring.statistics import (
 )
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
 from app.content.library import Library
-from app.content.model import Choices, Question
+from app.questions.model import Choices, Question
 
 COLUMNS = {
     "facility": "Facility",

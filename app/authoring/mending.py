@@ -10,7 +10,8 @@ from app.authoring.statistics import (
     never_chosen,
     probable_wrong_key,
 )
-from app.content.model import Choices, Place, Question
+from app.content.model import Place
+from app.questions.model import Choices, Question
 
 _NEAR_GUESSING = 5.0  # points of facility above blind guessing
 _TOO_EASY = 95.0

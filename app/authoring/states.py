@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from app.content.model import (
+from app.questions.model import (
     Choices,
     Cloze,
     Design,

@@ -8,7 +8,7 @@ from app.authoring.mending import letters_of
 from app.authoring.resampling import change
 from app.authoring.statistics import ItemStatistics
 from app.authoring.store import FirstAnswer, Wording
-from app.content.model import Choices, Question, Variant
+from app.questions.model import Choices, Question, Variant
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

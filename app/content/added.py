@@ -5,7 +5,7 @@ a card of a learner's own. Ids of the course hold no colon.
 """
 
 from app.content.library import Library
-from app.content.model import Question
+from app.questions.model import Question
 
 QUESTION = "q"
 TERM = "term"

@@ -6,19 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.cache import code_version
-from app.content.model import (
-    Card,
-    Choices,
-    Numeric,
-    Question,
-    Short,
-    Topic,
-)
+from app.content.model import Card, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
 from app.content.rules.topics import check_topics
+from app.questions.model import Choices, Numeric, Question, Short
 
 Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
 

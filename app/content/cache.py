@@ -18,10 +18,11 @@ from typing import Any
 import app
 from app.content import manuscript, model, parsed, problems
 from app.content.parsed import ParsedFile
+from app.questions import model as questions
 
 _TYPES: tuple[type, ...] = tuple(
     kind
-    for module in (model, manuscript, parsed, problems)
+    for module in (model, questions, manuscript, parsed, problems)
     for kind in vars(module).values()
     if isinstance(kind, type)
     and dataclasses.is_dataclass(kind)
@@ -78,7 +79,7 @@ def code_version() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _LIBRARIES:
         digest.update(importlib.metadata.version(name).encode())
-    for room in ("content", "estimator"):
+    for room in ("content", "questions", "estimator"):
         for file in sorted((root / room).rglob("*")):
             if file.suffix in {".py", ".toml"}:
                 digest.update(f"{file.relative_to(root)}\0".encode())

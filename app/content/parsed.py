@@ -3,16 +3,9 @@
 import dataclasses
 
 from app.content.manuscript import Edit, Mention
-from app.content.model import (
-    Card,
-    ExamBlueprint,
-    Question,
-    Source,
-    Syllabus,
-    Term,
-    Topic,
-)
+from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
 from app.content.problems import Problem
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from app.content.model import ExamBlueprint, Question
+from app.content.model import ExamBlueprint
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

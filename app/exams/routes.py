@@ -10,8 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.added import question_card, still_there
-from app.content.model import ExamBlueprint, Order
-from app.content.variants import draw
+from app.content.model import ExamBlueprint
 from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
@@ -32,6 +31,8 @@ from app.exams.sitting import (
 )
 from app.exams.store import Change, Kept, Sat
 from app.learners.store import added_cards
+from app.questions.model import Order
+from app.questions.variants import draw
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of
 from app.quiz.routes.showing import (
     Desk,

@@ -10,23 +10,15 @@ from sqlmodel import Session
 from app.content.added import comes_back, question_card
 from app.content.expressions import BadExpression
 from app.content.library import Library
-from app.content.model import (
-    NO_TEXT,
-    Choices,
-    Cloze,
-    ExamBlueprint,
-    Match,
-    Order,
-    Question,
-    Variant,
-)
-from app.content.variants import draw as draw_variant
+from app.content.model import NO_TEXT, ExamBlueprint
 from app.exams import store
 from app.exams.forms import BeginForm
 from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
 from app.learners.store import Addition, hold
+from app.questions.model import Choices, Cloze, Match, Order, Question, Variant
+from app.questions.variants import draw as draw_variant
 from app.quiz import store as quiz_store
 from app.quiz.grading import Raw, Unreadable, Verdict, grade
 

@@ -6,17 +6,15 @@ from typing import Any, cast
 
 from markdown_it.token import Token
 
-from app.content import templates, variants
+from app.content import templates
 from app.content.expressions import BadExpression, Value
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of
 from app.content.markdown.writer import Scope
-from app.content.model import Card, Design, Numeric, Question, Range, Short
+from app.content.model import Card
 from app.content.parse.answers import rows_of
 from app.content.parse.items import Built, Kind, build
 from app.content.parse.metadata import Comment, Front, front_matter
-from app.content.parse.options import Option as Written
-from app.content.parse.options import code_of
 from app.content.parse.regions import Draft, cut
 from app.content.strict_yaml import Mapped
 from app.estimator.units import UNITS
@@ -33,6 +31,10 @@ from app.exchange.items import (
 from app.exchange.items import Kind as ItemKind
 from app.exchange.rendering import markdown_of
 from app.exchange.texts import span_around
+from app.questions import variants
+from app.questions.model import Design, Numeric, Question, Range, Short
+from app.questions.options import Option as Written
+from app.questions.options import code_of
 
 _KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 
-from app.content.model import Choices, Match, Order, Question
+from app.questions.model import Choices, Match, Order, Question
 
 UNKNOWN = 0.25  # one of four choices, for an objective that has no question yet
 _LONGEST = 6  # the mean run of more shuffled steps is taken from this many

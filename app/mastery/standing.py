@@ -6,11 +6,12 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.library import Library
-from app.content.model import Domain, Objective, Question, Topic
+from app.content.model import Domain, Objective, Topic
 from app.mastery.belief import Belief, believe
 from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
 from app.mastery.guessing import UNKNOWN, guess_rate
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from app.content.added import question_card
-from app.content.model import Question
 from app.db.once import insert_once
 from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun
 from app.errors import NotFound
 from app.learners.store import Addition, Work, add_missed, add_to_day
+from app.questions.model import Question
 from app.quiz.grading import Raw, Verdict
 from app.quiz.practice import Past
 from app.web.clock import milliseconds

@@ -4,7 +4,12 @@ import dataclasses
 import secrets
 from collections.abc import Mapping, Sequence
 
-from app.content.model import (
+from app.content.model import Text
+from app.content.templates import PLACEHOLDER
+from app.estimator import registry
+from app.estimator.units import UNITS
+from app.questions.kinds.design.wording import described
+from app.questions.model import (
     Choice,
     Choices,
     Cloze,
@@ -15,14 +20,9 @@ from app.content.model import (
     Pair,
     Question,
     Short,
-    Text,
     Variant,
 )
-from app.content.plans import described
-from app.content.templates import PLACEHOLDER
-from app.content.variants import draw, next_seed
-from app.estimator import registry
-from app.estimator.units import UNITS
+from app.questions.variants import draw, next_seed
 from app.web.instruments import Field, fields_of
 
 _LAST = 10**9

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.model import Choices, Cloze, Match, Numeric, Order
 from app.content.parse import parse
 from app.content.parsed import ParsedFile
+from app.questions.model import Choices, Cloze, Match, Numeric, Order
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"

@@ -3,19 +3,9 @@
 import pytest
 
 from app.content.library import Library
-from app.content.model import (
-    NO_TEXT,
-    Choice,
-    Choices,
-    Match,
-    Order,
-    Pair,
-    Place,
-    Question,
-    Short,
-    Text,
-)
+from app.content.model import NO_TEXT, Place, Text
 from app.mastery.guessing import guess_rate
+from app.questions.model import Choice, Choices, Match, Order, Pair, Question, Short
 
 
 def asked(answer, partial: str = "") -> Question:

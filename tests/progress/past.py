@@ -11,7 +11,7 @@ from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.content.model import Card, Question
+from app.content.model import Card
 from app.db.tables import (
     Attempt,
     Learner,
@@ -22,6 +22,7 @@ from app.db.tables import (
 )
 from app.flashcards import store as flashcards
 from app.learners.store import find_learner, rebuild_days
+from app.questions.model import Question
 from app.quiz import store as quiz
 from app.quiz.grading import Verdict
 from app.scheduling import Grade, Standing, after, recall

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from app.content.model import (
-    NO_TEXT,
+from app.content.model import NO_TEXT, Place, Text
+from app.questions.model import (
     Answer,
     Blank,
     Choice,
@@ -15,12 +15,10 @@ from app.content.model import (
     NumericOption,
     Order,
     Pair,
-    Place,
     Question,
     Range,
     Short,
     ShortOption,
-    Text,
     Variant,
 )
 

@@ -7,8 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.variants import draw
 from app.db.tables import Attempt, ItemRevision, Learner
+from app.questions.variants import draw
 from app.quiz.grading import Verdict, grade
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.content.library import Library, load
-from app.content.model import Numeric, NumericOption, Question, Variant
-from app.content.variants import combinations, draw
+from app.questions.model import Numeric, NumericOption, Question, Variant
+from app.questions.variants import combinations, draw
 from app.quiz.grading import Verdict, grade
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"

@@ -3,8 +3,8 @@
 import dataclasses
 
 from app.estimator import hardware
+from app.questions.kinds.design.planning import best_value, problem_of
 from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.grading.planning import best_value, problem_of
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 

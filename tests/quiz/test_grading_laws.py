@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.library import Library, load
-from app.content.model import (
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Order,
-    Variant,
-)
-from app.content.variants import draw
+from app.questions.model import Choices, Cloze, Design, Match, Order, Variant
+from app.questions.variants import draw
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.grading.arranging import order_credit
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.content.library import Library, load
-from app.content.model import (
+from app.questions.model import (
     Answer,
     Choices,
     Cloze,
@@ -18,7 +18,7 @@ from app.content.model import (
     Short,
     Variant,
 )
-from app.content.variants import draw
+from app.questions.variants import draw
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import QUESTION
 from tests.conftest import TINY

@@ -5,8 +5,8 @@ import dataclasses
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.content.model import Order, Question
-from app.content.variants import draw
+from app.questions.model import Order, Question
+from app.questions.variants import draw
 from app.quiz.forms import Sent
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of

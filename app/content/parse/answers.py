@@ -10,8 +10,10 @@ from app.content.limits import MOST_OPTIONS
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import (
-    NO_TEXT,
+from app.content.model import NO_TEXT, Text
+from app.content.parse.metadata import Comment
+from app.questions.kinds.numeric.ranges import BadRange, read_range
+from app.questions.model import (
     Blank,
     Choice,
     Choices,
@@ -23,11 +25,8 @@ from app.content.model import (
     Pair,
     Short,
     ShortOption,
-    Text,
 )
-from app.content.parse.metadata import Comment
-from app.content.parse.options import Option, choices_of, code_of, make_key, text_of
-from app.content.ranges import BadRange, read_range
+from app.questions.options import Option, choices_of, code_of, make_key, text_of
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 

@@ -12,23 +12,15 @@ from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import (
-    NO_TEXT,
-    Answer,
-    Card,
-    Cloze,
-    Computed,
-    Place,
-    Question,
-    Text,
-)
+from app.content.model import NO_TEXT, Card, Computed, Place, Text
 from app.content.parse import answers
-from app.content.parse.designs import design
 from app.content.parse.metadata import PARTIAL, TYPES, Front, Partial, mentioned
-from app.content.parse.options import Option, is_task_list, read_options
 from app.content.parse.parameters import read_computed
 from app.content.parse.regions import Draft
 from app.content.strict_yaml import words
+from app.questions.kinds.design.parse import design
+from app.questions.model import Answer, Cloze, Question
+from app.questions.options import Option, is_task_list, read_options
 
 Kind = Literal["page", "quiz", "cards"]
 _ROLES = {

@@ -8,16 +8,7 @@ from app.content.identity import normal, revision, sketch
 from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.manuscript import Manuscript
 from app.content.markdown.writer import Scope
-from app.content.model import (
-    Card,
-    Choices,
-    Embedded,
-    Numeric,
-    Place,
-    Question,
-    Short,
-    Topic,
-)
+from app.content.model import Card, Embedded, Place, Topic
 from app.content.parse.items import Built, Kind, build
 from app.content.parse.metadata import Front, front_matter
 from app.content.parse.pages import Page, lay_out
@@ -27,6 +18,7 @@ from app.content.rules.items import check_item
 from app.content.rules.options import check_balance
 from app.content.rules.prose import check_prose
 from app.content.terms import FirstMentions, Names
+from app.questions.model import Choices, Numeric, Question, Short
 
 _KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 Items = dict[str, Question | Card]

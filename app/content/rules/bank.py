@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from app.content.identity import did_you_mean, likeness, normal
 from app.content.manuscript import Mention
-from app.content.model import Card, Question, Syllabus
+from app.content.model import Card, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
+from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
 NO_SYLLABUS = Syllabus("", "", (), ())

@@ -4,20 +4,16 @@ import ast
 import math
 from collections.abc import Mapping
 
-from app.content import templates, variants
+from app.content import templates
 from app.content.expressions import BadExpression, Value, compile_expression
 from app.content.limits import A_COMBINATION, price_of
 from app.content.manuscript import Manuscript
-from app.content.model import (
-    Choices,
-    Computed,
-    Numeric,
-    NumericOption,
-    Question,
-)
+from app.content.model import Computed
 from app.content.parse.metadata import Comment
 from app.content.quantities import Quantity, kind, read, show
 from app.content.templates import PLACEHOLDER, each_text
+from app.questions import variants
+from app.questions.model import Choices, Numeric, NumericOption, Question
 
 Option = NumericOption
 

@@ -1,7 +1,7 @@
 """All rules of one item, by its type."""
 
 from app.content.manuscript import Manuscript
-from app.content.model import Card, Choices, Match, Order, Question
+from app.content.model import Card
 from app.content.parse.items import Built
 from app.content.rules.computed import check_computed, check_numeric
 from app.content.rules.options import (
@@ -12,6 +12,7 @@ from app.content.rules.options import (
 )
 from app.content.rules.shapes import check_cloze, check_match, check_order
 from app.content.rules.wording import check_wording
+from app.questions.model import Choices, Match, Order, Question
 
 
 def check_item(built: Built, exam: bool, sheet: Manuscript) -> None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from app.content.manuscript import Manuscript
-from app.content.model import Choices
-from app.content.parse.options import Option, is_last
+from app.questions.model import Choices
+from app.questions.options import Option, is_last
 
 
 def check_choices(

@@ -7,8 +7,8 @@ from markdown_it.token import Token
 from app.content.identity import normal
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line
-from app.content.model import Match, Order
 from app.content.parse.answers import rows_of
+from app.questions.model import Match, Order
 
 
 def check_order(order: Order, line: int, sheet: Manuscript) -> None:

@@ -7,8 +7,8 @@ from markdown_it.token import Token
 from app.content.identity import normal
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import first_line
-from app.content.model import Choices, Cloze, Numeric, Question, Short
 from app.content.templates import PLACEHOLDER
+from app.questions.model import Choices, Cloze, Numeric, Question, Short
 
 _MOST_WORDS = 120
 _SEARCHING = 0.001  # microseconds for each character that is looked through

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from app.content.model import (
+from app.questions.kinds.design.grade import grade_design
+from app.questions.kinds.numeric.grade import grade_numeric
+from app.questions.model import (
     Choices,
     Cloze,
     Design,
@@ -13,11 +15,9 @@ from app.content.model import (
     Short,
     Variant,
 )
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict
 from app.quiz.grading.arranging import grade_match, grade_order
 from app.quiz.grading.choosing import grade_choices
-from app.quiz.grading.designing import grade_design
-from app.quiz.grading.numeric import grade_numeric
-from app.quiz.grading.verdict import Mark, Raw, Unreadable, Verdict
 from app.quiz.grading.words import grade_cloze, grade_short
 
 __all__ = ["Mark", "Raw", "Unreadable", "Verdict", "grade"]

@@ -2,16 +2,9 @@
 
 from collections.abc import Sequence
 
-from app.content.model import NO_TEXT, Match, Order, Pair, Text
-from app.quiz.grading.verdict import (
-    Mark,
-    Raw,
-    Unreadable,
-    Verdict,
-    only,
-    share,
-    written,
-)
+from app.content.model import NO_TEXT, Text
+from app.questions.model import Match, Order, Pair
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share, written
 
 
 def grade_order(answer: Order, raw: Raw, partial: str) -> Verdict | Unreadable:

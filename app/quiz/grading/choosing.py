@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from app.content.model import Choice, Choices
-from app.quiz.grading.verdict import Mark, Raw, Unreadable, Verdict, share
+from app.questions.model import Choice, Choices
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict, share
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

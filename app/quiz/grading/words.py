@@ -3,8 +3,9 @@
 import re
 import unicodedata
 
-from app.content.model import Blank, Cloze, Short, ShortOption, Text
-from app.quiz.grading.verdict import (
+from app.content.model import Text
+from app.questions.model import Blank, Cloze, Short, ShortOption
+from app.questions.verdict import (
     LONGEST,
     Mark,
     Raw,

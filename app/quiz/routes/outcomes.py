@@ -7,19 +7,11 @@ from sqlmodel import Session
 
 from app.content import estimates
 from app.content.library import Library
-from app.content.model import (
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Order,
-    Question,
-    Source,
-    Variant,
-)
-from app.content.variants import draw
+from app.content.model import Source
 from app.estimator import registry
 from app.learners.comeback import Comeback
+from app.questions.model import Choices, Cloze, Design, Match, Order, Question, Variant
+from app.questions.variants import draw
 from app.quiz import store
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import Given

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.added import comes_back
-from app.content.model import Question
 from app.errors import NotFound
+from app.questions.model import Question
 from app.quiz import store
 from app.quiz.forms import AskedFor, Posted, Reported, Sent
 from app.quiz.grading import Unreadable, Verdict, grade

@@ -10,13 +10,14 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.content.model import Embedded, Order, Question
-from app.content.variants import draw
+from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict
 from app.learners.comeback import comeback_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.store.sitting import in_running_exam
+from app.questions.model import Order, Question
+from app.questions.variants import draw
 from app.quiz import store
 from app.quiz.forms import Sent
 from app.quiz.routes.outcomes import Outcome, Way, outcome_of

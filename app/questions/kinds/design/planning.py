@@ -7,13 +7,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from app.content import estimates
-from app.content.conditions import Condition, Judgement, judge, read_condition
 from app.content.estimates import Unanswerable
 from app.content.expressions import BadExpression, Value
-from app.content.model import Design
 from app.content.quantities import Quantity
 from app.estimator import hardware
 from app.estimator.inputs import Input, declared
+from app.questions.kinds.design.conditions import (
+    Condition,
+    Judgement,
+    judge,
+    read_condition,
+)
+from app.questions.model import Design
 
 Plan = tuple[tuple[str, str], ...]
 Cost = tuple[float, float, float]

@@ -1,9 +1,9 @@
 """The conditions of a design exercise in words, before and after it is answered."""
 
-from app.content.conditions import Condition, read_condition
 from app.content.estimates import Unanswerable, known
 from app.content.expressions import BadExpression
-from app.content.model import Design
+from app.questions.kinds.design.conditions import Condition, read_condition
+from app.questions.model import Design
 
 _WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
 

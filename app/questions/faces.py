@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any, NamedTuple
 
-from app.content.model import (
+from app.content.model import Text
+from app.estimator.units import NBSP, UNITS, format_number
+from app.questions.model import (
     Answer,
     Choice,
     Choices,
@@ -18,10 +20,8 @@ from app.content.model import (
     Order,
     Range,
     Short,
-    Text,
     Variant,
 )
-from app.estimator.units import NBSP, UNITS, format_number
 
 Gap = Callable[[str], str]
 """How a gap is drawn; it gets the hint as HTML, which may be empty."""

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 
 from app.content import strict_yaml
-from app.content.conditions import judge, read_condition
 from app.content.estimates import Unanswerable, known
 from app.content.expressions import BadExpression, Value
 from app.content.identity import did_you_mean
 from app.content.manuscript import Manuscript
-from app.content.model import Design
 from app.content.parse.metadata import Comment
 from app.content.quantities import Quantity
 from app.content.strict_yaml import Mapped
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry
+from app.questions.kinds.design.conditions import judge, read_condition
+from app.questions.model import Design
 
 
 def design(comment: Comment, sheet: Manuscript) -> Design:

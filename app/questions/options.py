@@ -10,7 +10,8 @@ from app.content.identity import key, normal
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Choice, Text
+from app.content.model import NO_TEXT, Text
+from app.questions.model import Choice
 
 _BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
 _PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")

@@ -2,10 +2,11 @@
 
 import math
 
-from app.content.model import Numeric, NumericOption, Range, Text
+from app.content.model import Text
 from app.estimator.units import NBSP, UNITS, format_number
-from app.quiz.grading.numbers import Written, read_number, read_unit
-from app.quiz.grading.verdict import LONGEST, Raw, Unreadable, Verdict, only
+from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
+from app.questions.model import Numeric, NumericOption, Range
+from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
 # Tolerances are computed in floating point; an answer on their edge counts.

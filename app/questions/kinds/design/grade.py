@@ -1,16 +1,16 @@
 """Grading of design exercises: the learner plans, the estimator judges."""
 
 from app.content import estimates
-from app.content.conditions import Judgement
 from app.content.estimates import Unanswerable
 from app.content.expressions import BadExpression, Value
-from app.content.model import Design
-from app.content.plans import described
 from app.content.quantities import Quantity
 from app.estimator.inputs import BadInputs, declared, read
 from app.estimator.units import format_value
-from app.quiz.grading.planning import judgements, problem_of
-from app.quiz.grading.verdict import (
+from app.questions.kinds.design.conditions import Judgement
+from app.questions.kinds.design.planning import judgements, problem_of
+from app.questions.kinds.design.wording import described
+from app.questions.model import Design
+from app.questions.verdict import (
     LONGEST,
     Mark,
     Raw,

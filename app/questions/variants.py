@@ -16,11 +16,13 @@ from app.content.expressions import (
     evaluate,
     inputs_of,
 )
-from app.content.model import (
+from app.content.model import Computed
+from app.content.quantities import Quantity
+from app.questions.kinds.numeric.ranges import BadRange, read_range
+from app.questions.model import (
     Answer,
     Choice,
     Choices,
-    Computed,
     Match,
     Numeric,
     NumericOption,
@@ -29,8 +31,6 @@ from app.content.model import (
     Short,
     Variant,
 )
-from app.content.quantities import Quantity
-from app.content.ranges import BadRange, read_range
 
 MOST_VARIANTS = 200
 _SEEDS = 2**31

@@ -1,0 +1,1 @@
+"""Design: a plan that the learner chooses and the estimator judges."""

@@ -1,0 +1,1 @@
+"""Numeric: a number to be typed, with tolerance and unit."""
