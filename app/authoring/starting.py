@@ -13,6 +13,7 @@ from app.content.identity import SLUG, did_you_mean
 from app.content.library import Library, build
 from app.content.model import Topic
 from app.content.shelf import Shelf
+from app.questions import kinds
 
 KINDS = (
     "single",
@@ -186,7 +187,7 @@ def _bank(library: Library) -> Counter[str]:
     }
     have: Counter[str] = Counter()
     for question in library.questions.values():
-        if question.type != "design":
+        if kinds.of(question).in_exams:
             have.update({domain_of[o] for o in question.objectives if o in domain_of})
     return have
 

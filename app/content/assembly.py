@@ -12,7 +12,8 @@ from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
 from app.content.rules.topics import check_topics
-from app.questions.model import Choices, Numeric, Question, Short
+from app.questions import kinds
+from app.questions.model import Question
 
 Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
 
@@ -121,15 +122,10 @@ def _renamed(bank: Bank) -> Renamed:
 
 def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
     """The question with the option keys under which its answers were counted."""
-    answer = question.answer
-    if not names or not isinstance(answer, Choices | Numeric | Short):
+    if not names:
         return question
-    options: Any = tuple(
-        dataclasses.replace(option, key=names.get(option.key, option.key))
-        for option in answer.options
-    )
-    changed = dataclasses.replace(answer, options=options)
-    return dataclasses.replace(question, answer=changed)
+    answer = kinds.of(question).rekeyed(question.answer, names)
+    return dataclasses.replace(question, answer=answer)
 
 
 def _topics(

@@ -19,15 +19,20 @@ import app
 from app.content import manuscript, model, parsed, problems
 from app.content.parsed import ParsedFile
 from app.questions import model as questions
+from app.questions.kinds import KINDS
 
-_TYPES: tuple[type, ...] = tuple(
-    kind
-    for module in (model, questions, manuscript, parsed, problems)
-    for kind in vars(module).values()
-    if isinstance(kind, type)
-    and dataclasses.is_dataclass(kind)
-    and kind.__module__ == module.__name__
-    and kind is not manuscript.Manuscript
+_ANSWERS = dict.fromkeys(m for kind in KINDS.values() for m in kind.models)
+_TYPES: tuple[type, ...] = (
+    *(
+        kind
+        for module in (model, questions, manuscript, parsed, problems)
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and dataclasses.is_dataclass(kind)
+        and kind.__module__ == module.__name__
+        and kind is not manuscript.Manuscript
+    ),
+    *_ANSWERS,
 )
 _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}

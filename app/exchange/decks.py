@@ -18,7 +18,7 @@ from app.exchange.authored import read_authored
 from app.exchange.cleaning import portable
 from app.exchange.rendering import to_html
 from app.exchange.store import Studied
-from app.questions.faces import question_faces
+from app.questions.cards import question_faces
 from app.questions.variants import draw
 
 _TURN = dt.time(4)

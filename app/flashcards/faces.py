@@ -7,7 +7,8 @@ import nh3
 from app.content.added import OWN, question_card, term_card
 from app.content.markdown.math import in_html
 from app.content.model import Card, Place, Term, Text
-from app.questions.faces import Faces, question_faces
+from app.questions.cards import question_faces
+from app.questions.faces import Faces
 from app.questions.model import Question
 from app.questions.variants import draw
 

@@ -1,20 +1,32 @@
-"""Task lists as options: tick, text, key, feedback."""
+"""Options: as a task list writes them, and as values; what kinds with options share."""
 
 import dataclasses
 import itertools
 import re
+from collections.abc import Sized
 
 from markdown_it.token import Token
 
 from app.content.identity import key, normal
+from app.content.limits import MOST_OPTIONS
 from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Text
-from app.questions.model import Choice
 
 _BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
 _PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """One option. `key` is its stable letter-like name kept in ids.lock."""
+
+    key: str
+    text: Text
+    right: bool
+    feedback: Text = NO_TEXT
+    pinned: bool = False
 
 
 @dataclasses.dataclass(slots=True)
@@ -175,3 +187,33 @@ def is_last(words: str) -> bool:
     (True, False)
     """
     return bool(_LAST.match(words.strip()))
+
+
+def code_or_report(option: Option, sheet: Manuscript) -> str | None:
+    """The one code span that an option has to be; anything else is reported."""
+    template = code_of(option)
+    if template is None:
+        hint = "Write the whole answer as one code span: - [x] `140 GB ± 3%`."
+        message = f"“{option.words[:40]}” is not one code span."
+        sheet.report("E40", option.line, 1, message, hint)
+    return template
+
+
+def fresh(item: str, basis: str, taken: set[str]) -> str:
+    """A key made of `basis` that no other part of the item has."""
+    name, count = key(item, basis), 0
+    while name in taken:
+        count += 1
+        # Names made of names may come round to the first, so that none is free.
+        name = key(item, basis, name if count <= len(taken) else str(count))
+    taken.add(name)
+    return name
+
+
+def is_full(made: Sized, what: str, line: int, sheet: Manuscript) -> bool:
+    """Whether a question has as many parts as it can; the first too many is named."""
+    if len(made) < MOST_OPTIONS:
+        return False
+    message = f"The question has more than {MOST_OPTIONS} {what}."
+    sheet.report("E88", line, 1, message, "Split it into several questions.")
+    return True

@@ -1,12 +1,10 @@
 """From an authored question and a seed to what one attempt shows and grades."""
 
-import dataclasses
 import hashlib
 import logging
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
 
 from app.content import estimates, templates
 from app.content.expressions import (
@@ -18,24 +16,13 @@ from app.content.expressions import (
 )
 from app.content.model import Computed
 from app.content.quantities import Quantity
-from app.questions.kinds.numeric.ranges import BadRange, read_range
-from app.questions.model import (
-    Answer,
-    Choice,
-    Choices,
-    Match,
-    Numeric,
-    NumericOption,
-    Order,
-    Question,
-    Short,
-    Variant,
-)
+from app.questions import kinds
+from app.questions.kinds import Answer
+from app.questions.model import Question, Variant
 
 MOST_VARIANTS = 200
 _SEEDS = 2**31
 _log = logging.getLogger("headroom")
-_T = TypeVar("_T")
 
 
 def draw(question: Question, seed: int) -> Variant:
@@ -59,7 +46,7 @@ def draw(question: Question, seed: int) -> Variant:
 def _drawn(question: Question, seed: int) -> Variant:
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
-    answer = question.answer
+    answer, kind = question.answer, kinds.of(question)
     if question.computed:
         chosen, values, answer = _satisfied(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
@@ -67,7 +54,7 @@ def _drawn(question: Question, seed: int) -> Variant:
         question,
         seed,
         templates.fill_text(question.stem, values),
-        _shuffled(answer, mixer),
+        kind.shuffled(answer, mixer),
         tuple(templates.fill_text(h, values) for h in question.hints),
         templates.fill_text(question.explanation, values),
         templates.fill_text(question.mistake, values),
@@ -80,12 +67,13 @@ def _satisfied(
     computed: Computed, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     """The first combination from `seed` on that has an answer, with its values."""
+    kind = kinds.of_answer(answer)
     refused: BadExpression | None = None
     for tried in range(min(combinations(computed), MOST_VARIANTS)):
         chosen = combination(computed, seed + tried)
         try:
             values = resolve(computed, chosen)
-            return chosen, values, filled(answer, values)
+            return chosen, values, kind.filled(answer, values)
         except BadExpression as error:
             refused = refused or error
     raise refused or BadExpression("E47", "There is no combination of parameters.")
@@ -165,86 +153,6 @@ def indices(question: Question, most: int = MOST_VARIANTS) -> Sequence[int]:
     if count <= most:
         return range(count)
     return [i * count // most for i in range(most)]
-
-
-def filled(answer: Answer, values: Mapping[str, Value]) -> Answer:
-    """The answer part with its templates filled and its ranges read.
-
-    Raises BadExpression where a numeric answer is no range.
-    """
-    made: Answer = templates.each_text(
-        answer, lambda text: templates.fill_text(text, values)
-    )
-    if isinstance(made, Numeric):
-        return ranged(made, values)
-    if isinstance(made, Short):
-        options = tuple(
-            dataclasses.replace(o, answer=templates.fill(o.answer, values))
-            for o in made.options
-        )
-        return dataclasses.replace(made, options=options)
-    return made
-
-
-def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
-    """The options with numbers; raises BadExpression for one that is none (E47)."""
-    otherwise: float | None = None
-    made = []
-    for option in numeric.options:
-        written = templates.fill(option.template, values)
-        try:
-            found = read_range(written, otherwise if not option.right else None)
-        except BadRange as error:
-            raise BadExpression(error.code, str(error), error.hint) from None
-        if option.right and otherwise is None:
-            half = (found.high - found.low) / 2
-            otherwise = half / abs(found.centre) if found.centre else 0.0
-        key, right, why = option.key, option.right, option.feedback
-        made.append(NumericOption(key, written, found, right, why))
-    return Numeric(tuple(made))
-
-
-def _shuffled(answer: Answer, mixer: random.Random) -> Answer:
-    """The answer part in the order in which this attempt shows it."""
-    if isinstance(answer, Choices):
-        if not answer.shuffle or answer.kind == "true-false":
-            return answer
-        return dataclasses.replace(answer, options=_mixed(answer.options, mixer))
-    if isinstance(answer, Order):
-        keys = [c.key for c in (*answer.steps, *answer.distractors)]
-        right = [c.key for c in answer.steps]
-        return dataclasses.replace(answer, shown=tuple(_unlike(keys, right, mixer)))
-    if isinstance(answer, Match):
-        lefts = [p.key for p in answer.pairs if p.left.html]
-        rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
-        return dataclasses.replace(
-            answer,
-            shown_left=tuple(_shuffle(lefts, mixer)),
-            shown_right=tuple(_shuffle(rights, mixer)),
-        )
-    return answer
-
-
-def _mixed(options: Sequence[Choice], mixer: random.Random) -> tuple[Choice, ...]:
-    """Shuffled options; those that speak of the others stay last."""
-    free = _shuffle([o for o in options if not o.pinned], mixer)
-    return (*free, *(o for o in options if o.pinned))
-
-
-def _shuffle(things: Sequence[_T], mixer: random.Random) -> list[_T]:
-    mixed = list(things)
-    mixer.shuffle(mixed)
-    return mixed
-
-
-def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
-    """A shuffle whose steps do not already stand in the right order."""
-    mixed = _shuffle(keys, mixer)
-    if len(right) > 1 and [k for k in mixed if k in right] == right:
-        places = [i for i, k in enumerate(mixed) if k in right]
-        first, last = places[0], places[-1]
-        mixed[first], mixed[last] = mixed[last], mixed[first]
-    return mixed
 
 
 def _calculator(computed: Computed, values: Mapping[str, Value]) -> str:

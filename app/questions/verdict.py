@@ -59,6 +59,15 @@ class Verdict:
             return "right"
         return "partly" if self.score > 0 else "wrong"
 
+    @property
+    def withheld(self) -> "Verdict":
+        """The same where nobody answered: what belongs to each part, and no points."""
+        marks = tuple(
+            dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)
+            for mark in self.marks
+        )
+        return dataclasses.replace(self, score=0.0, marks=marks, said="", near="")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unreadable:

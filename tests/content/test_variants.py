@@ -10,7 +10,11 @@ from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.parse import parse
 from app.questions import variants
-from app.questions.model import Choices, Match, Numeric, Order, Question
+from app.questions.choosing import Choices
+from app.questions.kinds.match import Match
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.kinds.order import Order
+from app.questions.model import Question
 from app.questions.variants import draw, next_seed
 
 QUIZ = "topics/case/quiz.md"

@@ -8,7 +8,8 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.db.tables import Sitting
 from app.estimator.units import UNITS
-from app.questions.model import Choices, Numeric
+from app.questions.choosing import Choices
+from app.questions.kinds.numeric.model import Numeric
 from app.questions.variants import draw
 
 

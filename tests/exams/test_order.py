@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.tables import Attempt, Sitting
-from app.questions.model import Order
+from app.questions.kinds.order import Order
 from app.questions.variants import draw
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save, shown

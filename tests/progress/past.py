@@ -23,8 +23,8 @@ from app.db.tables import (
 from app.flashcards import store as flashcards
 from app.learners.store import find_learner, rebuild_days
 from app.questions.model import Question
+from app.questions.verdict import Verdict
 from app.quiz import store as quiz
-from app.quiz.grading import Verdict
 from app.scheduling import Grade, Standing, after, recall
 from app.web.clock import milliseconds
 from app.web.visitor import digest_of

@@ -14,7 +14,8 @@ from app.content.model import (
     Syllabus,
     Topic,
 )
-from app.questions.model import Numeric, NumericOption, Question
+from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.model import Question
 from tests.conftest import TINY
 from tests.quiz.bank import EVERY_TYPE, question, text
 

@@ -8,8 +8,9 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import Attempt, ItemRevision, Learner
+from app.questions.grading import grade
 from app.questions.variants import draw
-from app.quiz.grading import Verdict, grade
+from app.questions.verdict import Verdict
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 

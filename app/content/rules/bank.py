@@ -12,6 +12,7 @@ from app.content.manuscript import Mention
 from app.content.model import Card, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
+from app.questions import kinds
 from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
@@ -279,7 +280,7 @@ def check_coverage(
     }
     for question in questions:
         asked |= set(question.objectives)
-        if question.type != "design":
+        if kinds.of(question).in_exams:
             domains = {domain_of.get(o, "") for o in question.objectives}
             per_domain.update(domains)
     learned = {o for c in cards for o in c.objectives}
@@ -288,8 +289,8 @@ def check_coverage(
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
     for number in sorted(bank.objectives()):
-        kinds = (("page", read), ("questions", asked), ("cards", learned))
-        lacking = [name for name, have in kinds if number not in have]
+        classes = (("page", read), ("questions", asked), ("cards", learned))
+        lacking = [name for name, have in classes if number not in have]
         if lacking:
             message = f"Objective {number} has no {' and no '.join(lacking)}."
             hint = "Write a topic for it, or add its number to one that treats it."

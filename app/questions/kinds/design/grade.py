@@ -7,9 +7,9 @@ from app.content.quantities import Quantity
 from app.estimator.inputs import BadInputs, declared, read
 from app.estimator.units import format_value
 from app.questions.kinds.design.conditions import Judgement
+from app.questions.kinds.design.model import Design
 from app.questions.kinds.design.planning import judgements, problem_of
 from app.questions.kinds.design.wording import described
-from app.questions.model import Design
 from app.questions.verdict import (
     LONGEST,
     Mark,

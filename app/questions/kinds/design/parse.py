@@ -7,17 +7,17 @@ from app.content.estimates import Unanswerable, known
 from app.content.expressions import BadExpression, Value
 from app.content.identity import did_you_mean
 from app.content.manuscript import Manuscript
-from app.content.parse.metadata import Comment
 from app.content.quantities import Quantity
 from app.content.strict_yaml import Mapped
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry
 from app.questions.kinds.design.conditions import judge, read_condition
-from app.questions.model import Design
+from app.questions.kinds.design.model import Design
+from app.questions.written import Comment
 
 
-def design(comment: Comment, sheet: Manuscript) -> Design:
-    """A plan to be judged by an estimate; unknown names are reported."""
+def design(comment: Comment) -> Design:
+    """A plan to be judged by an estimate."""
     values = comment.fields.values
     given = values.get("given")
     fixed: Mapping[str, str] = (
@@ -27,12 +27,11 @@ def design(comment: Comment, sheet: Manuscript) -> Design:
     )
     chosen = tuple(w.text for w in strict_yaml.words(values.get("choose")))
     accept = tuple(w.text for w in strict_yaml.words(values.get("accept")))
-    made = Design(comment.word("estimate"), fixed, chosen, accept)
-    _check_design(made, comment, sheet)
-    return made
+    return Design(comment.word("estimate"), fixed, chosen, accept)
 
 
-def _check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
+def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
+    """E80, E81, E11, E13: unknown and doubled names."""
     for name in ("estimate", "choose", "accept"):
         if not comment.fields.values.get(name):
             message = f"A design exercise needs “{name}”."

@@ -18,7 +18,7 @@ from app.questions.kinds.design.conditions import (
     judge,
     read_condition,
 )
-from app.questions.model import Design
+from app.questions.kinds.design.model import Design
 
 Plan = tuple[tuple[str, str], ...]
 Cost = tuple[float, float, float]

@@ -3,7 +3,7 @@
 from app.content.estimates import Unanswerable, known
 from app.content.expressions import BadExpression
 from app.questions.kinds.design.conditions import Condition, read_condition
-from app.questions.model import Design
+from app.questions.kinds.design.model import Design
 
 _WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
 

@@ -4,8 +4,8 @@ import math
 
 from app.content.model import Text
 from app.estimator.units import NBSP, UNITS, format_number
+from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
-from app.questions.model import Numeric, NumericOption, Range
 from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"

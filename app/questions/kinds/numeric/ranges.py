@@ -7,7 +7,7 @@ from app.content import quantities
 from app.content.identity import did_you_mean
 from app.content.quantities import Quantity, UnitMismatch
 from app.estimator.units import MINUS, UNITS
-from app.questions.model import Range
+from app.questions.kinds.numeric.model import Range
 
 _PARTS = re.compile(
     r"^(?P<number>.+?)\s*(?:(?:±|\+-|\+/-)\s*(?P<tolerance>.+)"

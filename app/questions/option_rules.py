@@ -4,41 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from app.content.manuscript import Manuscript
-from app.questions.model import Choices
 from app.questions.options import Option, is_last
-
-
-def check_choices(
-    options: Sequence[Option],
-    answer: Choices,
-    where: tuple[int, bool, str],
-    sheet: Manuscript,
-) -> None:
-    """All rules for a single, multiple or true/false question.
-
-    `where` is (line of the heading, whether it can stand in an exam, authored type).
-    """
-    line, exam, said = where
-    ticked = [o for o in options if o.ticked]
-    first = options[0].line if options else line
-    whole = not any(
-        p.code == "E24" and p.item == sheet.item for p in sheet.problems[sheet.mark :]
-    )
-    if not ticked and whole:
-        check_any_right(options, line, sheet)
-    if len(ticked) > 1 and answer.kind != "multiple":
-        hint = "Take one tick away, or say type: multiple."
-        message = f"{len(ticked)} options are marked right in a {answer.kind} choice."
-        sheet.report("E21", ticked[1].line, 1, message, hint)
-    if len(ticked) == 1 and answer.kind == "multiple" and said != "multiple":
-        sheet.report("E21", first, 1, "Only one option is right.", "Say type: single.")
-    if whole:
-        _check_count(len(options), answer, (first, exam), sheet)
-    _check_doubles(options, sheet)
-    _check_feedback(options, answer, sheet)
-    if answer.kind == "single" and len(ticked) == 1:
-        _check_cues(options, sheet)
-    _check_last(options, answer, sheet)
 
 
 def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> None:
@@ -49,18 +15,16 @@ def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> 
         sheet.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def _check_count(
-    count: int, answer: Choices, where: tuple[int, bool], sheet: Manuscript
-) -> None:
-    line, exam = where
-    least = 3 if exam and answer.kind != "true-false" else 2
+def check_count(count: int, least: int, line: int, sheet: Manuscript) -> None:
+    """E22: there are enough options to choose from."""
     if count < least:
         reason = "; an exam question needs 3" if count == 2 else ""
         message = f"The question has {count} option{'s' * (count != 1)}{reason}."
         sheet.report("E22", line, 1, message, "Add an option that is wrong and likely.")
 
 
-def _check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
+def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
+    """E23: no two options say the same."""
     seen: dict[str, int] = {}
     for option in options:
         words = " ".join(option.words.lower().split()).rstrip(".")
@@ -72,19 +36,6 @@ def _check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
         seen.setdefault(words, option.line)
 
 
-def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
-    """E23 for the options of any type."""
-    _check_doubles(options, sheet)
-
-
-def _check_feedback(
-    options: Sequence[Option], answer: Choices, sheet: Manuscript
-) -> None:
-    if answer.kind == "true-false" and any(o.feedback for o in options):
-        return
-    check_feedback(options, sheet)
-
-
 def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
     """W25: a wrong option says why it is wrong."""
     for option in options:
@@ -94,7 +45,7 @@ def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
             sheet.report("W25", option.line, 1, message, hint)
 
 
-def _check_cues(options: Sequence[Option], sheet: Manuscript) -> None:
+def check_cues(options: Sequence[Option], sheet: Manuscript) -> None:
     """W26, W27: what gives the right option away without knowing."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
@@ -121,9 +72,8 @@ _FORMS: dict[str, Callable[[Option], bool]] = {
 }
 
 
-def _check_last(options: Sequence[Option], answer: Choices, sheet: Manuscript) -> None:
-    if not answer.shuffle or answer.kind == "true-false":
-        return
+def check_last(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W28: no option speaks of the others among which it is shuffled."""
     for option in options:
         if is_last(option.words):
             message = f"“{option.words[:40]}” stands among shuffled options."
