@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.cache import code_version
-from app.content.model import Card, Topic
+from app.content.identity import revision
+from app.content.model import Card, Drawing, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
@@ -90,7 +91,7 @@ def _items(
     for reading in bank.readings.values():
         for question in reading.questions:
             if question.id not in questions and question.id not in cards:
-                heir = _inherit(question, pages)
+                heir = _drawn(_inherit(question, pages), bank)
                 questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             if card.id not in cards and card.id not in questions:
@@ -108,6 +109,26 @@ def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
         objectives=item.objectives or page.objectives,
         sources=item.sources or page.sources,
     )
+
+
+def _drawn(question: Question, bank: Bank) -> Question:
+    """The question with the drawings that lie beside it, which are part of it."""
+    kind = kinds.of(question)
+    folder = question.place.path.rpartition("/")[0]
+    readings = {
+        name: bank.readings.get(f"{folder}/{name}")
+        for name in kind.drawings(question.answer)
+    }
+    found = {
+        name: reading.drawing
+        for name, reading in readings.items()
+        if reading and isinstance(reading.drawing, Drawing)
+    }
+    if not found:
+        return question
+    answer = kind.drawn(question.answer, found)
+    words = revision(f"{question.revision} {found}")
+    return dataclasses.replace(question, answer=answer, revision=words)
 
 
 def _renamed(bank: Bank) -> Renamed:

@@ -28,6 +28,43 @@ class Place:
     line: int
 
 
+# --- drawings ---
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Area:
+    """A named region of a drawing, and the box in which it can be pointed at."""
+
+    region: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawing:
+    """A drawing that is safe on a page: `markup` is what stands inside of its `<svg>`.
+
+    Its regions are groups with `data-region`; `title` and `desc` say it in words.
+    """
+
+    markup: str
+    width: float
+    height: float
+    title: str
+    desc: str
+    areas: tuple[Area, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flaw:
+    """What keeps a drawing off a page: the line of its file, and why."""
+
+    line: int
+    why: str
+
+
 # --- items -------------------------------------------------------------------
 
 

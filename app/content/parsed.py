@@ -3,7 +3,16 @@
 import dataclasses
 
 from app.content.manuscript import Edit, Mention
-from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
+from app.content.model import (
+    Card,
+    Drawing,
+    ExamBlueprint,
+    Flaw,
+    Source,
+    Syllabus,
+    Term,
+    Topic,
+)
 from app.content.problems import Problem
 from app.questions.model import Question
 
@@ -58,6 +67,7 @@ class ParsedFile:
     sources: tuple[Source, ...] = ()
     exam: ExamBlueprint | None = None
     lock: tuple[LockEntry, ...] = ()
+    drawing: Drawing | Flaw | None = None
     anchors: tuple[str, ...] = ()
     entries: tuple[tuple[str, int], ...] = ()
     alerts: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from app.content import templates
 from app.content.expressions import Value
 from app.content.manuscript import Manuscript
-from app.content.model import Text
+from app.content.model import Drawing, Text
 from app.questions.faces import Faces
 from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
@@ -102,6 +102,18 @@ class Kind(abc.ABC, Generic[A]):
         """The place of the one right option, where a place can give it away."""
         del answer
         return None
+
+    # --- what lies beside it ---
+
+    def drawings(self, answer: A) -> tuple[str, ...]:
+        """The drawings that it needs, and those it takes where they are."""
+        del answer
+        return ()
+
+    def drawn(self, answer: A, found: Mapping[str, Drawing]) -> A:
+        """The answer with its drawings, by the names of their files."""
+        del found
+        return answer
 
     # --- numbers that are drawn ---
 
