@@ -34,6 +34,7 @@ from app.questions import kinds, variants
 from app.questions.kinds.match import rows_of
 from app.questions.kinds.numeric.model import Numeric, Range
 from app.questions.kinds.numeric.parse import ranged
+from app.questions.kinds.place import label_of
 from app.questions.model import Question
 from app.questions.options import Option as Written
 from app.questions.options import code_of
@@ -46,6 +47,10 @@ _KINDS: dict[str, FileKind] = {
 }
 Fields = dict[str, Any]
 _COMPUTED = ("params", "let")
+# What another program has instead, and what of it is lost on the way.
+_INSTEAD: dict[str, tuple[ItemKind, str]] = {
+    "place": ("single", "its drawing is not carried; it asks for the label of a part"),
+}
 _ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
 
 
@@ -72,6 +77,8 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
             continue
         if set(_COMPUTED) & set(first.comment.fields.values):
             lost.append(Remark(name, line, _ONE_DRAW))
+        if first.comment.word("type") in _INSTEAD:
+            lost.append(Remark(name, line, _INSTEAD[first.comment.word("type")][1]))
     return Reading(tuple(items), tuple(refused), tuple(lost))
 
 
@@ -141,7 +148,7 @@ def _converted(
     stem = [] if gapped else [t for t in parts.stem if t.type != "hr"]
     return dataclasses.replace(
         common,
-        kind=cast(ItemKind, question.type),
+        kind=_kind_of(question),
         stem="\n\n".join(p for p in (front, markdown_of(stem)) if p),
         hints=tuple(markdown_of(h) for h in parts.hints),
         explanation=markdown_of(parts.explanation),
@@ -150,6 +157,11 @@ def _converted(
         difficulty=question.difficulty,
         **answer(parts, question, values),
     )
+
+
+def _kind_of(question: Question) -> ItemKind:
+    instead = _INSTEAD.get(question.type)
+    return instead[0] if instead else cast(ItemKind, question.type)
 
 
 # The answer fields of an item, by its kind.
@@ -185,6 +197,14 @@ def _gapped(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
 def _chosen(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
     shuffle = bool(getattr(question.answer, "shuffle", True))
     return {"options": tuple(map(_choice, parts.options)), "shuffle": shuffle}
+
+
+def _pointed(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    options = tuple(
+        Option(markdown_of([label_of(o)[1]]), o.ticked, markdown_of(o.feedback))
+        for o in parts.options
+    )
+    return {"options": options, "shuffle": False}
 
 
 def _choice(option: Written) -> Option:
@@ -288,4 +308,5 @@ _ANSWERS: dict[str, Callable[[Parts, Question, Mapping[str, Value]], Fields]] = 
     "order": _ordered,
     "match": _matched,
     "cloze": _gapped,
+    "place": _pointed,
 }

@@ -13,11 +13,12 @@ from app.questions.kinds.multiple import Multiple
 from app.questions.kinds.numeric import NumericKind
 from app.questions.kinds.numeric.model import Numeric
 from app.questions.kinds.order import Order, OrderKind
+from app.questions.kinds.place import Figure, PlaceKind
 from app.questions.kinds.short import Short, ShortKind
 from app.questions.kinds.single import Single
 from app.questions.kinds.true_false import TrueFalse
 
-Answer = Choices | Numeric | Short | Order | Match | Cloze | Design
+Answer = Choices | Numeric | Short | Order | Match | Cloze | Design | Figure
 """The answer part of a question; its type says the kind, for options their `kind`."""
 
 _ALL: tuple[Kind[Any], ...] = (
@@ -30,6 +31,7 @@ _ALL: tuple[Kind[Any], ...] = (
     MatchKind(),
     ClozeKind(),
     DesignKind(),
+    PlaceKind(),
 )
 KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in _ALL}
 """The kinds by the type that an author writes."""
