@@ -2,10 +2,10 @@
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_block import StateBlock, blockquote, list_block, table
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -22,6 +22,7 @@ from app.content.limits import (
     TooMuch,
 )
 
+_BlockRule = Callable[[StateBlock, int, int, bool], bool]
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
 _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
@@ -41,9 +42,37 @@ def _reader() -> MarkdownIt:
     reader.inline.ruler.before("link", "cite", _cite)
     reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
     reader.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    reader.block.ruler.before("table", "count", _count)
+    inside = ["paragraph", "reference", "blockquote"]
+    reader.block.ruler.at("list", _shallow(list_block), {"alt": inside})
+    reader.block.ruler.at(
+        "blockquote", _shallow(blockquote), {"alt": [*inside, "list"]}
+    )
     reader.core.ruler.at("inline", _inline)
     reader.validateLink = _any_address  # type: ignore[method-assign]
     return reader
+
+
+def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Match nothing, and end the reading of a file that has too many parts."""
+    del last, silent
+    if len(state.tokens) > MOST_BLOCKS:
+        raise TooMuch(_TOO_LONG, _PART, first + 1)
+    return False
+
+
+_TOO_LONG = (
+    f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
+)
+
+
+def _shallow(rule: _BlockRule) -> _BlockRule:
+    """The rule of lists or quotes, which from a depth on are words."""
+
+    def read(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+        return state.level < MOST_NESTED and rule(state, first, last, silent)
+
+    return read
 
 
 def _any_address(url: str) -> bool:
