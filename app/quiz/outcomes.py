@@ -20,11 +20,12 @@ from app.content.model import (
 )
 from app.content.variants import draw
 from app.estimator import registry
-from app.instruments.forms import course_of, instrument
+from app.instruments.forms import instrument
 from app.instruments.readings import Reading
 from app.quiz import store
 from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import Given
+from app.web.course import course_of
 from app.web.words import count_of
 
 _KINDS = {
