@@ -17,6 +17,8 @@ PURE = [
     "app/content/variants.py",
     "app/quiz/grading",
     "app/scheduling",
+    "app/drawings",
+    "app/instruments",
     "app/exams/paper",
     *(f"app/mastery/{p.name}" for p in (ROOT / "app/mastery").glob("*.py")),
     "app/progress/steps.py",
