@@ -31,8 +31,8 @@ from app.errors import NotFound
 from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
-from app.instruments.addresses import address
 from app.instruments.forms import instrument
+from app.instruments.links import address
 from app.instruments.readings import LONGEST_LINK, read_estimate
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.web.addresses import public_address_of

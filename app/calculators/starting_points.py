@@ -11,8 +11,8 @@ from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry
 from app.estimator.units import format_value
-from app.instruments.addresses import address
 from app.instruments.forms import Course, catalogued
+from app.instruments.links import address
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from app.content.quantities import Quantity
 from app.estimator import hardware, registry
 from app.estimator.estimate import Estimate, Figure
 from app.estimator.inputs import BadInputs, declared
-from app.instruments import addresses as instruments
+from app.instruments import links
 
 Value = Quantity | str | bool
 
@@ -101,9 +101,7 @@ def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value
 
 def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     """Where the calculator shows this estimate with these inputs."""
-    return instruments.address(
-        name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
-    )
+    return links.address(name.replace("_", "-"), urlencode(dict(inputs)), anchor=output)
 
 
 # What the fields of the catalogues count; everything else is a plain number.

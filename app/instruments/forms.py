@@ -12,7 +12,7 @@ from app.estimator import architecture, hardware, units
 from app.estimator import inputs as given_inputs
 from app.estimator.inputs import BadInputs, Input, InputProblem
 from app.estimator.registry import Entry
-from app.instruments.addresses import address
+from app.instruments.links import address
 from app.instruments.readings import Reading, read_estimate
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]

@@ -25,7 +25,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
-from app.instruments.addresses import address
+from app.instruments.links import address
 
 LONGEST_LINK = 2000
 
