@@ -12,7 +12,7 @@ from string import Template
 from app.content.identity import SLUG, did_you_mean
 from app.content.library import Library, build
 from app.content.model import Topic
-from app.content.watched_files import Shelf
+from app.content.watched_files import WatchedFiles
 from app.questions import kinds
 
 KINDS = (*kinds.KINDS, "computed", "card")
@@ -59,7 +59,7 @@ def read_course(folder: Path) -> Course:
     """The course as it is now, with every id ever used; raises Unwilling."""
     if not folder.is_dir():
         raise Unwilling(f"{folder} is not a folder; name that of the course.")
-    readings, _ = Shelf(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).read()
     used = {fact.id for r in readings.values() for fact in r.facts}
     used |= {entry.id for r in readings.values() for entry in r.lock}
     return Course(folder, build(readings, folder), frozenset(used))

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.content.check import write
 from app.content.library import build
 from app.content.problems import Problem
-from app.content.watched_files import Shelf, Watch
+from app.content.watched_files import Watch, WatchedFiles
 
 _PAUSE = 0.2
 Found = tuple[Problem, ...]
@@ -20,11 +20,11 @@ def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]
     Ends when `wait`, which is called between two looks, raises KeyboardInterrupt.
     """
     pause = wait or (lambda: time.sleep(_PAUSE))
-    shelf = Shelf(folder, None)
+    files = WatchedFiles(folder, None)
     before: Found | None = None
     try:
         while True:
-            found, stamps = _look(shelf, folder)
+            found, stamps = _look(files, folder)
             if before is None:
                 yield write(found)
             elif found != before:
@@ -55,10 +55,10 @@ def differences(before: Found, now: Found) -> str:
     return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
 
 
-def _look(shelf: Shelf, folder: Path) -> tuple[Found, Watch]:
+def _look(files: WatchedFiles, folder: Path) -> tuple[Found, Watch]:
     # The check speaks of the files as they are; only a server keeps a good version.
-    shelf.good.clear()
-    readings, stamps = shelf.read()
+    files.good.clear()
+    readings, stamps = files.read()
     return tuple(sorted(build(readings, folder).problems)), stamps
 
 

@@ -18,7 +18,7 @@ from app.estimator.inputs import BadInputs, InputProblem
 from app.estimator.registry import Entry
 from app.estimator.units import MINUS, format_number, format_value
 from app.instruments.forms import Course, Field, fields_of
-from app.instruments.readings import address
+from app.instruments.links import address
 
 _BAR = 34
 

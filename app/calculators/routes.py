@@ -31,11 +31,12 @@ from app.errors import NotFound
 from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
-from app.instruments.forms import course_of, instrument
-from app.instruments.readings import LONGEST_LINK, address, read_estimate
+from app.instruments.forms import instrument
+from app.instruments.links import address
+from app.instruments.readings import LONGEST_LINK, read_estimate
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.web.addresses import public_address_of
-from app.web.course import CurrentLibrary, read_library
+from app.web.course import CurrentLibrary, course_of, read_library
 from app.web.page_cache import keep
 from app.web.render import page
 

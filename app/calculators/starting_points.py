@@ -12,7 +12,7 @@ from app.estimator.inputs import declared
 from app.estimator.registry import Entry
 from app.estimator.units import format_value
 from app.instruments.forms import Course, catalogued
-from app.instruments.readings import address
+from app.instruments.links import address
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

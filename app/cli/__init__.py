@@ -115,7 +115,7 @@ def _settings() -> "Settings":
 
 def _list_settings(_given: argparse.Namespace) -> int:
     from app.config import rows  # noqa: PLC0415 - slow to import
-    from app.db.address import shown  # noqa: PLC0415 - slow to import
+    from app.db.database_url import shown  # noqa: PLC0415 - slow to import
 
     for variable, value, default, meaning in rows(_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
@@ -161,7 +161,7 @@ def _health(_given: argparse.Namespace) -> int:
 
 
 def _upgrade(_given: argparse.Namespace) -> int:
-    from app.db.address import shown  # noqa: PLC0415 - slow to import
+    from app.db.database_url import shown  # noqa: PLC0415 - slow to import
 
     settings = _settings()
     _make_folder(settings.data)

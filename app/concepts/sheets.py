@@ -11,7 +11,8 @@ from markupsafe import Markup
 from app.content.library import Library
 from app.content.model import Calculator, Embedded, Html, Section, Topic
 from app.estimator import registry
-from app.instruments.forms import course_of, instrument
+from app.instruments.forms import instrument
+from app.web.course import course_of
 
 Part = Markup | Embedded
 _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')

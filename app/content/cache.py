@@ -38,7 +38,7 @@ _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
 _TUPLE = -1
 _DATE = -2
-ROOMS = ("content", "drawings", "estimator", "questions")
+ROOMS = ("content", "drawings", "estimator", "instruments", "questions")
 """The rooms whose code decides what is read from a file."""
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.content.fixing import fix_folder
 from app.content.library import problems_of
 from app.content.problems import Problem
-from app.content.watched_files import Shelf, without_collection
+from app.content.watched_files import WatchedFiles, without_collection
 
 FORMATS = ("text", "json", "github")
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
@@ -29,7 +29,7 @@ def check(
     if fix:
         fix_folder(folder, day)
     with without_collection():
-        readings, _ = Shelf(folder, cache).read()
+        readings, _ = WatchedFiles(folder, cache).read()
         return sorted(problems_of(readings, folder, day))
 
 

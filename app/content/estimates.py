@@ -11,6 +11,7 @@ from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, declared
+from app.instruments import links
 
 Value = Quantity | str | bool
 
@@ -101,9 +102,7 @@ def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value
 
 def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     """Where the calculator shows this estimate with these inputs."""
-    query = f"?{urlencode(dict(inputs))}" if inputs else ""
-    anchor = f"#{output}" if output else ""
-    return f"/calculators/{name.replace('_', '-')}{query}{anchor}"
+    return links.address(name.replace("_", "-"), urlencode(dict(inputs)), anchor=output)
 
 
 # What the fields of the catalogues count; everything else is a plain number.

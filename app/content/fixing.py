@@ -13,14 +13,14 @@ from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem
 from app.content.rules.bank import Bank, check_identity, locked_keys
 from app.content.source_file import Edit
-from app.content.watched_files import Shelf
+from app.content.watched_files import WatchedFiles
 
 _LONGEST = 48
 
 
 def fix_folder(folder: Path, today: dt.date) -> None:
     """Write what needs no judgement; raises OSError where a file cannot be written."""
-    readings, _ = Shelf(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).read()
     ids = _ids(readings)
     copies = [p for p in check_identity(Bank(readings, today)) if p.code == "E08"]
     for path, reading in readings.items():
@@ -30,7 +30,7 @@ def fix_folder(folder: Path, today: dt.date) -> None:
         edits = [*reading.edits, *_id_edits(wanted, lines, ids)]
         if edits:
             _rewrite(folder / path, edits)
-    readings, _ = Shelf(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).read()
     _lock(folder, readings, today)
 
 

@@ -16,8 +16,8 @@ from app.content.parsed import ParsedFile
 from app.content.problems import Problem, failure, on_one_line, problem
 from app.content.rules.bank import NO_SYLLABUS, Bank
 from app.content.watched_files import (
-    Shelf,
     Watch,
+    WatchedFiles,
     exists,
     strays,
     unnamed,
@@ -68,7 +68,7 @@ class CourseState:
 def load(folder: Path, cache: Path | None = None) -> Library:
     """Read the whole course under `folder`; `cache` is a folder for parsed files."""
     with without_collection():
-        return build(Shelf(folder, cache).read()[0], folder)
+        return build(WatchedFiles(folder, cache).read()[0], folder)
 
 
 def build(
@@ -204,7 +204,9 @@ class LiveLibrary:
         self.cache = cache
         self._glance = glance
         self._glanced = -math.inf
-        self._shelf = Shelf(folder, cache, LastGood(kept, folder) if kept else None)
+        self._files = WatchedFiles(
+            folder, cache, LastGood(kept, folder) if kept else None
+        )
         self._lock = threading.Lock()
         self._state: tuple[Library, Watch | _Later] | None = None
         self._readings = _NOTHING
@@ -240,12 +242,12 @@ class LiveLibrary:
     def _renewed(self) -> "tuple[Library, Watch | _Later]":
         """The state of now; where there is none, the one before and the reason."""
         try:
-            readings, watch = self._shelf.read()
+            readings, watch = self._files.read()
             if self._state and self._failed == version_of(readings):
                 return self._state[0], watch  # it would fail again, and be logged again
             library = build(readings, self.folder, earlier=self._readings)
             failed = {p.path for p in library.problems if p.code == "E00"}
-            self._shelf.keep(without=failed)
+            self._files.keep(without=failed)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             shown = self._state[0] if self._state else _EMPTY
             found = failure(("syllabus.toml", 1, 1), "The course", error)

@@ -107,7 +107,7 @@ def watch(folder: Path, names: list[str]) -> Watch:
     return Watch(stamps, time.time() - newest / 1e9 > _FRESH)
 
 
-class Shelf:
+class WatchedFiles:
     """Reads files, each once for each content; a broken one keeps its good reading."""
 
     def __init__(

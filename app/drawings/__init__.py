@@ -1,4 +1,8 @@
-"""Pictures of an estimate as SVG, each with the table behind it."""
+"""Every picture as SVG: elements, scales, and the drawings made of them.
+
+Geometry stands in attributes, x and widths in percent, y and heights in pixels; color
+and type are those of the style sheet. Each drawing says in words what it shows.
+"""
 
 from app.drawings.bars import draw_bar
 from app.drawings.charts import draw_chart

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
-from app.db.address import shown, without_password
+from app.db.database_url import shown, without_password
 from app.db.engine import make_engine
 from app.exchange.course import items_of, place_of, title_of, write_files
 from app.exchange.decoding import MOST_BYTES

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.content.parsed import ParsedFile
-from app.content.watched_files import Shelf
+from app.content.watched_files import WatchedFiles
 from app.exchange.authored import read_authored
 from app.exchange.intake import Place
 from app.exchange.items import Item, Reading, Remark, Unusable
@@ -16,7 +16,7 @@ _FILES = ("quiz.md", "cards.md")
 
 def place_of(folder: Path, slug: str) -> Place:
     """A topic as it stands in a course; raises Unusable when there is none."""
-    readings, _ = Shelf(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).read()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
         known = ", ".join(sorted({p.split("/")[1] for p in readings if "/" in p}))
@@ -72,7 +72,7 @@ def write_files(folder: Path, slug: str, files: Mapping[str, str]) -> None:
 
 def title_of(folder: Path) -> str:
     """The exam that a course prepares for, or the name of its folder."""
-    readings, _ = Shelf(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).read()
     syllabus = (
         readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     )
@@ -81,7 +81,7 @@ def title_of(folder: Path) -> str:
 
 def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
     """Every sound item of a course, or of one topic, in authored order."""
-    readings, _ = Shelf(folder, None).read()
+    readings, _ = WatchedFiles(folder, None).read()
     items: list[Item] = []
     refused: list[Remark] = []
     lost: list[Remark] = []

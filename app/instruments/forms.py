@@ -8,14 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from app.content.library import Library
 from app.estimator import inputs as given_inputs
 from app.estimator import units
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, Input, InputProblem
 from app.estimator.models import architecture
 from app.estimator.registry import Entry
-from app.instruments.readings import Reading, address, read_estimate
+from app.instruments.links import address
+from app.instruments.readings import Reading, read_estimate
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
@@ -40,12 +40,6 @@ class Course:
 
 
 NO_COURSE = Course({}, frozenset())
-
-
-def course_of(library: Library) -> Course:
-    """The pages and terms of the course on show."""
-    titles = {slug: topic.title for slug, topic in library.topics.items()}
-    return Course(titles, library.glossary.keys())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

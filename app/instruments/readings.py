@@ -25,6 +25,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
+from app.instruments.links import address
 
 LONGEST_LINK = 2000
 
@@ -177,12 +178,6 @@ def _quoted(value: str) -> str:
 
 
 _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
-
-
-def address(name: str, query: str = "", *, part: str = "") -> str:
-    """The address of a calculator, or of a `part` of it such as `result`."""
-    path = f"/calculators/{name}{'/' if part else ''}{part}"
-    return f"{path}?{query}" if query else path
 
 
 def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from app.content.library import Library
 from app.content.model import Topic
 from app.mastery.evidence import ENOUGH, First
-from app.mastery.standing import Record, shelf_of
+from app.mastery.standing import Record, course_by_objective
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
     firsts = _firsts(record.firsts, topic)
     right = sum(first.value for first in firsts.values())
     if len(firsts) >= ENOUGH:
-        rates = shelf_of(library).rates
+        rates = course_by_objective(library).rates
         guess = sum(rates[q] for q in firsts) / len(firsts)
         weak = right / len(firsts) < (1 + guess) / 2
         return Ground(topic, len(firsts), right) if weak else None

@@ -113,11 +113,11 @@ def standings(
     holds does not count, nor do designs, which no exam asks. `ago` asks what was
     known that many days before `day`, from the answers that there were then.
     """
-    shelf = shelf_of(library)
-    sorted_ = _sorted(shelf, record.firsts)
+    course = course_by_objective(library)
+    sorted_ = _sorted(course, record.firsts)
     then = day - dt.timedelta(days=ago)
     return tuple(
-        _domain(domain, shelf, record, sorted_, (then, ago))
+        _domain(domain, course, record, sorted_, (then, ago))
         for domain in library.syllabus.domains
     )
 
@@ -131,7 +131,7 @@ class ObjectiveQuestions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shelf:
+class CourseByObjective:
     """The course turned around: questions and topics by objective."""
 
     asked: Mapping[str, ObjectiveQuestions]
@@ -158,9 +158,9 @@ class Answers(dict[str, First]):
 
     def __init__(self, answers: Mapping[str, First] | None = None) -> None:
         super().__init__(answers or {})
-        self.lots: tuple[Shelf, Sorted] | None = None
+        self.lots: tuple[CourseByObjective, Sorted] | None = None
         self.gathered: Gathered = {}
-        self._held: tuple[Shelf, int] | None = None
+        self._held: tuple[CourseByObjective, int] | None = None
         self.since: frozenset[str] = frozenset()
         self._sure: Sure | None = None
 
@@ -175,14 +175,14 @@ class Answers(dict[str, First]):
         if self._sure is not None:
             both._sure = self._sure + _count(more.values())
         if self._held is not None:
-            shelf, count = self._held
-            both._held = shelf, count + len(more.keys() & shelf.rates.keys())
+            course, count = self._held
+            both._held = course, count + len(more.keys() & course.rates.keys())
         return both
 
-    def held(self, shelf: Shelf) -> int:
+    def held(self, course: CourseByObjective) -> int:
         """See `counted`."""
-        if self._held is None or self._held[0] is not shelf:
-            self._held = shelf, len(self.keys() & shelf.rates.keys())
+        if self._held is None or self._held[0] is not course:
+            self._held = course, len(self.keys() & course.rates.keys())
         return self._held[1]
 
     def sure(self) -> Sure:
@@ -194,10 +194,10 @@ class Answers(dict[str, First]):
 
 def counted(library: Library, firsts: Mapping[str, First]) -> int:
     """How many answers are to questions that the course still holds, each once."""
-    shelf = shelf_of(library)
+    course = course_by_objective(library)
     if isinstance(firsts, Answers):
-        return firsts.held(shelf)
-    return len(firsts.keys() & shelf.rates.keys())
+        return firsts.held(course)
+    return len(firsts.keys() & course.rates.keys())
 
 
 def certainties(firsts: Mapping[str, First]) -> Sure:
@@ -209,22 +209,22 @@ def _count(answers: Iterable[First]) -> Sure:
     return collections.Counter((f.certainty, f.score >= 1) for f in answers)
 
 
-_shelves: list[tuple[Library, Shelf]] = []
+_turned: list[tuple[Library, CourseByObjective]] = []
 _FEW = 2
 
 
-def shelf_of(library: Library) -> Shelf:
+def course_by_objective(library: Library) -> CourseByObjective:
     """The course by objective, turned around once for each state of it."""
-    for known, shelf in tuple(_shelves):
+    for known, course in tuple(_turned):
         if known is library:
-            return shelf
-    shelf = _turn_around(library)
-    _shelves.insert(0, (library, shelf))
-    del _shelves[_FEW:]
-    return shelf
+            return course
+    course = _turn_around(library)
+    _turned.insert(0, (library, course))
+    del _turned[_FEW:]
+    return course
 
 
-def _turn_around(library: Library) -> Shelf:
+def _turn_around(library: Library) -> CourseByObjective:
     rates = {q.id: guess_rate(q) for q in library.questions.values()}
     questions: dict[str, list[Question]] = {}
     for question in library.questions.values():
@@ -237,7 +237,7 @@ def _turn_around(library: Library) -> Shelf:
     for slug in dict.fromkeys([*order, *library.topics]):
         for number in library.topics[slug].objectives:
             topics.setdefault(number, []).append(library.topics[slug])
-    return Shelf(
+    return CourseByObjective(
         {number: _asked(mine, rates) for number, mine in questions.items()},
         {number: tuple(mine) for number, mine in topics.items()},
         {q.id: q.objectives for q in library.questions.values()},
@@ -253,26 +253,26 @@ def _asked(
     return ObjectiveQuestions(rates, sum(rate for _, rate in rates) / len(rates))
 
 
-def _sorted(shelf: Shelf, firsts: Mapping[str, First]) -> Sorted:
+def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
     """The answers of each objective by day, the newest first."""
     if not isinstance(firsts, Answers):
-        return _lots(shelf, firsts, shelf.asked)
+        return _lots(course, firsts, course.asked)
     known = firsts.lots
-    if known is None or known[0] is not shelf:
-        made = _lots(shelf, firsts, shelf.asked)
+    if known is None or known[0] is not course:
+        made = _lots(course, firsts, course.asked)
     else:
-        again = {n for item in firsts.since for n in shelf.objectives.get(item, ())}
-        made = {**known[1], **_lots(shelf, firsts, again & shelf.asked.keys())}
-    firsts.lots, firsts.since = (shelf, made), frozenset()
+        again = {n for item in firsts.since for n in course.objectives.get(item, ())}
+        made = {**known[1], **_lots(course, firsts, again & course.asked.keys())}
+    firsts.lots, firsts.since = (course, made), frozenset()
     return made
 
 
 def _lots(
-    shelf: Shelf, firsts: Mapping[str, First], numbers: Iterable[str]
+    course: CourseByObjective, firsts: Mapping[str, First], numbers: Iterable[str]
 ) -> dict[str, tuple[Lot, ...]]:
     made = {}
     for number in numbers:
-        asked = shelf.asked[number]
+        asked = course.asked[number]
         mine = ((firsts[item], rate) for item, rate in asked.rates if item in firsts)
         made[number] = lots(mine, asked.guess)
     return made
@@ -280,15 +280,15 @@ def _lots(
 
 def _domain(
     domain: Domain,
-    shelf: Shelf,
+    course: CourseByObjective,
     record: Record,
     by_day: Sorted,
     when: tuple[dt.date, int],
 ) -> DomainStanding:
     found = []
     for objective in domain.objectives:
-        asked = shelf.asked.get(objective.number, ObjectiveQuestions())
-        topics = shelf.topics.get(objective.number, ())
+        asked = course.asked.get(objective.number, ObjectiveQuestions())
+        topics = course.topics.get(objective.number, ())
         cards = _cards(topics, record)
         if when[1]:
             cards = cards.earlier(when[1])
@@ -309,7 +309,7 @@ def _domain(
                 guess=asked.guess,
                 questions=len(asked.rates),
                 cards=cards,
-                pages=_pages(topics, shelf, record),
+                pages=_pages(topics, course, record),
             )
             for objective, topics, asked, cards, mine in found
         ),
@@ -356,10 +356,10 @@ def anchors(topic: Topic) -> tuple[str, ...]:
     return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
 
 
-def _pages(topics: Iterable[Topic], shelf: Shelf, record: Record) -> Pages:
+def _pages(topics: Iterable[Topic], course: CourseByObjective, record: Record) -> Pages:
     read = whole = 0
     for topic in topics:
-        names = shelf.anchors[topic.slug]
+        names = course.anchors[topic.slug]
         whole += len(names)
         done = record.read.get(topic.slug)
         if done:

@@ -10,7 +10,7 @@ from app.cards.comeback import Comeback
 from app.content.library import Library
 from app.content.model import Source
 from app.estimator import registry
-from app.instruments.forms import course_of, instrument
+from app.instruments.forms import instrument
 from app.instruments.readings import Reading
 from app.questions import kinds
 from app.questions.grading import grade
@@ -20,6 +20,7 @@ from app.questions.variants import draw
 from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store
 from app.quiz.store import Given
+from app.web.course import course_of
 from app.web.words import count_of
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.db.address import without_password
+from app.db.database_url import without_password
 from app.db.schema_state import UnusableDatabase, examine, sqlite_file
 from app.upkeep import archive
 from app.upkeep.archive import Breath

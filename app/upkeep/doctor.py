@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.content.check import check
-from app.db.address import shown, without_password
+from app.db.database_url import shown, without_password
 from app.db.schema_state import UnusableDatabase, examine, newest, sqlite_file
 from app.upkeep import archive
 from app.upkeep.installation import Installation, Unusable

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.db.address import without_password
+from app.db.database_url import without_password
 from app.db.engine import make_engine
 from app.db.locks import Taken, lock
 

@@ -4,7 +4,7 @@ import datetime as dt
 
 from sqlalchemy.exc import DBAPIError
 
-from app.db.address import shown, without_password
+from app.db.database_url import shown, without_password
 from app.db.schema_state import UnusableDatabase
 from app.db.upgrading import bring_up_to_date, keep_private
 from app.upkeep.daily import copy_before_migration

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.db.address import without_password
+from app.db.database_url import without_password
 from app.db.schema_state import (
     RESTORING,
     UnusableDatabase,

@@ -7,6 +7,7 @@ from fastapi import Depends, Request
 from app.content.library import Library
 from app.content.model import Topic
 from app.errors import NotFound
+from app.instruments.forms import Course
 from app.questions.model import Question
 
 
@@ -33,3 +34,9 @@ def find_question(library: Library, item: str) -> Question:
     if question is None:
         raise NotFound(f"There is no question “{item}”.")
     return question
+
+
+def course_of(library: Library) -> Course:
+    """The pages and terms of the course on show."""
+    titles = {slug: topic.title for slug, topic in library.topics.items()}
+    return Course(titles, library.glossary.keys())

@@ -34,7 +34,7 @@ class Wish:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeptPage:
-    """An answer on the shelf, with everything that it depends on."""
+    """An answer that is kept, with everything that it depends on."""
 
     packed: Packed
     kind: bytes

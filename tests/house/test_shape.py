@@ -16,6 +16,8 @@ PURE = [
     "app/content/problems.py",
     "app/questions",
     "app/scheduling",
+    "app/drawings",
+    "app/instruments",
     "app/exams/paper",
     *(f"app/mastery/{p.name}" for p in (ROOT / "app/mastery").glob("*.py")),
     "app/progress/steps.py",

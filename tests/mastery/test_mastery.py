@@ -9,7 +9,7 @@ from app.mastery.standing import (
     NOTHING,
     Record,
     TopicCards,
-    shelf_of,
+    course_by_objective,
     standings,
 )
 
@@ -73,7 +73,7 @@ def test_what_left_the_course_counts_no_more(library: Library):
 
 
 def test_designs_are_no_exam_questions(library: Library):
-    asked = {i for a in shelf_of(library).asked.values() for i, _ in a.rates}
+    asked = {i for a in course_by_objective(library).asked.values() for i, _ in a.rates}
 
     assert asked == {q.id for q in library.questions.values() if q.type != "design"}
 
@@ -89,4 +89,4 @@ def test_four_weeks_ago_newer_answers_were_not_there(library: Library):
 
 
 def test_the_course_is_turned_around_once(library: Library):
-    assert shelf_of(library) is shelf_of(library)
+    assert course_by_objective(library) is course_by_objective(library)

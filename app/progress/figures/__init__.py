@@ -1,7 +1,4 @@
-"""The figures of Progress: numbers in, words and the geometry of drawings out.
-
-Geometry is as the drawings want it: x and widths in per cent, y and heights in pixels.
-"""
+"""The figures of Progress: numbers in, words and drawings out."""
 
 from app.progress.figures.certainty import Certain, Certainty, certainty
 from app.progress.figures.days import (

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from app.drawings.planes import SHARES, Plane, in_percent
 from app.drawings.svg import Box, dot, frame, line, rect, text
-from app.progress.figures.share import wilson
+from app.mastery.wilson import wilson
 from app.web.words import count_of, percent_of
 
 _PLANE = Plane(Box(0, 16.0, 100, 220.0), SHARES)

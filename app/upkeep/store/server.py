@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from app.db.address import without_password
+from app.db.database_url import without_password
 from app.upkeep.installation import Unusable
 
 DUMP = "pg_dump"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.db.address import shown, without_password
+from app.db.database_url import shown, without_password
 
 
 @pytest.mark.parametrize(
