@@ -1,0 +1,6 @@
+"""python -m docs.reference: write every document that is made from the code."""
+
+from docs.reference import authoring
+
+for made in (authoring,):
+    made.PATH.write_text(made.document(), encoding="utf-8")
