@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDEST = 120
-_FILES = ("entry.py", "asked.py", "compute.py", "words.py")
+_FILES = frozenset({"entry.py", "asked.py", "words.py"})
 # What a library offers to be replaced, says so, and is no private part of it.
 _OFFERED = frozenset({"metadata", "validateLink"})
 _SHAPE = re.compile(r"<(?:rect|polyline|path|line|circle)\b")
@@ -189,7 +189,7 @@ def naming(kind: str, root: Path = ROOT) -> list[str]:
 def estimates_in_folders(root: Path = ROOT) -> tuple[int, int]:
     """How many estimates are a folder with the same files, of how many."""
     folders = [p for p in (root / "app/estimator/estimates").glob("*") if p.is_dir()]
-    whole = [p for p in folders if {f.name for f in p.glob("*.py")} >= set(_FILES[1:])]
+    whole = [p for p in folders if {f.name for f in p.glob("*.py")} >= _FILES]
     registry = importlib.import_module("app.estimator.registry")
     return len(whole), len(registry.NAMES)
 
