@@ -337,11 +337,10 @@ def gradings(root: Path = ROOT) -> list[str]:
     return [
         f"{_named(path, root)}:{node.lineno}"
         for name, path in modules(root).items()
-        if name.startswith("app.quiz.routes")
+        if name.startswith("app.quiz.")
         for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "grade"
+        and ast.unparse(node.func).rpartition(".")[2] == "grade"
     ]
 
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from app.content import limits
 from app.content.codes import RULES
+from app.content.estimates import catalogue_value
 from app.estimator import registry
 from app.estimator.inputs import declared
 from app.estimator.units import UNITS
@@ -29,6 +30,13 @@ _KINDS = {
     "sequence": "sequences",
     "GPU": "GPUs",
 }
+_CATALOGUE = (
+    ("hw", "an accelerator", "h100-sxm5-80"),
+    ("hw", "a server", "dgx-h100"),
+    ("hw", "a link, adapter or switch", "connectx-7"),
+    ("model", "a model", "llama-3.1-70b"),
+)
+_HIDDEN = frozenset({"id", "note", "read_on"})
 _LIMITS = {
     "MOST_BYTES": "bytes of a file",
     "MOST_LINES": "lines of a file",
@@ -49,6 +57,7 @@ def document() -> str:
     """The document as it has to be."""
     parts = {
         "units": _units(),
+        "catalogue": _catalogue(),
         "estimates": _estimates(),
         "problems": _problems(),
         "limits": _limits(),
@@ -72,6 +81,22 @@ def _units() -> str:
         if len(units) == 1 and base not in _KINDS
     ]
     return table(("what", "units"), [*several, ("each by itself", codes(alone))])
+
+
+def _catalogue() -> str:
+    rows = (
+        (f"`{scheme}:`, {what} such as {code(name)}", codes(_fields(scheme, name)))
+        for scheme, what, name in _CATALOGUE
+    )
+    return table(("entry", "fields"), rows)
+
+
+def _fields(scheme: str, name: str) -> list[str]:
+    """What a target can ask of an entry: numbers, words, and yes or no."""
+    _, entry = catalogue_value(scheme, name, "name")
+    named = [word for word in dir(entry) if word[0] != "_" and word not in _HIDDEN]
+    kinds = int | float | str | None
+    return [word for word in named if isinstance(getattr(entry, word), kinds)]
 
 
 def _estimates() -> str:

@@ -45,3 +45,24 @@ def without_code(text: str) -> str:
     return re.sub(
         r"^(`{3,}).*?^\1$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL
     )
+
+
+def test_a_link_to_a_heading_leads_to_one() -> None:
+    documents = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+    lost = [
+        (path.name, file, anchor)
+        for path in documents
+        for file, anchor in re.findall(
+            r"\]\(([^)#:]*\.md|)#([^)]+)\)", without_code(path.read_text())
+        )
+        if anchor not in anchors(path.parent / file if file else path)
+    ]
+
+    assert lost == []
+
+
+def anchors(path: Path) -> set[str]:
+    """The addresses that a code host gives to the headings of a document."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {word.replace(" ", "-") for word in words}
