@@ -66,3 +66,12 @@ def anchors(path: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
     words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {word.replace(" ", "-") for word in words}
+
+
+def test_the_readme_is_short_and_its_pictures_are_light() -> None:
+    readme = (ROOT / "README.md").read_text()
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)
+
+    assert len(readme.splitlines()) <= 120
+    assert len(pictures) == 2
+    assert max((ROOT / name).stat().st_size for name in pictures) <= 200_000
