@@ -18,15 +18,21 @@ from typing import Any
 import app
 from app.content import manuscript, model, parsed, problems
 from app.content.parsed import ParsedFile
+from app.questions import model as questions
+from app.questions.kinds import KINDS
 
-_TYPES: tuple[type, ...] = tuple(
-    kind
-    for module in (model, manuscript, parsed, problems)
-    for kind in vars(module).values()
-    if isinstance(kind, type)
-    and dataclasses.is_dataclass(kind)
-    and kind.__module__ == module.__name__
-    and kind is not manuscript.Manuscript
+_ANSWERS = dict.fromkeys(m for kind in KINDS.values() for m in kind.models)
+_TYPES: tuple[type, ...] = (
+    *(
+        kind
+        for module in (model, questions, manuscript, parsed, problems)
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and dataclasses.is_dataclass(kind)
+        and kind.__module__ == module.__name__
+        and kind is not manuscript.Manuscript
+    ),
+    *_ANSWERS,
 )
 _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
@@ -78,7 +84,7 @@ def code_version() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _LIBRARIES:
         digest.update(importlib.metadata.version(name).encode())
-    for room in ("content", "estimator"):
+    for room in ("content", "questions", "estimator"):
         for file in sorted((root / room).rglob("*")):
             if file.suffix in {".py", ".toml"}:
                 digest.update(f"{file.relative_to(root)}\0".encode())

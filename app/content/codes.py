@@ -196,6 +196,16 @@ RULES: dict[str, Rule] = {
         "Reword the text so that it does not give the answer.",
     ),
     "E57": Rule("A card has no back.", "Write the back of the card below its comment."),
+    "E58": Rule(
+        "The drawing of a question is not named, or cannot be shown.",
+        "Write `figure:` and the name of an SVG file in the same folder. The message "
+        "says what the drawing may not hold.",
+    ),
+    "E59": Rule(
+        "An option names no region of the drawing, or does not label it.",
+        "Begin the option with the id of a group of the drawing, and write its name "
+        "behind it: ``- [ ] `bmc` The BMC``.",
+    ),
     "E60": Rule(
         "An image has no alternative text.",
         "Say what the picture shows: `![four networks of a cluster](networks.svg)`.",

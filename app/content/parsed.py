@@ -5,14 +5,16 @@ import dataclasses
 from app.content.manuscript import Edit, Mention
 from app.content.model import (
     Card,
+    Drawing,
     ExamBlueprint,
-    Question,
+    Flaw,
     Source,
     Syllabus,
     Term,
     Topic,
 )
 from app.content.problems import Problem
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class ParsedFile:
     sources: tuple[Source, ...] = ()
     exam: ExamBlueprint | None = None
     lock: tuple[LockEntry, ...] = ()
+    drawing: Drawing | Flaw | None = None
     anchors: tuple[str, ...] = ()
     entries: tuple[tuple[str, int], ...] = ()
     alerts: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from app.flashcards import store
 from app.flashcards.faces import card_of_own, card_of_question, card_of_term
 from app.flashcards.store import Kept
 from app.learners.current import CurrentLearnerValue
-from app.web.faces import Faces
+from app.questions.faces import Faces
 from app.web.words import NBSP
 
 

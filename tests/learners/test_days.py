@@ -16,8 +16,8 @@ from app.exams import store as exams
 from app.exams.paper import Slot
 from app.flashcards import store as flashcards
 from app.learners.store import rebuild_days
+from app.questions.verdict import Verdict
 from app.quiz import store as quiz
-from app.quiz.grading import Verdict
 from app.scheduling import Grade
 from tests.databases import Databases
 

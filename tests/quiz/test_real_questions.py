@@ -6,20 +6,18 @@ from pathlib import Path
 import pytest
 
 from app.content.library import Library, load
-from app.content.model import (
-    Answer,
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Numeric,
-    Order,
-    Question,
-    Short,
-    Variant,
-)
-from app.content.variants import draw
-from app.quiz.grading import Unreadable, Verdict, grade
+from app.questions.choosing import Choices
+from app.questions.grading import grade
+from app.questions.kinds import Answer
+from app.questions.kinds.cloze import Cloze
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.match import Match
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.kinds.order import Order
+from app.questions.kinds.short import Short
+from app.questions.model import Question, Variant
+from app.questions.variants import draw
+from app.questions.verdict import Unreadable, Verdict
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 
