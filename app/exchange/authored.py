@@ -144,12 +144,10 @@ def _converted(
     answer = _ANSWERS.get(question.type)
     if answer is None:
         raise NotCarried("no other program can judge a design exercise")
-    gapped = kinds.of(question).gapped
-    stem = [] if gapped else [t for t in parts.stem if t.type != "hr"]
     return dataclasses.replace(
         common,
         kind=_kind_of(question),
-        stem="\n\n".join(p for p in (front, markdown_of(stem)) if p),
+        stem="\n\n".join(p for p in (front, _below(parts, question)) if p),
         hints=tuple(markdown_of(h) for h in parts.hints),
         explanation=markdown_of(parts.explanation),
         mistake=markdown_of(parts.mistake),
@@ -157,6 +155,13 @@ def _converted(
         difficulty=question.difficulty,
         **answer(parts, question, values),
     )
+
+
+def _below(parts: Parts, question: Question) -> str:
+    """What stands between the heading and the answers, unless it is the answer."""
+    if kinds.of(question).gapped:
+        return ""
+    return markdown_of([t for t in parts.stem if t.type != "hr"])
 
 
 def _kind_of(question: Question) -> ItemKind:

@@ -10,7 +10,6 @@ from app.content.templates import PLACEHOLDER
 from app.estimator import registry
 from app.questions import kinds
 from app.questions.kind import Kind
-from app.questions.kinds.design.model import Plan
 from app.questions.model import Question, Variant
 from app.questions.variants import draw, next_seed
 from app.web.instruments import Field, fields_of
@@ -83,17 +82,22 @@ class Asked:
         values = self.typed.get(name) or ("",)
         return values[0]
 
-    def inputs(self, plan: Plan) -> tuple[Field, ...]:
-        """The inputs of an estimate that are left to the learner, as fields."""
-        entry = registry.find(plan.estimate)
+    def inputs(
+        self, estimate: str, values: Mapping[str, str], sent: Mapping[str, str]
+    ) -> tuple[Field, ...]:
+        """Inputs of an estimate as fields, `sent` from each name to that in the form.
+
+        `values` are what stands in all of its inputs so far.
+        """
+        entry = registry.find(estimate)
         if entry is None:
             return ()
-        fields = fields_of(entry, plan.values, None, (), id=f"q-{self.question.id}")
-        open_ = {f.name: f for f in fields}
+        fields = fields_of(entry, values, None, (), id=f"q-{self.question.id}")
+        known = {f.name: f for f in fields}
         return tuple(
-            dataclasses.replace(open_[name], name=sent)
-            for name, sent in plan.fields.items()
-            if name in open_
+            dataclasses.replace(known[name], name=field)
+            for name, field in sent.items()
+            if name in known
         )
 
 

@@ -14,7 +14,6 @@ PURE = [
     "app/estimator",
     "app/content/model.py",
     "app/content/problems.py",
-    "app/quiz/grading",
     "app/questions",
     "app/scheduling",
     "app/exams/paper",
