@@ -35,6 +35,7 @@ COPY --from=build /opt/headroom /opt/headroom
 COPY migrations migrations
 COPY templates templates
 COPY static static
+COPY docs/authoring.md docs/authoring.md
 COPY content /content
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test accuracy audit drills load bench env dev-env browser format lock clean
+.PHONY: run test accuracy audit drills load bench docs env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 
 run: env
@@ -61,6 +61,10 @@ load: dev-env
 
 bench: dev-env
 	@$(BIN)/python -m benchmarks.http
+
+# The parts of docs/ that are made from the code.
+docs: dev-env
+	@$(BIN)/python -m docs.reference
 
 format: dev-env
 	$(BIN)/ruff format .

@@ -35,68 +35,78 @@ class Problems(BaseModel):
 class VerdictOut(BaseModel):
     """The answer as one sentence."""
 
-    status: Literal["fits", "tight", "no", "info"]
-    lead: str
-    text: str
+    status: Literal["fits", "tight", "no", "info"] = Field(
+        description="What it comes to; `info` where nothing has to fit."
+    )
+    lead: str = Field(description="The first words.")
+    text: str = Field(description="The rest of the sentence.")
 
 
 class FigureOut(BaseModel):
-    """One figure in base units; `low` and `high` bound a modelled one."""
+    """One figure in base units; `low` and `high` bound a modeled one."""
 
-    name: str
-    label: str
-    value: float | int | bool | str | None
-    unit: str
-    low: float | None
-    high: float | None
-    exact: bool
-    primary: bool
-    text: str
-    note: str
+    name: str = Field(description="Its name in checked figures and expressions.")
+    label: str = Field(description="Its name on the page.")
+    value: float | int | bool | str | None = Field(
+        description="In the base unit; null where the inputs do not tell."
+    )
+    unit: str = Field(description="The base unit; empty for a plain number.")
+    low: float | None = Field(
+        description="The lower end of the range of a modeled figure."
+    )
+    high: float | None = Field(description="The upper end.")
+    exact: bool = Field(
+        description="Whether it follows from the inputs without a model."
+    )
+    primary: bool = Field(description="Whether the page shows it first.")
+    text: str = Field(description="Value and unit as the page writes them.")
+    note: str = Field(description="Why it is unknown, or what else to know.")
 
 
 class StepOut(BaseModel):
     """A line of the working."""
 
-    label: str
-    formula: str
-    substituted: str
-    value: float
+    label: str = Field(description="What is computed.")
+    formula: str = Field(description="In letters.")
+    substituted: str = Field(description="The same with numbers.")
+    value: float = Field(description="In the base unit.")
     unit: str
-    source: str
-    figure: str
+    source: str = Field(description="Where the formula or number comes from.")
+    figure: str = Field(description="The figure that this step leads to; may be empty.")
 
 
 class TableOut(BaseModel):
     """Rows of words, or of values with their unit."""
 
-    label: str
-    columns: list[str]
-    rows: list[list[Any]]
+    label: str = Field(description="Its caption.")
+    columns: list[str] = Field(description="Heads of the columns.")
+    rows: list[list[Any]] = Field(description="Cells row by row.")
 
 
 class ChangeOut(BaseModel):
     """The nearest value of an input that turns the verdict."""
 
-    field: str
-    label: str
-    now: str
-    flips_at: str
-    becomes: str
+    field: str = Field(description="The input.")
+    label: str = Field(description="Its name on the page.")
+    now: str = Field(description="What it is.")
+    flips_at: str = Field(description="The nearest value at which the verdict turns.")
+    becomes: str = Field(description="The verdict there.")
 
 
 class Answer(BaseModel):
     """The whole answer of an estimate."""
 
-    estimate: str
-    title: str
-    inputs: dict[str, Any]
+    estimate: str = Field(description="Its name in the address.")
+    title: str = Field(description="Its name on the page.")
+    inputs: dict[str, Any] = Field(
+        description="All inputs as they were read, defaults included."
+    )
     verdict: VerdictOut
     figures: list[FigureOut]
-    steps: list[StepOut]
+    steps: list[StepOut] = Field(description="The working, line by line.")
     tables: list[TableOut]
-    notes: list[str]
-    changes: list[ChangeOut]
+    notes: list[str] = Field(description="What the answer assumes.")
+    changes: list[ChangeOut] = Field(description="What would turn the verdict.")
 
 
 def inputs_model(entry: Entry) -> type[BaseModel]:

@@ -28,6 +28,7 @@ ADDRESSES = [
     "/authoring/questions/there-is-none",
     "/authoring/pages/weights",
     "/authoring/audit",
+    "/authoring/help",
     "/authoring/nothing/at/all",
 ]
 POSTS = [

@@ -50,6 +50,7 @@ PAGES = [
     "/continue",
     "/authoring",
     "/authoring/audit",
+    "/authoring/help",
     "/authoring/enter",
     "/authoring/questions",
     "/authoring/questions?show=all",

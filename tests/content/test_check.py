@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check, write
-from app.content.problems import RULES, problem
+from app.content.codes import RULES
+from app.content.problems import problem
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
@@ -53,10 +54,11 @@ def test_annotations_escape_what_the_code_host_would_read() -> None:
     )
 
 
-def test_every_rule_says_in_one_sentence_what_it_is_about() -> None:
-    for code, meaning in RULES.items():
+def test_every_rule_says_what_it_is_about_and_what_to_do() -> None:
+    for code, rule in RULES.items():
         assert code[0] in "EW"
-        assert meaning.endswith(".")
+        assert rule.meaning.endswith(".")
+        assert rule.remedy.endswith(".")
 
 
 def test_the_tiny_course_passes() -> None:

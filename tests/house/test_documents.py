@@ -32,7 +32,46 @@ def test_a_link_of_a_document_leads_somewhere() -> None:
     links = [
         (path, target)
         for path in documents
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+        for target in re.findall(
+            r"\]\(([^)#:]+)(?:#[^)]*)?\)", without_code(path.read_text())
+        )
     ]
     assert links
     assert [(p.name, t) for p, t in links if not (p.parent / t).exists()] == []
+
+
+def without_code(text: str) -> str:
+    """A document without its examples, whose links lead out of the example."""
+    return re.sub(
+        r"^(`{3,}).*?^\1$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL
+    )
+
+
+def test_a_link_to_a_heading_leads_to_one() -> None:
+    documents = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+    lost = [
+        (path.name, file, anchor)
+        for path in documents
+        for file, anchor in re.findall(
+            r"\]\(([^)#:]*\.md|)#([^)]+)\)", without_code(path.read_text())
+        )
+        if anchor not in anchors(path.parent / file if file else path)
+    ]
+
+    assert lost == []
+
+
+def anchors(path: Path) -> set[str]:
+    """The addresses that a code host gives to the headings of a document."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {word.replace(" ", "-") for word in words}
+
+
+def test_the_readme_is_short_and_its_pictures_are_light() -> None:
+    readme = (ROOT / "README.md").read_text()
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)
+
+    assert len(readme.splitlines()) <= 120
+    assert len(pictures) == 2
+    assert max((ROOT / name).stat().st_size for name in pictures) <= 200_000

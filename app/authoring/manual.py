@@ -1,0 +1,60 @@
+"""docs/authoring.md as a page of the bench, written by the course's own Markdown."""
+
+import dataclasses
+import functools
+import itertools
+from pathlib import Path
+
+from markdown_it.token import Token
+
+from app.content.identity import slug
+from app.content.manuscript import Manuscript
+from app.content.markdown.syntax import close_of, plain, tokens
+from app.content.markdown.writer import Scope, write
+from app.content.problems import Problem
+
+PATH = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """What stands below one heading of the second level."""
+
+    anchor: str
+    title: str
+    html: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Manual:
+    """The document in parts; the first is what stands before all headings."""
+
+    title: str
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...]
+
+
+@functools.lru_cache(maxsize=1)
+def manual(path: Path = PATH) -> Manual:
+    """Read the document; raises OSError where it is not installed."""
+    sheet = Manuscript(path.name, path.read_text(encoding="utf-8"))
+    title, *chapters = _chapters(tokens(sheet.text))
+    scope = Scope(sheet, page=True)
+    parts = tuple(_part(chapter, scope) for chapter in chapters)
+    return Manual(plain(title), parts, tuple(sheet.problems))
+
+
+def _chapters(found: list[Token]) -> list[list[Token]]:
+    """The title, what follows it, and each chapter from its heading on."""
+    starts = [i for i, t in enumerate(found) if t.type == "heading_open"]
+    starts = [i for i in starts if found[i].tag == "h2" and not found[i].level]
+    after = close_of(found, 0) + 1
+    cuts = [0, after, *starts, len(found)]
+    return [found[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+def _part(chapter: list[Token], scope: Scope) -> Part:
+    if chapter[0].type != "heading_open":
+        return Part("", "", write(chapter, scope).html)
+    title = plain(chapter[1:2])
+    return Part(slug(title), title, write(chapter, scope).html)

@@ -1,0 +1,1 @@
+"""Writes the parts of the documents that are made from the code: `make docs`."""

@@ -1,0 +1,110 @@
+"""The author's reference: its examples pass the check, and nothing is left out."""
+
+import datetime as dt
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from app.content.check import check
+from app.content.codes import RULES
+from app.content.library import Library, LiveLibrary
+from app.content.parse import metadata
+from app.content.quantities import known_unit, show
+from docs.reference import authoring
+
+TEXT = authoring.PATH.read_text(encoding="utf-8")
+DAY = dt.date(2026, 11, 22)
+_EXAMPLE = re.compile(
+    r"^(?P<fence>`{3,})(?:markdown|toml|svg) (?P<path>\S+)\n(?P<text>.*?)^(?P=fence)$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def section(heading: str) -> str:
+    """What stands below a heading, up to the next one of any level."""
+    return re.split(
+        r"^#+ .*$", TEXT.partition(f"\n{heading}\n")[2], flags=re.MULTILINE
+    )[0]
+
+
+def first_column(text: str) -> set[str]:
+    """The words in code style in the first cells of a table."""
+    cells = re.findall(r"^\| (.+?) \|", text, re.MULTILINE)
+    return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small course that the examples make up, part after part of each file."""
+    folder = tmp_path_factory.mktemp("course")
+    files: dict[str, list[str]] = defaultdict(list)
+    for match in _EXAMPLE.finditer(TEXT):
+        files[match["path"]].append(match["text"])
+    for path, texts in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("\n".join(texts), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(course: Path) -> Library:
+    return LiveLibrary(course).current()
+
+
+def test_the_document_is_up_to_date() -> None:
+    assert authoring.document() == TEXT, "run: make docs"
+
+
+def test_the_examples_make_up_a_course_without_a_problem(course: Path) -> None:
+    assert check(course, today=DAY) == []
+
+
+def test_every_kind_of_question_has_an_example(library: Library) -> None:
+    shown = {q.type for q in library.questions.values()}
+    shown |= {"card"} if library.cards else set()
+
+    assert shown == set(metadata.TYPES)
+
+
+def test_every_kind_of_question_has_a_heading() -> None:
+    headings = re.findall(r"^### `([a-z-]+)`$", TEXT, re.MULTILINE)
+
+    assert set(headings) == set(metadata.TYPES)
+
+
+def test_every_field_of_an_item_is_explained() -> None:
+    assert first_column(section("### Fields")) >= set(metadata.ITEM_KEYS)
+
+
+def test_every_field_of_a_front_matter_is_explained() -> None:
+    assert first_column(section("## Pages")) >= set(metadata.FRONT_KEYS)
+
+
+def test_every_rule_of_partial_credit_is_explained() -> None:
+    said = first_column(section("### Partial credit")) - {"partial"}
+
+    assert said == set(metadata.PARTIAL) - {""}
+
+
+def test_every_problem_is_listed() -> None:
+    listed = re.findall(r"^\| ([EW]\d\d) \|", section("## Problems"), re.MULTILINE)
+
+    assert set(listed) == set(RULES)
+
+
+def test_the_formats_of_numbers_are_shown_as_they_are() -> None:
+    below = TEXT.partition("| format | the number 1234.5678 |")[2].partition("###")[0]
+    rows = re.findall(r"^\| `\{x:?(\S*)\}` \| ([\d,.]+\d) ", below, re.MULTILINE)
+
+    assert len(rows) == 4
+    assert {spec: show(1234.5678, spec) for spec, _ in rows} == dict(rows)
+
+
+@pytest.mark.parametrize(
+    "word", ["TFLOPS", "second", "seconds", "minute", "hour", "dollars"]
+)
+def test_a_unit_that_is_also_understood_is_so(word: str) -> None:
+    assert f"`{word}`" in section("### Units")
+    assert known_unit(word) is not None
