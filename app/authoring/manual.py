@@ -8,10 +8,10 @@ from pathlib import Path
 from markdown_it.token import Token
 
 from app.content.identity import slug
-from app.content.manuscript import Manuscript
 from app.content.markdown.syntax import close_of, plain, tokens
 from app.content.markdown.writer import Scope, write
 from app.content.problems import Problem
+from app.content.source_file import Manuscript
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
 
