@@ -1,9 +1,12 @@
 """A question whose answer is a part of a drawing."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.content.check import check
 from app.content.drawings import read_drawing
@@ -135,6 +138,25 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
     assert isinstance(found, Flaw)
     assert why in found.why
     assert 1 <= found.line <= 7
+
+
+@given(st.text(max_size=200))
+def test_any_words_in_place_of_a_drawing_are_a_drawing_or_a_flaw(words: str) -> None:
+    for text_ in (words, SVG.replace("A queue before", words), SVG + words):
+        assert isinstance(read_drawing(text_), Drawing | Flaw)
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9)
+)
+def test_a_drawing_with_a_piece_replaced_holds_no_more_than_it_may(
+    at: int, length: int, piece: str
+) -> None:
+    found = read_drawing(SVG[:at] + piece + SVG[at + length :])
+
+    if isinstance(found, Drawing):
+        assert set(re.findall(r"</?([a-z]+)", found.markup)) <= {"g", "rect"}
 
 
 def test_words_of_a_drawing_are_escaped() -> None:
