@@ -17,7 +17,7 @@ from app.exchange.authored import read_authored
 from app.questions import kinds
 from app.questions.cards import question_faces
 from app.questions.grading import grade
-from app.questions.kinds.place import Figure, Region
+from app.questions.kinds.place import Places, Region
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.questions.verdict import Unreadable, Verdict
@@ -60,7 +60,7 @@ def queue() -> Drawing:
 
 
 PLACE = question(
-    Figure(
+    Places(
         "queue.svg",
         (
             Region("bcdf", text("The queue"), True, text("It waits."), region="queue"),
@@ -85,7 +85,7 @@ def live_library() -> HandLibrary:
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
     answer = parse(QUIZ, "topics/case/quiz.md").questions[0].answer
 
-    assert isinstance(answer, Figure)
+    assert isinstance(answer, Places)
     assert answer.file == "queue.svg"
     assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
@@ -182,7 +182,7 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "queue.narrow.svg").write_text(SVG)
     after = load(tmp_path).questions["wait"]
 
-    assert isinstance(after.answer, Figure)
+    assert isinstance(after.answer, Places)
     assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
@@ -199,7 +199,7 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions() -> None:
     shipped = [
         q.answer
         for q in load(SHIPPED).questions.values()
-        if isinstance(q.answer, Figure)
+        if isinstance(q.answer, Places)
     ]
 
     assert len(shipped) >= 2
