@@ -120,14 +120,11 @@ class _Reader:
             raise _Refused(f"the element <{name}> is not allowed here")
         if len(self.opened) >= _DEEPEST:
             raise _Refused("its groups are nested too deep")
-        region = given.get("id", "")
         if name == "svg":
             self._begin(given)
-        elif name in self.said:
-            region = ""
-        else:
+        elif name not in self.said:
             self._write(name, given)
-        self.opened.append((name, region if name == "g" else ""))
+        self.opened.append((name, given.get("id", "") if name == "g" else ""))
         if name == "rect":
             self._widen(given)
 

@@ -81,7 +81,10 @@ def test_it_is_accessible_and_fits_the_screen(
     )
     assert least >= 11
 
+    point_at(page, "gpus")
+    seen = page.evaluate("scrollY")
     point_at(page, "host-nic")
+    assert page.evaluate("scrollY") == seen, "who points stays where the drawing is"
     page.get_by_role("button", name="Check").click()
     page.locator(".verdict").wait_for()
     assert faults(page) == []

@@ -1,9 +1,12 @@
 """A question whose answer is a part of a drawing."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.content.check import check
 from app.content.drawings import read_drawing
@@ -14,7 +17,7 @@ from app.exchange.authored import read_authored
 from app.questions import kinds
 from app.questions.cards import question_faces
 from app.questions.grading import grade
-from app.questions.kinds.place import Figure, Region
+from app.questions.kinds.place import Places, Region
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.questions.verdict import Unreadable, Verdict
@@ -57,7 +60,7 @@ def queue() -> Drawing:
 
 
 PLACE = question(
-    Figure(
+    Places(
         "queue.svg",
         (
             Region("bcdf", text("The queue"), True, text("It waits."), region="queue"),
@@ -82,7 +85,7 @@ def live_library() -> HandLibrary:
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
     answer = parse(QUIZ, "topics/case/quiz.md").questions[0].answer
 
-    assert isinstance(answer, Figure)
+    assert isinstance(answer, Places)
     assert answer.file == "queue.svg"
     assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
@@ -137,6 +140,25 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
     assert 1 <= found.line <= 7
 
 
+@given(st.text(max_size=200))
+def test_any_words_in_place_of_a_drawing_are_a_drawing_or_a_flaw(words: str) -> None:
+    for text_ in (words, SVG.replace("A queue before", words), SVG + words):
+        assert isinstance(read_drawing(text_), Drawing | Flaw)
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9)
+)
+def test_a_drawing_with_a_piece_replaced_holds_no_more_than_it_may(
+    at: int, length: int, piece: str
+) -> None:
+    found = read_drawing(SVG[:at] + piece + SVG[at + length :])
+
+    if isinstance(found, Drawing):
+        assert set(re.findall(r"</?([a-z]+)", found.markup)) <= {"g", "rect"}
+
+
 def test_words_of_a_drawing_are_escaped() -> None:
     found = read_drawing(SVG.replace("</svg>", "<text>a &lt;b> &amp;</text></svg>"))
 
@@ -160,7 +182,7 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "queue.narrow.svg").write_text(SVG)
     after = load(tmp_path).questions["wait"]
 
-    assert isinstance(after.answer, Figure)
+    assert isinstance(after.answer, Places)
     assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
@@ -177,7 +199,7 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions() -> None:
     shipped = [
         q.answer
         for q in load(SHIPPED).questions.values()
-        if isinstance(q.answer, Figure)
+        if isinstance(q.answer, Places)
     ]
 
     assert len(shipped) >= 2

@@ -14,7 +14,7 @@ from app.questions.kinds.design.model import Design
 from app.questions.kinds.match import Match
 from app.questions.kinds.numeric.model import Numeric
 from app.questions.kinds.order import Order
-from app.questions.kinds.place import Figure
+from app.questions.kinds.place import Places
 from app.questions.kinds.short import Short
 from app.questions.model import Question, Variant
 from app.questions.variants import draw
@@ -49,7 +49,7 @@ def right_answer(variant: Variant) -> dict[str, list[str]]:
 def right_row(answer: Answer) -> dict[str, list[str]]:
     if isinstance(answer, Match):
         return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
-    if isinstance(answer, Figure):
+    if isinstance(answer, Places):
         return {"answer": [r.key for r in answer.regions if r.right]}
     assert isinstance(answer, Cloze)
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}

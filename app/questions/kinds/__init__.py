@@ -13,12 +13,12 @@ from app.questions.kinds.multiple import Multiple
 from app.questions.kinds.numeric import NumericKind
 from app.questions.kinds.numeric.model import Numeric
 from app.questions.kinds.order import Order, OrderKind
-from app.questions.kinds.place import Figure, PlaceKind
+from app.questions.kinds.place import PlaceKind, Places
 from app.questions.kinds.short import Short, ShortKind
 from app.questions.kinds.single import Single
 from app.questions.kinds.true_false import TrueFalse
 
-Answer = Choices | Numeric | Short | Order | Match | Cloze | Design | Figure
+Answer = Choices | Numeric | Short | Order | Match | Cloze | Design | Places
 """The answer part of a question; its type says the kind, for options their `kind`."""
 
 _ALL: tuple[Kind[Any], ...] = (
@@ -38,7 +38,7 @@ KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in _ALL}
 _BY_MODEL = {kind.models[0]: kind for kind in _ALL}
 
 
-class Asked(Protocol):
+class HasAnswer(Protocol):
     """A question, or a variant of one."""
 
     @property
@@ -46,7 +46,7 @@ class Asked(Protocol):
         """Its answer part."""
 
 
-def of(asked: Asked) -> Kind[Any]:
+def of(asked: HasAnswer) -> Kind[Any]:
     """The kind of a question or of a variant."""
     return of_answer(asked.answer)
 

@@ -29,7 +29,7 @@ class Region(Choice):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Figure:
+class Places:
     """A drawing of which one region is right.
 
     `drawings` are the wide one and, where it exists, the narrow one for phones; empty
@@ -51,7 +51,7 @@ class Spot:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sheet:
+class Drawn:
     """A drawing with its spots; `width` is wide or narrow."""
 
     width: str
@@ -59,7 +59,7 @@ class Sheet:
     spots: tuple[Spot, ...]
 
 
-class PlaceKind(Kind[Figure]):
+class PlaceKind(Kind[Places]):
     """Regions of a drawing, of which one is right.
 
     A click in the drawing is one on the label of a button in the list, so that both
@@ -67,14 +67,14 @@ class PlaceKind(Kind[Figure]):
     """
 
     name = "place"
-    models = (Figure, Region)
+    models = (Places, Region)
     template = "questions/place.html"
     keys = ("figure",)
     listed = "regions"
     chosen = True
     verb = "chose"
 
-    def parse(self, written: Written) -> Figure:
+    def parse(self, written: Written) -> Places:
         """The drawing, and each option as a region in code and its label."""
         file = written.comment.word("figure")
         place = written.comment.place("figure")
@@ -88,9 +88,9 @@ class PlaceKind(Kind[Figure]):
             written.sheet.report("E58", *place, message, hint)
         taken: set[str] = set()
         made = [_region(option, taken, written) for option in written.parts.options]
-        return Figure(file, tuple(made))
+        return Places(file, tuple(made))
 
-    def check(self, answer: Figure, written: Written, *, exam: bool) -> None:
+    def check(self, answer: Places, written: Written, *, exam: bool) -> None:
         """E20, E21, E22, E23, E59, E88, W25: one right among different regions."""
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
@@ -108,26 +108,26 @@ class PlaceKind(Kind[Figure]):
             )
         _check_regions(answer, written)
 
-    def options(self, answer: Figure) -> tuple[Counted, ...]:
+    def options(self, answer: Places) -> tuple[Counted, ...]:
         """Every region by its label."""
         return tuple(Counted(o.key, o.text.plain, o.right) for o in answer.regions)
 
-    def drawings(self, answer: Figure) -> tuple[str, ...]:
+    def drawings(self, answer: Places) -> tuple[str, ...]:
         """The drawing, and the one for phones."""
         return answer.file, narrow(answer.file)
 
-    def drawn(self, answer: Figure, found: Mapping[str, Drawing]) -> Figure:
+    def drawn(self, answer: Places, found: Mapping[str, Drawing]) -> Places:
         """The answer with its drawings, the wide one first."""
         names = self.drawings(answer)
         drawings = tuple(found[name] for name in names if name in found)
         return dataclasses.replace(answer, drawings=drawings)
 
-    def shown(self, answer: Figure, typed: Typed) -> tuple[Sheet, ...]:
+    def shown(self, answer: Places, typed: Typed) -> tuple[Drawn, ...]:
         """The drawings with a spot for each option."""
         del typed
-        return sheets_of(answer)
+        return drawings_of(answer)
 
-    def grade(self, answer: Figure, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(self, answer: Places, raw: Raw, partial: str) -> Verdict | Unreadable:
         """Judge the region chosen; `answer` in the response holds its key."""
         del partial
         sent = set(raw.get("answer", ()))
@@ -145,28 +145,28 @@ class PlaceKind(Kind[Figure]):
             wanted=letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
-    def anything(self, answer: Figure) -> Raw:
+    def anything(self, answer: Places) -> Raw:
         """The first region."""
         return {"answer": [answer.regions[0].key]}
 
-    def faces(self, answer: Figure, gap: Gap) -> Faces:
+    def faces(self, answer: Places, gap: Gap) -> Faces:
         """The drawing with its letters above the labels, then the right one."""
         del gap
         asked, told = faces_of(answer.regions)
-        figure = "".join(map(_svg, sheets_of(answer)))
+        figure = "".join(map(_svg, drawings_of(answer)))
         return Faces(f'<div class="dias">{figure}</div>{asked}', told)
 
-    def states(self, answer: Figure) -> Iterator[State]:
+    def states(self, answer: Places) -> Iterator[State]:
         """Each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: Figure, partial: str) -> float:
+    def guess_rate(self, answer: Places, partial: str) -> float:
         """One of k regions is right once in k times."""
         del partial
         return 1 / max(1, len(answer.regions))
 
-    def guess_score(self, answer: Figure) -> float | None:
+    def guess_score(self, answer: Places) -> float | None:
         """The same in per cent."""
         return 100 * self.guess_rate(answer, "")
 
@@ -189,15 +189,15 @@ def label_of(option: Option) -> tuple[str, Token]:
     return region, label
 
 
-def sheets_of(answer: Figure) -> tuple[Sheet, ...]:
+def drawings_of(answer: Places) -> tuple[Drawn, ...]:
     """The drawings, each with the spots of the options that it has."""
     return tuple(
-        Sheet(width, drawing, _spots(answer, drawing))
+        Drawn(width, drawing, _spots(answer, drawing))
         for width, drawing in zip(("wide", "narrow"), answer.drawings, strict=False)
     )
 
 
-def _spots(answer: Figure, drawing: Drawing) -> tuple[Spot, ...]:
+def _spots(answer: Places, drawing: Drawing) -> tuple[Spot, ...]:
     areas = {area.region: area for area in drawing.areas}
     return tuple(
         Spot(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
@@ -221,7 +221,7 @@ def _region(option: Option, taken: set[str], written: Written) -> Region:
     )
 
 
-def _check_regions(answer: Figure, written: Written) -> None:
+def _check_regions(answer: Places, written: Written) -> None:
     """E59 and E23: each option names a region of its own, with a label of its own."""
     seen: dict[str, int] = {}
     for option, region in zip(written.parts.options, answer.regions, strict=False):
@@ -243,14 +243,14 @@ def _check_regions(answer: Figure, written: Written) -> None:
         seen.setdefault(f" {label}", option.line)
 
 
-def _svg(sheet: Sheet) -> str:
+def _svg(drawn: Drawn) -> str:
     """A drawing with its letters, for the face of a card."""
-    drawing = sheet.drawing
+    drawing = drawn.drawing
     spots = "".join(
         f'<circle class="tag" cx="{s.area.x:g}" cy="{s.area.y:g}" r="10"/>'
         f'<text class="on-tag" x="{s.area.x:g}" y="{s.area.y + 4.5:g}" '
         f'text-anchor="middle" fill="currentColor" stroke="none">{s.letter}</text>'
-        for s in sheet.spots
+        for s in drawn.spots
     )
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
@@ -259,5 +259,5 @@ def _svg(sheet: Sheet) -> str:
         f"{drawing.markup}{spots}</svg>"
     )
     # Where no stylesheet comes along, one drawing is enough.
-    hidden = " hidden" if sheet.width == "narrow" else ""
-    return f'<div class="{sheet.width}"{hidden}>{svg}</div>'
+    hidden = " hidden" if drawn.width == "narrow" else ""
+    return f'<div class="{drawn.width}"{hidden}>{svg}</div>'
