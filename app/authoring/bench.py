@@ -28,8 +28,9 @@ from app.authoring.statistics import (
 )
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
 from app.content.library import Library
-from app.content.model import Choices, Question
 from app.drawings.curves import Curve, curves_of
+from app.questions import kinds
+from app.questions.model import Question
 
 COLUMNS = {
     "facility": "Facility",
@@ -92,16 +93,13 @@ class ItemRow:
     @property
     def shares(self) -> tuple[Share, ...]:
         """How the answers spread over the options, where there are enough."""
-        answer = self.question.answer
         if self.found is None or not self.found.enough:
-            return ()
-        if not isinstance(answer, Choices):
             return ()
         letters = letters_of(self.question)
         taken = {o.key: o.share for o in self.found.options}
         return tuple(
             Share(letters[o.key], o.right, taken.get(o.key, 0.0))
-            for o in answer.options
+            for o in kinds.of(self.question).options(self.question.answer)
             if o.key in letters
         )
 
@@ -145,8 +143,7 @@ def closer_look(
     `answers` are those to the question, `earned` what their learners earned in all.
     """
     rows = responses_of(a for a in answers if a.revision == question.revision)
-    answer = question.answer
-    options = answer.options if isinstance(answer, Choices) else ()
+    options = kinds.of(question).options(question.answer)
     letters = letters_of(question)
     named = [(o.key, letters[o.key], o.right) for o in options if o.key in letters]
     curves = curves_of(named, fifths(rows, earned)) if named else []

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from app.authoring.resampling import LEAST
 from app.authoring.statistics import (
     ItemStatistics,
-    guess_score,
     never_chosen,
     probable_wrong_key,
 )
-from app.content.model import Choices, Place, Question
+from app.content.model import Place
+from app.questions import kinds
+from app.questions.model import Question
 
 _NEAR_GUESSING = 5.0  # points of facility above blind guessing
 _TOO_EASY = 95.0
@@ -44,18 +45,15 @@ class Mend:
 
 def guess_of(question: Question) -> float | None:
     """The per cent that blind guessing earns at a question; None where undefined."""
-    answer = question.answer
-    if not isinstance(answer, Choices):
-        return None
-    right = sum(option.right for option in answer.options)
-    return guess_score(answer.kind, len(answer.options), right)
+    return kinds.of(question).guess_score(question.answer)
 
 
 def letters_of(question: Question) -> dict[str, str]:
     """Option keys to letters in authored order, as an author counts them."""
-    if not isinstance(question.answer, Choices):
+    kind = kinds.of(question)
+    if not kind.chosen:
         return {}
-    keys = [option.key for option in question.answer.options]
+    keys = [option.key for option in kind.options(question.answer)]
     return dict(zip(keys, _LETTERS, strict=False))
 
 
@@ -99,12 +97,13 @@ def card_reasons(reviews: int, lapses: int, leeches: int) -> list[Reason]:
 
 
 def _about_options(question: Question, found: ItemStatistics) -> list[Reason]:
-    answer = question.answer
-    if not isinstance(answer, Choices):
+    kind = kinds.of(question)
+    if not kind.chosen:
         return []
     letters = letters_of(question)
-    right = [o.key for o in answer.options if o.right]
-    wrong = [o.key for o in answer.options if not o.right]
+    options = kind.options(question.answer)
+    right = [o.key for o in options if o.right]
+    wrong = [o.key for o in options if not o.right]
     made = []
     better = probable_wrong_key(found, right)
     if better is not None and better in letters:
@@ -114,15 +113,14 @@ def _about_options(question: Question, found: ItemStatistics) -> list[Reason]:
     if idle:
         verb = "draws" if len(idle) == 1 else "draw"
         made.append(Reason(25, f"{_listed(idle)} {verb} no one."))
-    return made + _outdone(found, right, letters, answer.kind)
+    # Several keys have no order among them.
+    return made if kind.several else made + _outdone(found, right, letters)
 
 
 def _outdone(
-    found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str], kind: str
+    found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str]
 ) -> list[Reason]:
-    """An option chosen more often than the key; several keys have no such order."""
-    if kind == "multiple":
-        return []
+    """An option chosen more often than the key."""
     counts = {o.key: o.count for o in found.options if o.key in letters}
     keyed = max((counts.get(key, 0) for key in right), default=0)
     more = [letters[k] for k, n in counts.items() if k not in right and n > keyed]

@@ -13,20 +13,9 @@ from app.content.identity import SLUG, did_you_mean
 from app.content.library import Library, build
 from app.content.model import Topic
 from app.content.watched_files import WatchedFiles
+from app.questions import kinds
 
-KINDS = (
-    "single",
-    "multiple",
-    "true-false",
-    "numeric",
-    "computed",
-    "short",
-    "order",
-    "match",
-    "cloze",
-    "design",
-    "card",
-)
+KINDS = (*kinds.KINDS, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
 _FIRST = ("single", "multiple", "numeric", "order", "cloze")  # what a topic opens with
 _MOST_QUESTIONS = 50
@@ -125,8 +114,12 @@ def new_question(
     path = course.folder / "topics" / slug / f"{stem}.md"
     before = _before(course, topic, path)
     number = before.count("\n<!-- q:") + 1
-    item = _item(kind, name or _fresh(f"{slug}-{kind}", used), topic.title, number)
+    name = name or _fresh(f"{slug}-{kind}", used)
+    item = _item(kind, name, topic.title, number)
     start = before.rstrip("\n") + "\n\n"
+    drawing = _STARTS / f"{kind}.svg"
+    if drawing.exists():
+        _write(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
     _write(path, start + item)
     return path, start.count("\n") + 1
 
@@ -186,7 +179,7 @@ def _bank(library: Library) -> Counter[str]:
     }
     have: Counter[str] = Counter()
     for question in library.questions.values():
-        if question.type != "design":
+        if kinds.of(question).in_exams:
             have.update({domain_of[o] for o in question.objectives if o in domain_of})
     return have
 

@@ -242,21 +242,6 @@ def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
     return tuple(k for k in wrong if k not in taken) if item.enough else ()
 
 
-def guess_score(kind: str, options: int, right: int) -> float | None:
-    """Give the per cent that blind guessing earns; None where it is undefined.
-
-    >>> guess_score("single", 4, 1)
-    25.0
-    """
-    if kind == "true-false":
-        return 50.0
-    if kind == "single" and options:
-        return 100.0 / options
-    if kind == "multiple" and options:
-        return 100.0 / math.comb(options, right)
-    return None
-
-
 def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
     """Give the sample covariance (n − 1) of two equally long series."""
     mx, my = statistics.fmean(xs), statistics.fmean(ys)

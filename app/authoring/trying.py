@@ -5,12 +5,13 @@ import dataclasses
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.content.model import Order, Question
-from app.content.variants import draw
+from app.questions import kinds
+from app.questions.grading import grade
+from app.questions.model import Question
+from app.questions.variants import draw
+from app.questions.verdict import Unreadable, Verdict
 from app.quiz.forms import Sent
-from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.outcomes import Outcome, Way, outcome_of
-from app.quiz.showing import moved
+from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given
 from app.web.asking import Asked, new_token
 
@@ -24,8 +25,8 @@ def put(question: Question, sent: Sent) -> Asked:
     """The open question, with what is typed so far and the hints asked for."""
     form, raw = sent.form, sent.raw
     variant = draw(question, form.seed or 0)
-    if isinstance(variant.answer, Order) and form.move:
-        raw = moved(raw, form.move)
+    if form.move:
+        raw = kinds.of(variant).moved(raw, form.move)
     return Asked(
         variant=variant,
         token=new_token(),
@@ -49,7 +50,8 @@ def judge(
     if verdict.near:
         return dataclasses.replace(asked, near=verdict.near)
     given = _given(question, asked, sent, verdict)
-    outcome = outcome_of(db, library, given, Way(asked.back, token=asked.token))
+    way = Way(asked.back, token=asked.token)
+    outcome = outcome_of(db, library, given, way, Judged(asked.variant, verdict))
     again = f"{address_of(question)}?seed={asked.variant.seed + 1}"
     bare = asked.context == "page"  # the page adds its own query
     return dataclasses.replace(outcome, again=address_of(question) if bare else again)

@@ -8,7 +8,8 @@ from app.authoring.mending import letters_of
 from app.authoring.resampling import change
 from app.authoring.statistics import ItemStatistics
 from app.authoring.store import FirstAnswer, Wording
-from app.content.model import Choices, Question, Variant
+from app.questions import kinds
+from app.questions.model import Question, Variant
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,21 +83,21 @@ def editions(
 
 def option_rows(question: Question, found: ItemStatistics | None) -> list[OptionRow]:
     """Every option of a choice in authored order; none for other types."""
-    answer = question.answer
-    if not isinstance(answer, Choices):
+    kind = kinds.of(question)
+    if not kind.chosen:
         return []
     letters = letters_of(question)
     taken = {o.key: o for o in found.options} if found else {}
     return [
         OptionRow(
             letters.get(option.key, ""),
-            option.text.plain,
+            option.words,
             option.right,
             taken[option.key].count if option.key in taken else 0,
             taken[option.key].share if option.key in taken else 0.0,
             taken[option.key].rest if option.key in taken else None,
         )
-        for option in answer.options
+        for option in kind.options(question.answer)
     ]
 
 
@@ -108,21 +109,11 @@ def sample(variant: Variant) -> Sample:
 
 
 def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    options = getattr(variant.answer, "options", ())
-    said = [(o.right, _words(o)) for o in options]
+    options = kinds.of(variant).options(variant.answer)
     return (
-        tuple(words for right, words in said if right),
-        tuple(words for right, words in said if not right),
+        tuple(o.words for o in options if o.right),
+        tuple(o.words for o in options if not o.right),
     )
-
-
-def _words(option: object) -> str:
-    for name in ("template", "answer"):
-        found = getattr(option, name, "")
-        if found:
-            return str(found)
-    text = getattr(option, "text", None)
-    return text.plain if text is not None else ""
 
 
 def _shown(value: str | float) -> str:

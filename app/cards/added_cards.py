@@ -6,9 +6,11 @@ import nh3
 
 from app.cards.names import OWN, question_card, term_card
 from app.content.markdown.math import in_html
-from app.content.model import Card, Place, Question, Term, Text
-from app.content.variants import draw
-from app.web.faces import Faces, question_faces
+from app.content.model import Card, Place, Term, Text
+from app.questions.cards import question_faces
+from app.questions.faces import Faces
+from app.questions.model import Question
+from app.questions.variants import draw
 
 _NO_HINT = '<span class="sr">gap</span>'
 _TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}

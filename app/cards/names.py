@@ -5,7 +5,8 @@ a card of a learner's own. Ids of the course hold no colon.
 """
 
 from app.content.library import Library
-from app.content.model import Question
+from app.questions import kinds
+from app.questions.model import Question
 
 QUESTION = "q"
 TERM = "term"
@@ -64,9 +65,5 @@ def topic_of(library: Library, card: str) -> str:
 
 
 def comes_back(question: Question) -> bool:
-    """Whether a question can be asked as a card.
-
-    A design exercise cannot: many plans hold, so no back could say whether one's own
-    does.
-    """
-    return question.type != "design"
+    """Whether a question can be asked as a card."""
+    return kinds.of(question).as_card

@@ -6,19 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.cache import code_version
-from app.content.model import (
-    Card,
-    Choices,
-    Numeric,
-    Question,
-    Short,
-    Topic,
-)
+from app.content.identity import revision
+from app.content.model import Card, Drawing, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
 from app.content.rules.topics import check_topics
+from app.questions import kinds
+from app.questions.model import Question
 
 Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
 
@@ -95,7 +91,7 @@ def _items(
     for reading in bank.readings.values():
         for question in reading.questions:
             if question.id not in questions and question.id not in cards:
-                heir = _inherit(question, pages)
+                heir = _drawn(_inherit(question, pages), bank)
                 questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             if card.id not in cards and card.id not in questions:
@@ -115,6 +111,26 @@ def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
     )
 
 
+def _drawn(question: Question, bank: Bank) -> Question:
+    """The question with the drawings that lie beside it, which are part of it."""
+    kind = kinds.of(question)
+    folder = question.place.path.rpartition("/")[0]
+    readings = {
+        name: bank.readings.get(f"{folder}/{name}")
+        for name in kind.drawings(question.answer)
+    }
+    found = {
+        name: reading.drawing
+        for name, reading in readings.items()
+        if reading and isinstance(reading.drawing, Drawing)
+    }
+    if not found:
+        return question
+    answer = kind.drawn(question.answer, found)
+    words = revision(f"{question.revision} {found}")
+    return dataclasses.replace(question, answer=answer, revision=words)
+
+
 def _renamed(bank: Bank) -> Renamed:
     lock = bank.readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
@@ -127,15 +143,10 @@ def _renamed(bank: Bank) -> Renamed:
 
 def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
     """The question with the option keys under which its answers were counted."""
-    answer = question.answer
-    if not names or not isinstance(answer, Choices | Numeric | Short):
+    if not names:
         return question
-    options: Any = tuple(
-        dataclasses.replace(option, key=names.get(option.key, option.key))
-        for option in answer.options
-    )
-    changed = dataclasses.replace(answer, options=options)
-    return dataclasses.replace(question, answer=changed)
+    answer = kinds.of(question).rekeyed(question.answer, names)
+    return dataclasses.replace(question, answer=answer)
 
 
 def _topics(

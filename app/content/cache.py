@@ -18,21 +18,27 @@ from typing import Any
 import app
 from app.content import model, parsed, problems, source_file
 from app.content.parsed import ParsedFile
+from app.questions import model as questions
+from app.questions.kinds import KINDS
 
-_TYPES: tuple[type, ...] = tuple(
-    kind
-    for module in (model, source_file, parsed, problems)
-    for kind in vars(module).values()
-    if isinstance(kind, type)
-    and dataclasses.is_dataclass(kind)
-    and kind.__module__ == module.__name__
-    and kind is not source_file.Manuscript
+_ANSWERS = dict.fromkeys(m for kind in KINDS.values() for m in kind.models)
+_TYPES: tuple[type, ...] = (
+    *(
+        kind
+        for module in (model, questions, source_file, parsed, problems)
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and dataclasses.is_dataclass(kind)
+        and kind.__module__ == module.__name__
+        and kind is not source_file.Manuscript
+    ),
+    *_ANSWERS,
 )
 _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
 _TUPLE = -1
 _DATE = -2
-ROOMS = ("content", "drawings", "estimator", "instruments")
+ROOMS = ("content", "drawings", "estimator", "instruments", "questions")
 """The rooms whose code decides what is read from a file."""
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 

@@ -11,15 +11,7 @@ from pathlib import Path
 
 from app.content.assembly import Assembled, assemble, version_of
 from app.content.lastgood import LastGood
-from app.content.model import (
-    Card,
-    ExamBlueprint,
-    Question,
-    Source,
-    Syllabus,
-    Term,
-    Topic,
-)
+from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, failure, on_one_line, problem
 from app.content.rules.bank import NO_SYLLABUS, Bank
@@ -31,6 +23,7 @@ from app.content.watched_files import (
     unnamed,
     without_collection,
 )
+from app.questions.model import Question
 
 _log = logging.getLogger("headroom")
 _RETRY = 5.0  # seconds after which a course that could not be read is tried again

@@ -4,8 +4,9 @@ import dataclasses
 
 from app.content.model import (
     Card,
+    Drawing,
     ExamBlueprint,
-    Question,
+    Flaw,
     Source,
     Syllabus,
     Term,
@@ -13,6 +14,7 @@ from app.content.model import (
 )
 from app.content.problems import Problem
 from app.content.source_file import Edit, Mention
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class ParsedFile:
     sources: tuple[Source, ...] = ()
     exam: ExamBlueprint | None = None
     lock: tuple[LockEntry, ...] = ()
+    drawing: Drawing | Flaw | None = None
     anchors: tuple[str, ...] = ()
     entries: tuple[tuple[str, int], ...] = ()
     alerts: tuple[str, ...] = ()

@@ -86,6 +86,8 @@ RULES: dict[str, str] = {
     "E55": "A blank stands inside a table cell.",
     "W56": "The answer of a blank appears elsewhere in the text.",
     "E57": "A card has no back.",
+    "E58": "The drawing of a question is not named, or cannot be shown.",
+    "E59": "An option names no region of the drawing, or does not label it.",
     "E60": "An image has no alternative text.",
     "E61": "A linked file, page or heading does not exist.",
     "E62": "HTML or an address outside the allowed list.",

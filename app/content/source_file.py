@@ -11,11 +11,17 @@ from app.content.problems import Problem, failure, problem
 _MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
 
 
+Reference = Literal["objective", "source", "topic", "page", "file", "drawing"]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mention:
-    """A word that another file must know: an objective, a source, a page, a term."""
+    """A word that another file must know: an objective, a source, a page, a term.
 
-    kind: Literal["objective", "source", "topic", "page", "file"]
+    That of a drawing may go on with “#” and one of its regions.
+    """
+
+    kind: Reference
     value: str
     line: int
     column: int
@@ -77,7 +83,7 @@ class Manuscript:
 
     def mention(
         self,
-        kind: Literal["objective", "source", "topic", "page", "file"],
+        kind: Reference,
         value: str,
         line: int,
         column: int,

@@ -3,16 +3,17 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
 from app.content.expressions import Value
-from app.content.model import Computed, Question, Text
+from app.content.model import Computed, Text
 from app.content.quantities import Quantity, show
 from app.estimator.units import format_value
 
+T = TypeVar("T")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 # In math a pair of braces groups, and \text{batch} is not a placeholder.
 _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
@@ -46,7 +47,7 @@ def _protecting(known: list[str]) -> Callable[[re.Match[str]], str]:
     return replace
 
 
-def restored(question: Question, computed: Computed) -> Question:
+def restored(question: T, computed: Computed) -> T:
     """The question with its placeholders back in the math."""
     known = _names(computed)
 
@@ -64,7 +65,7 @@ def restored(question: Question, computed: Computed) -> Question:
         )
         return Text(html, words)
 
-    changed: Question = each_text(question, fix)
+    changed: T = each_text(question, fix)
     return changed
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from app.content.cache import Cache
 from app.content.lastgood import LastGood
 from app.content.limits import MOST_BYTES
+from app.content.model import Flaw
 from app.content.parse import parse
 from app.content.parsed import ParsedFile
 from app.content.parsing_processes import read_all
@@ -33,6 +34,7 @@ def paths(folder: Path) -> list[str]:
         for name in _TOPIC:
             if exists(topic / name):
                 found.append(f"topics/{topic.name}/{name}")
+        found += sorted(f"topics/{topic.name}/{f.name}" for f in topic.glob("*.svg"))
     return [path for path in found if _is_text(path)]
 
 
@@ -244,6 +246,8 @@ def without_collection() -> Iterator[None]:
 
 
 def _unreadable(path: str, error: Exception) -> ParsedFile:
+    if path.endswith(".svg"):  # as a picture it may well be shown
+        return ParsedFile(path, drawing=Flaw(1, "it cannot be read as a short text"))
     if isinstance(error, UnicodeDecodeError):
         what, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
     elif isinstance(error, OSError):

@@ -6,7 +6,9 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from app.content.model import ExamBlueprint, Question
+from app.content.model import ExamBlueprint
+from app.questions import kinds
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def _by_domain(
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
         home = next((domain_of[o] for o in question.objectives if o in domain_of), "")
-        if home and question.type != "design":  # a design is no exam question
+        if home and kinds.of(question).in_exams:
             bank.setdefault(home, []).append(question)
     return bank
 

@@ -11,8 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import question_card, still_there
 from app.cards.store import added_cards
-from app.content.model import ExamBlueprint, Order
-from app.content.variants import draw
+from app.content.model import ExamBlueprint
 from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
@@ -22,7 +21,6 @@ from app.exams.report import Marked, summarise, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
-    arranged,
     begin,
     close,
     close_if_over,
@@ -30,15 +28,16 @@ from app.exams.sitting import (
     domain_of,
     marked,
     question_of,
-    unanswered,
 )
 from app.exams.store import Change, Kept, Sat
+from app.questions import kinds
+from app.questions.grading import unanswered
+from app.questions.variants import draw
 from app.quiz.outcomes import Outcome, Way, outcome_of
 from app.quiz.showing import (
     Desk,
     Reader,
     Writer,
-    moved,
     not_in_exam,
     with_comeback,
 )
@@ -84,7 +83,7 @@ def _start_page(
         domain: sum(
             any(domain_of(desk.library).get(o) == domain for o in q.objectives)
             for q in desk.library.questions.values()
-            if q.type != "design"
+            if kinds.of(q).in_exams
         )
         for domain in exam.domains
     }
@@ -145,7 +144,7 @@ def keep_answer(
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
-    store.keep(desk.db, sat, _change(desk, sat, slot, form), desk.now)
+    store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
     if not is_htmx(desk.request):
         return RedirectResponse(_onward(sat, number, form.go), 303)
     return page(
@@ -274,13 +273,12 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
     return f"{words}, {exam.minutes * factor:g} minutes"
 
 
-def _change(desk: Desk, sat: Sat, slot: Slot, form: AnswerForm) -> Change:
-    raw = form.raw
+def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
     variant = draw(question_of(desk.db, desk.library, slot), slot.seed)
-    if isinstance(variant.answer, Order):
-        raw = moved(form.raw, form.move) if form.move else form.raw
-        settled = form.settled if raw == form.raw else "yes"
-        raw = arranged(raw, _drawn_places(desk, sat, slot), settled)
+    kind = kinds.of(variant)
+    raw = kind.moved(form.raw, form.move) if form.move else form.raw
+    said = form.settled if raw == form.raw else "yes"
+    raw = kind.settled(variant.answer, raw, said)
     return Change(
         number=slot.number,
         raw=raw,
@@ -289,12 +287,6 @@ def _change(desk: Desk, sat: Sat, slot: Slot, form: AnswerForm) -> Change:
         since=form.since,
         age=form.age,
     )
-
-
-def _drawn_places(desk: Desk, sat: Sat, slot: Slot) -> dict[str, str]:
-    """The places at which an order question shows its steps before any answer."""
-    asked = _asked(desk, sat, slot, Kept(slot.number, {}))
-    return {f"place.{item.key}": place for item, place in asked.arranged}
 
 
 def _onward(sat: Sat, number: int, go: str) -> str:

@@ -1,6 +1,5 @@
 """The life of a sitting: begun once, shown as it was drawn, closed and judged once."""
 
-import dataclasses
 import datetime as dt
 import secrets
 from collections.abc import Mapping, Sequence
@@ -11,25 +10,18 @@ from app.cards.names import comes_back, question_card
 from app.cards.store import Addition
 from app.content.expressions import BadExpression
 from app.content.library import Library
-from app.content.model import (
-    NO_TEXT,
-    Choices,
-    Cloze,
-    ExamBlueprint,
-    Match,
-    Order,
-    Question,
-    Variant,
-)
-from app.content.variants import draw as draw_variant
+from app.content.model import ExamBlueprint
 from app.exams import store
 from app.exams.forms import BeginForm
 from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
 from app.learners.store import hold
+from app.questions.grading import grade
+from app.questions.model import Question
+from app.questions.variants import draw as draw_variant
+from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store as quiz_store
-from app.quiz.grading import Raw, Unreadable, Verdict, grade
 
 
 def begin(
@@ -148,31 +140,6 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     return rows
 
 
-def arranged(raw: Raw, drawn: Mapping[str, str], settled: str) -> Raw:
-    """An order as it counts: one that stands as it was drawn is no answer.
-
-    A form sends the place of every step, touched or not. They are the answer where
-    the learner says so (`settled` is yes), and where they differ from the places
-    `drawn`, unless the learner takes them back (no).
-    """
-    places = {name: v[0] for name, v in raw.items() if name.startswith("place.") and v}
-    if settled == "yes" or (not settled and places != drawn):
-        return raw
-    return {name: values for name, values in raw.items() if name not in places}
-
-
-def unanswered(variant: Variant) -> Verdict:
-    """The solution of a question that was left open, as a verdict without points."""
-    verdict = grade(variant, _anything(variant))
-    if isinstance(verdict, Unreadable):
-        return Verdict(score=0.0, parsed={})
-    marks = tuple(
-        dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)
-        for mark in verdict.marks
-    )
-    return dataclasses.replace(verdict, score=0.0, marks=marks, said="", near="")
-
-
 def _can_be_asked(question: Question) -> bool:
     """Whether any combination of a computed question has an answer."""
     if question.computed is None:
@@ -199,22 +166,6 @@ def _graded(question: Question, slot: Slot, kept: Kept) -> Graded:
         score=verdict.score,
         milliseconds=kept.milliseconds,
     )
-
-
-def _anything(variant: Variant) -> Raw:
-    """Some response that can be read, so that grading lays out the solution."""
-    answer = variant.answer
-    if isinstance(answer, Choices):
-        return {"answer": [answer.options[0].key]}
-    if isinstance(answer, Order):
-        items: Sequence[str] = [step.key for step in answer.steps]
-        return {f"place.{key}": [str(n)] for n, key in enumerate(items, 1)}
-    if isinstance(answer, Match):
-        first = answer.pairs[0].answer
-        return {f"pair.{pair.key}": [first] for pair in answer.pairs}
-    if isinstance(answer, Cloze):
-        return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
-    return {"answer": ["0"]}
 
 
 def counts(sat: Sat, kept: Mapping[int, Kept]) -> tuple[int, int]:

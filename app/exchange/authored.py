@@ -1,22 +1,19 @@
 """Items as the course's own files hold them, with the author's Markdown."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from markdown_it.token import Token
 
-from app.content import templates, variants
+from app.content import templates
 from app.content.expressions import BadExpression, Value
 from app.content.markdown.syntax import close_of
 from app.content.markdown.writer import Scope
-from app.content.model import Card, Design, Numeric, Question, Range, Short
-from app.content.parse.answers import rows_of
-from app.content.parse.items import Built, Kind, build
-from app.content.parse.metadata import Comment, Front, front_matter
-from app.content.parse.options import Option as Written
-from app.content.parse.options import code_of
-from app.content.parse.regions import Draft, cut
+from app.content.model import Card
+from app.content.parse.items import Built, FileKind, build
+from app.content.parse.metadata import Front, front_matter
+from app.content.parse.regions import cut
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.units import UNITS
@@ -33,9 +30,27 @@ from app.exchange.items import (
 from app.exchange.items import Kind as ItemKind
 from app.exchange.rendering import markdown_of
 from app.exchange.texts import span_around
+from app.questions import kinds, variants
+from app.questions.kinds.match import rows_of
+from app.questions.kinds.numeric.model import Numeric, Range
+from app.questions.kinds.numeric.parse import ranged
+from app.questions.kinds.place import label_of
+from app.questions.model import Question
+from app.questions.options import Option as Written
+from app.questions.options import code_of
+from app.questions.written import Comment, Draft, Parts
 
-_KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
+_KINDS: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
+Fields = dict[str, Any]
 _COMPUTED = ("params", "let")
+# What another program has instead, and what of it is lost on the way.
+_INSTEAD: dict[str, tuple[ItemKind, str]] = {
+    "place": ("single", "its drawing is not carried; it asks for the label of a part"),
+}
 _ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
 
 
@@ -62,6 +77,8 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
             continue
         if set(_COMPUTED) & set(first.comment.fields.values):
             lost.append(Remark(name, line, _ONE_DRAW))
+        if first.comment.word("type") in _INSTEAD:
+            lost.append(Remark(name, line, _INSTEAD[first.comment.word("type")][1]))
     return Reading(tuple(items), tuple(refused), tuple(lost))
 
 
@@ -109,9 +126,8 @@ def _uncomputed(draft: Draft) -> Comment:
 def _converted(
     built: Built, question: Question | Card, values: Mapping[str, Value]
 ) -> Item:
-    draft, parts = built.draft, built.parts
+    draft, parts = built.written.draft, built.written.parts
     front = markdown_of([draft.heading])
-    body = [t for t in parts.stem if t.type != "hr"]
     common = Item(
         question.id,
         "card",
@@ -125,52 +141,75 @@ def _converted(
         back = markdown_of([t for t in draft.body if t.type != "hr"])
         twice = draft.comment.word("reverse").lower() in {"yes", "true"}
         return dataclasses.replace(common, text=back, reverse=twice)
-    if isinstance(question.answer, Design):
+    answer = _ANSWERS.get(question.type)
+    if answer is None:
         raise NotCarried("no other program can judge a design exercise")
-    rest = "" if question.type == "cloze" else markdown_of(body)
-    whole = dataclasses.replace(
+    return dataclasses.replace(
         common,
-        kind=cast(ItemKind, question.type),
-        stem="\n\n".join(p for p in (front, rest) if p),
+        kind=_kind_of(question),
+        stem="\n\n".join(p for p in (front, _below(parts, question)) if p),
         hints=tuple(markdown_of(h) for h in parts.hints),
         explanation=markdown_of(parts.explanation),
         mistake=markdown_of(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
+        **answer(parts, question, values),
     )
-    return _answered(whole, built, question, values)
 
 
-def _answered(
-    item: Item, built: Built, question: Question, values: Mapping[str, Value]
-) -> Item:
-    parts, answer = built.parts, question.answer
-    put = dataclasses.replace
-    if question.type == "numeric":
-        return put(item, options=_numbers(parts.options, answer, values))
-    if isinstance(answer, Short):
-        words = tuple(map(_word, parts.options))
-        return put(item, options=words, case=answer.case_sensitive)
-    return put(item, **_arranged(built, question))
+def _below(parts: Parts, question: Question) -> str:
+    """What stands between the heading and the answers, unless it is the answer."""
+    if kinds.of(question).gapped:
+        return ""
+    return markdown_of([t for t in parts.stem if t.type != "hr"])
 
 
-def _arranged(built: Built, question: Question) -> dict[str, Any]:
-    """The answer fields of an item that is no typed number or word."""
-    parts, answer = built.parts, question.answer
-    match question.type:
-        case "order":
-            wrong = tuple(map(_choice, parts.options))
-            return {"steps": _steps(parts.steps), "options": wrong}
-        case "match":
-            titles, pairs = _pairs(parts.table)
-            return {"titles": titles, "pairs": pairs}
-        case "cloze":
-            gaps = tuple(
-                Blank(b.answers, b.hint) for b in getattr(answer, "blanks", ())
-            )
-            return {"text": markdown_of(parts.stem), "blanks": gaps}
-    shuffle = bool(getattr(answer, "shuffle", True))
+def _kind_of(question: Question) -> ItemKind:
+    instead = _INSTEAD.get(question.type)
+    return instead[0] if instead else cast(ItemKind, question.type)
+
+
+# The answer fields of an item, by its kind.
+
+
+def _typed_numbers(
+    parts: Parts, question: Question, values: Mapping[str, Value]
+) -> Fields:
+    return {"options": _numbers(parts.options, question.answer, values)}
+
+
+def _words(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+    case = bool(getattr(question.answer, "case_sensitive", False))
+    return {"options": tuple(map(_word, parts.options)), "case": case}
+
+
+def _ordered(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    wrong = tuple(map(_choice, parts.options))
+    return {"steps": _steps(parts.block), "options": wrong}
+
+
+def _matched(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    titles, pairs = _pairs(parts.block)
+    return {"titles": titles, "pairs": pairs}
+
+
+def _gapped(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+    blanks = getattr(question.answer, "blanks", ())
+    gaps = tuple(Blank(b.answers, b.hint) for b in blanks)
+    return {"text": markdown_of(parts.stem), "blanks": gaps}
+
+
+def _chosen(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+    shuffle = bool(getattr(question.answer, "shuffle", True))
     return {"options": tuple(map(_choice, parts.options)), "shuffle": shuffle}
+
+
+def _pointed(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    options = tuple(
+        Option(markdown_of([label_of(o)[1]]), o.ticked, markdown_of(o.feedback))
+        for o in parts.options
+    )
+    return {"options": options, "shuffle": False}
 
 
 def _choice(option: Written) -> Option:
@@ -191,10 +230,9 @@ def _numbers(
         return ()
     if values:
         try:
-            made = variants.filled(answer, values)
+            answer = ranged(answer, values)
         except BadExpression as error:
             raise NotCarried(f"its numbers cannot be drawn: {error}") from None
-        answer = made if isinstance(made, Numeric) else answer
     ordered = sorted(options, key=lambda o: not o.ticked)
     if len(ordered) != len(answer.options):
         raise NotCarried("one of its numbers cannot be read")
@@ -264,3 +302,16 @@ def _filled(item: Item, values: Mapping[str, Value]) -> Item:
         explanation=fill(item.explanation),
         mistake=fill(item.mistake),
     )
+
+
+_ANSWERS: dict[str, Callable[[Parts, Question, Mapping[str, Value]], Fields]] = {
+    "single": _chosen,
+    "multiple": _chosen,
+    "true-false": _chosen,
+    "numeric": _typed_numbers,
+    "short": _words,
+    "order": _ordered,
+    "match": _matched,
+    "cloze": _gapped,
+    "place": _pointed,
+}

@@ -10,7 +10,6 @@ from app.cards.names import OWN, QUESTION, TERM, comes_back, origin, still_there
 from app.content.expressions import BadExpression
 from app.content.library import Library
 from app.content.model import Card
-from app.content.variants import draw
 from app.exchange.apkg.history import Aside, Learned, learned
 from app.exchange.apkg.learned import Calendar, Sheet, write_learned
 from app.exchange.apkg.schema import Birth
@@ -19,7 +18,8 @@ from app.exchange.authored import read_authored
 from app.exchange.cleaning import portable
 from app.exchange.rendering import to_html
 from app.exchange.store import Studied
-from app.web.faces import question_faces
+from app.questions.cards import question_faces
+from app.questions.variants import draw
 
 _TURN = dt.time(4)
 

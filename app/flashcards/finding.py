@@ -14,7 +14,7 @@ from app.content.model import Card
 from app.flashcards import store
 from app.flashcards.store import AddedDetails
 from app.learners.current import CurrentLearnerValue
-from app.web.faces import Faces
+from app.questions.faces import Faces
 from app.web.words import NBSP
 
 

@@ -6,11 +6,13 @@ import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.library import Library
-from app.content.model import Domain, Objective, Question, Topic
+from app.content.model import Domain, Objective, Topic
 from app.mastery.belief import Belief, believe
 from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
 from app.mastery.guessing import UNKNOWN, guess_rate
+from app.questions import kinds
+from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ def _turn_around(library: Library) -> CourseByObjective:
     rates = {q.id: guess_rate(q) for q in library.questions.values()}
     questions: dict[str, list[Question]] = {}
     for question in library.questions.values():
-        if question.type == "design":
+        if not kinds.of(question).in_exams:
             continue
         for number in question.objectives:
             questions.setdefault(number, []).append(question)

@@ -14,12 +14,13 @@ from pydantic import (
     field_validator,
 )
 
-from app.quiz.grading import Raw
+from app.questions.kinds import KINDS
+from app.questions.verdict import Raw
 from app.quiz.practice import MODES, Mode, Wish
 from app.web.addresses import LAST_ROW, Address
 
-_FIELDS = ("answer", "unit")
-_PREFIXES = ("place.", "pair.", "blank.", "choose.")
+_SENT = {name for kind in KINDS.values() for name in kind.fields}
+_PREFIXES = tuple(name for name in _SENT if name.endswith("."))
 _MOST_FIELDS = 60
 _MOST_VALUES = 40
 _LONGEST = 400
@@ -104,7 +105,7 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> Sent:
     for name, value in pairs:
         if not isinstance(value, str):
             continue
-        if name in _FIELDS or name.startswith(_PREFIXES):
+        if name in _SENT or name.startswith(_PREFIXES):
             if len(raw) < _MOST_FIELDS or name in raw:
                 raw.setdefault(name, []).append(value[:_LONGEST])
         else:

@@ -1,40 +1,27 @@
 """An answer and all that is shown after it."""
 
 import dataclasses
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from sqlmodel import Session
 
 from app.cards.comeback import Comeback
-from app.content import estimates
 from app.content.library import Library
-from app.content.model import (
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Order,
-    Question,
-    Source,
-    Variant,
-)
-from app.content.variants import draw
+from app.content.model import Source
 from app.estimator import registry
 from app.instruments.forms import instrument
 from app.instruments.readings import Reading
+from app.questions import kinds
+from app.questions.grading import grade
+from app.questions.kind import Kind
+from app.questions.model import Question, Variant
+from app.questions.variants import draw
+from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store
-from app.quiz.grading import Unreadable, Verdict, grade
 from app.quiz.store import Given
 from app.web.course import course_of
 from app.web.words import count_of
-
-_KINDS = {
-    Choices: "options",
-    Cloze: "gaps",
-    Order: "rows",
-    Match: "rows",
-    Design: "rows",
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,36 +59,34 @@ class Outcome:
     def summary(self) -> str:
         """What was answered, how surely, and with how much help, in one sentence."""
         sure = ("", " and guessed", " and thought so", " and were sure")
-        verb = (
-            "had"
-            if isinstance(self.variant.answer, Order | Match | Design)
-            else "answered"
-        )
-        words = f"You {verb} {self.verdict.said or 'this'}"
+        words = f"You {self.kind.verb} {self.verdict.said or 'this'}"
         words += sure[self.given.certainty or 0]
         if self.given.hints:
             words += f", with {count_of(self.given.hints, 'hint')}"
         return f"{words}."
 
     @property
-    def marks_kind(self) -> str:
-        """How the parts of the answer are shown: options, gaps, rows, or not at all."""
-        return _KINDS.get(type(self.variant.answer), "") if self.verdict.marks else ""
+    def kind(self) -> Kind[Any]:
+        """What kind of question it is."""
+        return kinds.of(self.variant)
 
     @property
     def columns(self) -> tuple[str, str]:
         """The heads of the rows: what was asked, what belongs there."""
-        answer = self.variant.answer
-        if isinstance(answer, Match):
-            return answer.left_title or "Item", answer.right_title or "Belongs to it"
-        if isinstance(answer, Design):
-            return "Condition", "Limit"
-        return "Step", "Its place"
+        return self.kind.columns(self.variant.answer)
 
     @property
     def calculator(self) -> str:
         """The calculator with the numbers of this attempt, or with the plan chosen."""
         return _address(self.variant, self.verdict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Judged:
+    """What was asked, and the judgement of what was answered."""
+
+    variant: Variant
+    verdict: Verdict
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,13 +100,17 @@ class Way:
     token: str = ""
 
 
-def outcome_of(db: Session, library: Library, given: Given, way: Way) -> Outcome:
-    """The outcome of a recorded answer: it is graded again, as it was then."""
-    question = _as_answered(db, library, given)
-    variant = draw(question, given.seed)
-    verdict = grade(variant, given.raw)
-    if isinstance(verdict, Unreadable):  # the rules have changed since
-        verdict = Verdict(score=given.score, parsed={})
+def outcome_of(
+    db: Session,
+    library: Library,
+    given: Given,
+    way: Way,
+    judged: Judged | None = None,
+) -> Outcome:
+    """The outcome of an answer: `judged` just now, or graded as it was then."""
+    seen = judged or _as_it_was(db, library, given)
+    variant, verdict = seen.variant, seen.verdict
+    question = variant.question
     topic = library.topics.get(question.topic)
     anchor = f"#{question.section}" if question.section else ""
     current = library.questions.get(question.id)
@@ -143,6 +132,14 @@ def outcome_of(db: Session, library: Library, given: Given, way: Way) -> Outcome
     )
 
 
+def _as_it_was(db: Session, library: Library, given: Given) -> Judged:
+    variant = draw(_as_answered(db, library, given), given.seed)
+    verdict = grade(variant, given.raw)
+    if isinstance(verdict, Unreadable):  # the rules have changed since
+        verdict = Verdict(score=given.score, parsed={})
+    return Judged(variant, verdict)
+
+
 def _as_answered(db: Session, library: Library, given: Given) -> Question:
     current = library.questions.get(given.item)
     if current is not None and current.revision == given.revision:
@@ -157,11 +154,8 @@ def _sources(library: Library, question: Question) -> tuple[Source, ...]:
 
 
 def _address(variant: Variant, verdict: Verdict) -> str:
-    design = variant.answer
-    if isinstance(design, Design) and verdict.parsed.get("plan"):
-        inputs = {**design.given, **verdict.parsed["plan"]}
-        return estimates.address(design.estimate, inputs)
-    return variant.calculator
+    planned = kinds.of(variant).calculator(variant.answer, verdict.parsed)
+    return planned or variant.calculator
 
 
 def _reading(calculator: str, library: Library) -> Reading | None:

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from app.content.model import Question
+from app.questions.model import Question
 
 Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry"]
 

@@ -1,7 +1,6 @@
 """How a question comes onto a page: open, refused, or judged; alone or in a run."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -11,15 +10,17 @@ from sqlmodel import Session
 
 from app.cards.comeback import comeback_of
 from app.content.library import Library
-from app.content.model import Embedded, Order, Question
-from app.content.variants import draw
+from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.store.sitting import in_running_exam
+from app.questions import kinds
+from app.questions.model import Question
+from app.questions.variants import draw
 from app.quiz import store
 from app.quiz.forms import Sent
-from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
 from app.web.asking import Asked, new_token, seed_for
 from app.web.clock import Now, milliseconds
@@ -153,8 +154,8 @@ def put(desk: Desk, question: Question, sent: Sent) -> Asked:
         before = store.seeds(desk.db, desk.learner.id, question.id)
         seed = seed_for(question, desk.learner.key, before)
     variant = draw(question, seed)
-    if isinstance(variant.answer, Order) and form.move:
-        raw = moved(raw, form.move)
+    if form.move:
+        raw = kinds.of(variant).moved(raw, form.move)
     return Asked(
         variant=variant,
         token=form.token or new_token(),
@@ -168,30 +169,13 @@ def put(desk: Desk, question: Question, sent: Sent) -> Asked:
     )
 
 
-def moved(raw: Mapping[str, Sequence[str]], move: str) -> dict[str, list[str]]:
-    """The places of an order question after one step went up or down.
-
-    `move` is “KEY:up” or “KEY:down”. Steps that are left out stay so.
-    """
-    placed = [
-        (int(values[0]), name)
-        for name, values in raw.items()
-        if name.startswith("place.") and values and values[0].isascii()
-        if values[0].isdigit() and len(values[0]) < 5
-    ]
-    names = [name for _, name in sorted(placed)]
-    key, _, way = move.partition(":")
-    name = f"place.{key}"
-    if name in names:
-        at = names.index(name)
-        other = at - 1 if way == "up" else at + 1
-        if 0 <= other < len(names):
-            names[at], names[other] = names[other], names[at]
-    places = {name: [str(number)] for number, name in enumerate(names, 1)}
-    return {**{name: list(values) for name, values in raw.items()}, **places}
-
-
-def judged(desk: Desk, given: Given, frame: RunFrame | None, sent: Sent) -> Outcome:
+def judged(
+    desk: Desk,
+    given: Given,
+    frame: RunFrame | None,
+    sent: Sent,
+    seen: Judged | None = None,
+) -> Outcome:
     """The outcome of a recorded answer, with the ways on from it."""
     if frame is not None:
         last = frame.onward.endswith("result")
@@ -204,7 +188,7 @@ def judged(desk: Desk, given: Given, frame: RunFrame | None, sent: Sent) -> Outc
         way = Way(sent.form.back, onward, "All questions of this topic")
     here = verdict_page(given, frame, sent)
     way = dataclasses.replace(way, here=here, token=new_token())
-    outcome = outcome_of(desk.db, desk.library, given, way)
+    outcome = outcome_of(desk.db, desk.library, given, way, seen)
     return with_comeback(desk, outcome)
 
 

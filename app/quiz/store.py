@@ -13,11 +13,11 @@ from sqlmodel import Session, col
 
 from app.cards.names import question_card
 from app.cards.store import Addition, Work, add_missed, add_to_day
-from app.content.model import Question
 from app.db.insert_once import insert_once
 from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun
 from app.errors import NotFound
-from app.quiz.grading import Raw, Verdict
+from app.questions.model import Question
+from app.questions.verdict import Raw, Verdict
 from app.quiz.practice import Past
 from app.web.clock import milliseconds
 
@@ -85,6 +85,11 @@ class Run:
     scope: str
     items: tuple[str, ...]
     answers: Mapping[str, tuple[int, float]]
+
+    def with_answer(self, given: Given) -> "Run":
+        """The run with one more answer; one that was sent again changes nothing."""
+        newest = max((given.id, given.score), self.answers.get(given.item, (0, 0.0)))
+        return dataclasses.replace(self, answers={**self.answers, given.item: newest})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

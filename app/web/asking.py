@@ -3,47 +3,16 @@
 import dataclasses
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from app.content.model import (
-    Choice,
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Numeric,
-    Order,
-    Pair,
-    Question,
-    Short,
-    Text,
-    Variant,
-)
-from app.content.plans import described
+from app.content.model import Text
 from app.content.templates import PLACEHOLDER
-from app.content.variants import draw, next_seed
 from app.estimator import registry
-from app.estimator.units import UNITS
 from app.instruments.forms import Field, fields_of
-
-_LAST = 10**9
-_UNITS = {
-    "B": ("kB", "MB", "GB", "GiB", "TB", "TiB", "PB"),
-    "B/s": ("MB/s", "Gbit/s", "GB/s", "TB/s"),
-    "s": ("µs", "ms", "s", "min", "h", "days"),
-    "W": ("W", "kW", "MW"),
-    "Wh": ("Wh", "kWh", "MWh"),
-    "FLOP": ("GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
-    "FLOP/s": ("TFLOP/s", "PFLOP/s", "EFLOP/s"),
-}
-_FIELDS = {
-    Choices: "quiz/_choices.html",
-    Numeric: "quiz/_number.html",
-    Short: "quiz/_words.html",
-    Order: "quiz/_order.html",
-    Match: "quiz/_match.html",
-    Cloze: "quiz/_cloze.html",
-    Design: "quiz/_design.html",
-}
+from app.questions import kinds
+from app.questions.kind import Kind
+from app.questions.model import Question, Variant
+from app.questions.variants import draw, next_seed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,9 +49,14 @@ class Asked:
         return self.variant.question
 
     @property
-    def fields(self) -> str:
-        """The template of the fields in which the answer is given."""
-        return _FIELDS[type(self.variant.answer)]
+    def kind(self) -> Kind[Any]:
+        """What kind of question it is."""
+        return kinds.of(self.variant)
+
+    @property
+    def shown(self) -> Any:
+        """What the template of its kind gets beside the answer."""
+        return self.kind.shown(self.variant.answer, self.typed)
 
     @property
     def target(self) -> str:
@@ -108,76 +82,23 @@ class Asked:
         values = self.typed.get(name) or ("",)
         return values[0]
 
-    @property
-    def unit(self) -> str:
-        """The unit in which a number is asked for; empty for a plain one."""
-        answer = self.variant.answer
-        if not isinstance(answer, Numeric):
-            return ""
-        return next((o.range.unit for o in answer.options if o.right and o.range), "")
+    def inputs(
+        self, estimate: str, values: Mapping[str, str], sent: Mapping[str, str]
+    ) -> tuple[Field, ...]:
+        """Inputs of an estimate as fields, `sent` from each name to that in the form.
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Units of that kind to choose from; none for plain numbers and counts."""
-        unit = self.unit
-        choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
-        return choices if unit in choices or not choices else (unit, *choices)
-
-    @property
-    def lefts(self) -> tuple[Pair, ...]:
-        """The rows of a match question in the order displayed."""
-        answer = self.variant.answer
-        if not isinstance(answer, Match):
+        `values` are what stands in all of its inputs so far.
+        """
+        entry = registry.find(estimate)
+        if entry is None:
             return ()
-        rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
-        return tuple(rows[k] for k in answer.shown_left or rows if k in rows)
-
-    @property
-    def rights(self) -> tuple[Pair, ...]:
-        """What the rows can be matched with, each once, in the order displayed."""
-        answer = self.variant.answer
-        if not isinstance(answer, Match):
-            return ()
-        cells = {p.answer: p for p in answer.pairs}
-        return tuple(cells[a] for a in answer.shown_right or sorted(cells))
-
-    @property
-    def plan(self) -> tuple[Field, ...]:
-        """The inputs of a design exercise that are left to the learner."""
-        design = self.variant.answer
-        entry = registry.find(design.estimate) if isinstance(design, Design) else None
-        if entry is None or not isinstance(design, Design):
-            return ()
-        typed = {n: self.given(f"choose.{n}") for n in design.choose}
-        typed = {**design.given, **{n: words for n, words in typed.items() if words}}
-        fields = fields_of(entry, typed, None, (), id=f"q-{self.question.id}")
-        open_ = {f.name: f for f in fields if f.name in design.choose}
+        fields = fields_of(entry, values, None, (), id=f"q-{self.question.id}")
+        known = {f.name: f for f in fields}
         return tuple(
-            dataclasses.replace(open_[n], name=f"choose.{n}")
-            for n in design.choose
-            if n in open_
+            dataclasses.replace(known[name], name=field)
+            for name, field in sent.items()
+            if name in known
         )
-
-    @property
-    def conditions(self) -> tuple[tuple[str, str], ...]:
-        """What a plan has to meet: (what, how much)."""
-        design = self.variant.answer
-        return described(design) if isinstance(design, Design) else ()
-
-    @property
-    def arranged(self) -> tuple[tuple[Choice, str], ...]:
-        """The items of an order question as they stand, each with its place."""
-        answer = self.variant.answer
-        if not isinstance(answer, Order):
-            return ()
-        items = {item.key: item for item in (*answer.steps, *answer.distractors)}
-        keys = [k for k in answer.shown if k in items] or sorted(items)
-        places = {
-            key: self.given(f"place.{key}") if self.typed else str(number)
-            for number, key in enumerate(keys, 1)
-        }
-        keys.sort(key=lambda key: _number(places[key]))
-        return tuple((items[key], places[key]) for key in keys)
 
 
 def ask(
@@ -221,7 +142,3 @@ def first_words(text: Text, most: int = 90) -> str:
     if len(words) <= most:
         return words
     return words[: words.rfind(" ", 0, most)] + "…"
-
-
-def _number(place: str) -> int:
-    return int(place) if place.isascii() and place.isdigit() else _LAST

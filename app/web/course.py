@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from app.content.library import Library
-from app.content.model import Question, Topic
+from app.content.model import Topic
 from app.errors import NotFound
 from app.instruments.forms import Course
+from app.questions.model import Question
 
 
 async def read_library(request: Request) -> Library:

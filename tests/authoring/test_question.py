@@ -6,8 +6,8 @@ import pytest
 from sqlmodel import select
 
 from app.authoring.states import states_of
-from app.content.variants import draw
 from app.db.tables import Attempt
+from app.questions.variants import draw
 
 AT = "/authoring/questions"
 

@@ -21,11 +21,11 @@ from app.authoring.statistics import (
     describe_test,
     discrimination_interval,
     fifths,
-    guess_score,
     never_chosen,
     probable_wrong_key,
     standings,
 )
+from app.questions.choosing import guess_score
 
 # Slots 8 9 10 11 12, then 19 20 17 18 14 15 16 13, one line per attempt.
 SLOTS = (8, 9, 10, 11, 12, 19, 20, 17, 18, 14, 15, 16, 13)

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.content.library import load
-from app.content.model import Choices
+from app.questions.choosing import Choices
 from tests.browser.server import ROOT, Server
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.content.library import Library, load
-from app.content.model import Choices
+from app.questions.choosing import Choices
 from tests.browser.server import ROOT, Server
 
 TOPIC = "training-versus-inference"

@@ -16,8 +16,8 @@ from app.db.tables import Learner, Review, StudyDay
 from app.exams import store as exams
 from app.exams.paper import Slot
 from app.flashcards import store as flashcards
+from app.questions.verdict import Verdict
 from app.quiz import store as quiz
-from app.quiz.grading import Verdict
 from app.scheduling import Grade
 from tests.databases import Databases
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.content.conditions import judge, read_condition
 from app.content.expressions import BadExpression, Value
 from app.content.parse import parse
 from app.content.quantities import Quantity
+from app.questions.kinds.design.conditions import judge, read_condition
 
 PLAN: dict[str, Value] = {
     "fits": True,

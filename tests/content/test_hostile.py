@@ -12,7 +12,7 @@ from app.content.parse import parse
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem
 from app.content.quantities import Quantity, show
-from app.content.ranges import BadRange, read_range
+from app.questions.kinds.numeric.ranges import BadRange, read_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.model import Choices, Cloze, Match, Numeric, Order
 from app.content.parse import parse
 from app.content.parsed import ParsedFile
+from app.questions.choosing import Choices
+from app.questions.kinds.cloze import Cloze
+from app.questions.kinds.match import Match
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.kinds.order import Order
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"

@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content import variants
 from app.content.expressions import BadExpression
 from app.content.library import Library
-from app.content.model import Choices, Match, Numeric, Order, Question
 from app.content.parse import parse
-from app.content.variants import draw, next_seed
+from app.questions import variants
+from app.questions.choosing import Choices
+from app.questions.kinds.match import Match
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.kinds.order import Order
+from app.questions.model import Question
+from app.questions.variants import draw, next_seed
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"

@@ -6,10 +6,11 @@ import pytest
 from sqlmodel import Session, select
 
 from app.content.library import Library
-from app.content.model import Choices, Numeric
-from app.content.variants import draw
 from app.db.tables import Sitting
 from app.estimator.units import UNITS
+from app.questions.choosing import Choices
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.variants import draw
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.content.library import Library
-from app.content.model import Order
-from app.content.variants import draw
 from app.db.tables import Attempt, Sitting
+from app.questions.kinds.order import Order
+from app.questions.variants import draw
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save, shown
 

@@ -6,16 +6,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.model import (
-    NO_TEXT,
-    Choice,
-    Choices,
-    ExamBlueprint,
-    Place,
-    Question,
-    Text,
-)
+from app.content.model import NO_TEXT, ExamBlueprint, Place, Text
 from app.exams.paper import Paper, draw, minutes_for
+from app.questions.choosing import Choices
+from app.questions.model import Question
+from app.questions.options import Choice
 
 PLACE = Place(str(Path("quiz.md")), 1)
 DOMAINS = {"1.1": "1", "1.2": "1", "2.1": "2", "2.2": "2"}

@@ -7,10 +7,10 @@ import pytest
 from sqlmodel import Session, select
 
 from app.content.library import Library
-from app.content.model import Numeric
-from app.content.variants import draw
 from app.db.tables import Attempt, Sitting, SittingAnswer
 from app.exams.sitting import close_overdue
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.variants import draw
 from tests.conftest import Clock, visit
 from tests.exams.sitting import START, begin, finish, save
 

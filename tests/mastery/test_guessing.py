@@ -3,19 +3,14 @@
 import pytest
 
 from app.content.library import Library
-from app.content.model import (
-    NO_TEXT,
-    Choice,
-    Choices,
-    Match,
-    Order,
-    Pair,
-    Place,
-    Question,
-    Short,
-    Text,
-)
+from app.content.model import NO_TEXT, Place, Text
 from app.mastery.guessing import guess_rate
+from app.questions.choosing import Choices
+from app.questions.kinds.match import Match, Pair
+from app.questions.kinds.order import Order
+from app.questions.kinds.short import Short
+from app.questions.model import Question
+from app.questions.options import Choice
 
 
 def asked(answer, partial: str = "") -> Question:

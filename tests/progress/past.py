@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.cards.store import rebuild_days
 from app.content.library import Library
-from app.content.model import Card, Question
+from app.content.model import Card
 from app.db.tables import (
     Attempt,
     Learner,
@@ -23,8 +23,9 @@ from app.db.tables import (
 )
 from app.flashcards import store as flashcards
 from app.learners.store import find_learner
+from app.questions.model import Question
+from app.questions.verdict import Verdict
 from app.quiz import store as quiz
-from app.quiz.grading import Verdict
 from app.scheduling import Grade, Standing, after, recall
 from app.web.clock import milliseconds
 from app.web.visitor import digest_of

@@ -2,27 +2,17 @@
 
 import dataclasses
 
-from app.content.model import (
-    NO_TEXT,
-    Answer,
-    Blank,
-    Choice,
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Numeric,
-    NumericOption,
-    Order,
-    Pair,
-    Place,
-    Question,
-    Range,
-    Short,
-    ShortOption,
-    Text,
-    Variant,
-)
+from app.content.model import NO_TEXT, Place, Text
+from app.questions.choosing import Choices
+from app.questions.kinds import Answer
+from app.questions.kinds.cloze import Blank, Cloze
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.match import Match, Pair
+from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
+from app.questions.kinds.order import Order
+from app.questions.kinds.short import Short, ShortOption
+from app.questions.model import Question, Variant
+from app.questions.options import Choice
 
 
 def text(words: str) -> Text:

@@ -8,15 +8,14 @@ from app.content.library import Library
 from app.content.model import (
     Computed,
     Domain,
-    Numeric,
-    NumericOption,
     Objective,
     Place,
-    Question,
     Source,
     Syllabus,
     Topic,
 )
+from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.model import Question
 from tests.conftest import TINY
 from tests.quiz.bank import EVERY_TYPE, question, text
 

@@ -7,9 +7,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.variants import draw
 from app.db.tables import Attempt, ItemRevision, Learner
-from app.quiz.grading import Verdict, grade
+from app.questions.grading import grade
+from app.questions.variants import draw
+from app.questions.verdict import Verdict
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 

@@ -5,16 +5,23 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from app.content.conditions import judge, read_condition
 from app.content.estimates import Unanswerable, known
 from app.content.expressions import BadExpression
 from app.content.library import Library, load
-from app.content.model import Design, Question
 from app.content.quantities import Quantity
-from app.content.variants import draw
 from app.estimator.inputs import Input, declared
-from app.quiz.grading import Verdict, grade
-from app.quiz.grading.planning import Problem, best_value, outputs_of, problem_of
+from app.questions.grading import grade
+from app.questions.kinds.design.conditions import judge, read_condition
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.planning import (
+    Problem,
+    best_value,
+    outputs_of,
+    problem_of,
+)
+from app.questions.model import Question
+from app.questions.variants import draw
+from app.questions.verdict import Verdict
 from tests.browser.server import ROOT
 
 SERVING = "batching-design-serve-200"

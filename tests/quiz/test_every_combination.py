@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from app.content.library import Library, load
-from app.content.model import Numeric, NumericOption, Question, Variant
-from app.content.variants import combinations, draw
-from app.quiz.grading import Verdict, grade
+from app.questions.grading import grade
+from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.model import Question, Variant
+from app.questions.variants import combinations, draw
+from app.questions.verdict import Verdict
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.grading.arranging import order_credit
+from app.questions.grading import grade
+from app.questions.kinds.order import order_credit
+from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
 
 RIGHT = ["zzzz", "yyyy", "xxxx", "wwww"]

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.grading.choosing import credit
+from app.questions.grading import grade
+from app.questions.kinds.multiple import credit
+from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 
 

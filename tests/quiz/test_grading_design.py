@@ -3,8 +3,9 @@
 import dataclasses
 
 from app.estimator import hardware
-from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.grading.planning import best_value, problem_of
+from app.questions.grading import grade
+from app.questions.kinds.design.planning import best_value, problem_of
+from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 

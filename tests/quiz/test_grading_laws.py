@@ -10,17 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.library import Library, load
-from app.content.model import (
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Order,
-    Variant,
-)
-from app.content.variants import draw
-from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.grading.arranging import order_credit
+from app.questions.choosing import Choices
+from app.questions.grading import grade
+from app.questions.kinds.cloze import Cloze
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.match import Match
+from app.questions.kinds.order import Order, order_credit
+from app.questions.model import Variant
+from app.questions.variants import draw
+from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.units import NBSP
-from app.quiz.grading import Unreadable, Verdict, grade
-from app.quiz.grading.numbers import read_number
+from app.questions.grading import grade
+from app.questions.kinds.numeric.numbers import read_number
+from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
 
 

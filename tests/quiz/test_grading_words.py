@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.quiz.grading import Unreadable, Verdict, grade
+from app.questions.grading import grade
+from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import CLOZE, SHORT, drawn, with_rule
 
 

@@ -6,20 +6,19 @@ from pathlib import Path
 import pytest
 
 from app.content.library import Library, load
-from app.content.model import (
-    Answer,
-    Choices,
-    Cloze,
-    Design,
-    Match,
-    Numeric,
-    Order,
-    Question,
-    Short,
-    Variant,
-)
-from app.content.variants import draw
-from app.quiz.grading import Unreadable, Verdict, grade
+from app.questions.choosing import Choices
+from app.questions.grading import grade
+from app.questions.kinds import Answer
+from app.questions.kinds.cloze import Cloze
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.match import Match
+from app.questions.kinds.numeric.model import Numeric
+from app.questions.kinds.order import Order
+from app.questions.kinds.place import Figure
+from app.questions.kinds.short import Short
+from app.questions.model import Question, Variant
+from app.questions.variants import draw
+from app.questions.verdict import Unreadable, Verdict
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 
@@ -50,6 +49,8 @@ def right_answer(variant: Variant) -> dict[str, list[str]]:
 def right_row(answer: Answer) -> dict[str, list[str]]:
     if isinstance(answer, Match):
         return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
+    if isinstance(answer, Figure):
+        return {"answer": [r.key for r in answer.regions if r.right]}
     assert isinstance(answer, Cloze)
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
 

@@ -6,6 +6,9 @@ import pytest
 from sqlmodel import select
 
 from app.db.tables import Attempt, Learner, PracticeRun, Sitting
+from app.questions.grading import grade
+from app.quiz import store
+from app.quiz.routes import outcomes, questions
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 
@@ -232,3 +235,24 @@ def test_the_topic_page_shows_how_each_question_went(client, form) -> None:
 
 def test_an_unknown_topic_is_404(client) -> None:
     assert client.get("/quiz/nope").status_code == 404
+
+
+def test_an_answer_is_graded_once_and_its_run_looked_up_once(
+    htmx, form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begin(htmx, count=2)
+    html = htmx.get(f"{run}/1").text
+    sent = form(html)
+    calls: list[str] = []
+
+    def counting(name: str, work):
+        return lambda *args: (calls.append(name), work(*args))[1]
+
+    for route in (questions, outcomes):
+        monkeypatch.setattr(route, "grade", counting("grade", grade))
+    monkeypatch.setattr(store, "find_run", counting("run", store.find_run))
+    fields = right_for(item_at(form, html), html)
+    answered = htmx.post(sent.action, data={**sent.values, **fields})
+
+    assert "1 of 1 right so far" in answered.text
+    assert sorted(calls) == ["grade", "run"]

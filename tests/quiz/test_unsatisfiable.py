@@ -5,14 +5,15 @@ import dataclasses
 import pytest
 from sqlmodel import Session, select
 
-from app.content import variants
 from app.content.expressions import BadExpression
-from app.content.model import Computed, ExamBlueprint, Question
-from app.content.variants import draw
+from app.content.model import Computed, ExamBlueprint
 from app.db.tables import Attempt, Learner
 from app.exams.forms import BeginForm
 from app.exams.sitting import begin, close
 from app.exams.store import Change, find, keep
+from app.questions import variants
+from app.questions.model import Question
+from app.questions.variants import draw
 from tests.conftest import Clock
 from tests.quiz.course import COMPUTED, HandLibrary
 

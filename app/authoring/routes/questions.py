@@ -23,11 +23,11 @@ from app.authoring.trying import address_of, judge, put
 from app.authoring.wordings import Sample, editions, option_rows, sample
 from app.authors.current import AuthorRoute
 from app.content.expressions import BadExpression
-from app.content.model import Question
-from app.content.variants import MOST_VARIANTS, combinations, draw, every
 from app.db.engine import DbSession
 from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.questions.model import Question
+from app.questions.variants import MOST_VARIANTS, combinations, draw, every
 from app.quiz.forms import AskedFor, Posted, Sent
 from app.web.asking import Asked
 from app.web.course import CurrentLibrary, find_question

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
+from app.content.drawings import read_drawing
 from app.content.limits import MOST_LINES, TooMuch
 from app.content.parse.glossary import read_glossary
 from app.content.parse.lock import read_lock
@@ -42,12 +43,14 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
 
 
 def _read(sheet: Manuscript, names: Names) -> ParsedFile:
+    where = PurePosixPath(sheet.path)
+    if where.suffix == ".svg":
+        return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
     if len(sheet.lines) > MOST_LINES:
         message = (
             f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
         )
         raise TooMuch(message, "Split it into several topics.", MOST_LINES)
-    where = PurePosixPath(sheet.path)
     if where.parts[:1] == ("exams",):
         return ParsedFile(sheet.path, exam=read_exam(sheet, where.stem))
     read = _READERS.get(sheet.path)

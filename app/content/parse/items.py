@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from markdown_it.token import Token
 
@@ -11,26 +11,18 @@ from app.content.identity import did_you_mean, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import (
-    NO_TEXT,
-    Answer,
-    Card,
-    Cloze,
-    Computed,
-    Place,
-    Question,
-    Text,
-)
-from app.content.parse import answers
-from app.content.parse.designs import design
+from app.content.model import NO_TEXT, Card, Computed, Place, Text
 from app.content.parse.metadata import PARTIAL, TYPES, Front, Partial, mentioned
-from app.content.parse.options import Option, is_task_list, read_options
 from app.content.parse.parameters import read_computed
-from app.content.parse.regions import Draft
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
+from app.questions.kind import Kind
+from app.questions.kinds import KINDS
+from app.questions.model import Question
+from app.questions.options import Option, is_task_list, read_options
+from app.questions.written import Draft, Parts, Written
 
-Kind = Literal["page", "quiz", "cards"]
+FileKind = Literal["page", "quiz", "cards"]
 _ROLES = {
     "TIP": "hint",
     "NOTE": "explanation",
@@ -41,29 +33,14 @@ _ROLES = {
 
 
 @dataclasses.dataclass(slots=True)
-class Parts:
-    """The blocks of an item by what they mean."""
-
-    stem: list[Token]
-    options: list[Option]
-    steps: list[Token]
-    table: list[Token]
-    hints: list[list[Token]]
-    explanation: list[Token]
-    mistake: list[Token]
-    list_line: int = 0
-
-
-@dataclasses.dataclass(slots=True)
 class Built:
     """An item with what the rules need to know of its writing."""
 
     item: Question | Card
-    draft: Draft
-    parts: Parts
+    written: Written
 
 
-def build(draft: Draft, kind: Kind, front: Front, scope: Scope) -> Built | None:
+def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | None:
     """Read one item; None when its comment or its type cannot be used."""
     sheet = scope.sheet
     sheet.item = draft.comment.id
@@ -78,12 +55,11 @@ def build(draft: Draft, kind: Kind, front: Front, scope: Scope) -> Built | None:
     kind_of = _type(draft, parts, kind, sheet)
     if not kind_of:
         return None
+    written = Written(draft, parts, scope, computed is not None)
     common = _common(draft, front, sheet)
     if kind_of == "card":
-        return Built(_card(draft, common, scope), draft, parts)
-    return Built(
-        _question(draft, parts, (kind_of, computed), common, scope), draft, parts
-    )
+        return Built(_card(draft, common, scope), written)
+    return Built(_question(written, KINDS[kind_of], computed, common), written)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,7 +85,7 @@ def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
 
 def _sort(draft: Draft, sheet: Manuscript) -> Parts:
     """Part the body into stem, answer blocks and alerts."""
-    parts = Parts([], [], [], [], [], [], [])
+    parts = Parts([], [], [], [], [], [])
     wanted = draft.comment.word("type")
     body = draft.body
     at = 0
@@ -160,16 +136,13 @@ def _take_answer(
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, 0, sheet))
         return True
-    if kind == "ordered_list_open" and wanted == "order" and not parts.steps:
-        parts.steps = block
-        return True
-    if kind == "table_open" and wanted == "match" and not parts.table:
-        parts.table = block
+    if wanted in KINDS and KINDS[wanted].block == kind and not parts.block:
+        parts.block = block
         return True
     return False
 
 
-def _type(draft: Draft, parts: Parts, kind: Kind, sheet: Manuscript) -> str:
+def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
     """The type said or inferred; empty, and reported, when there is none."""
     said = draft.comment.word("type")
     if said and said not in TYPES:
@@ -216,21 +189,17 @@ def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
 
 
 def _question(
-    draft: Draft,
-    parts: Parts,
-    kind: tuple[str, Computed | None],
-    common: _Common,
-    scope: Scope,
+    written: Written, kind: Kind[Any], computed: Computed | None, common: _Common
 ) -> Question:
-    type_, computed = kind
+    draft, parts, scope = written.draft, written.parts, written.scope
     cited = list(scope.cited)
     scope.cited.clear()
-    answer = _answer(draft, parts, kind, scope)
-    stem = _stem(draft, parts, type_, scope)
+    answer = kind.parse(written)
+    stem = _stem(written, kind)
     question = Question(
         draft.comment.id,
         scope.folder,
-        type_,
+        kind.name,
         stem,
         answer,
         common.objectives,
@@ -255,10 +224,11 @@ def _text(tokens: list[Token], scope: Scope) -> Text:
     return write(tokens, scope) if tokens else NO_TEXT
 
 
-def _stem(draft: Draft, parts: Parts, type_: str, scope: Scope) -> Text:
+def _stem(written: Written, kind: Kind[Any]) -> Text:
     """The heading, and below it whatever stands before the answers."""
-    heading = write([draft.heading], scope)
-    body = [] if type_ == "cloze" else [t for t in parts.stem if t.type != "hr"]
+    scope = written.scope
+    heading = write([written.draft.heading], scope)
+    body = [] if kind.gapped else [t for t in written.parts.stem if t.type != "hr"]
     if not body:
         return heading
     rest = write(body, scope)
@@ -266,35 +236,6 @@ def _stem(draft: Draft, parts: Parts, type_: str, scope: Scope) -> Text:
         return heading
     more = rest.html if rest.html.startswith("<") else f"<p>{rest.html}</p>"
     return Text(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
-
-
-def _answer(  # noqa: PLR0911 - one way out per type
-    draft: Draft, parts: Parts, kind: tuple[str, Computed | None], scope: Scope
-) -> Answer:
-    type_, computed = kind
-    comment, options = draft.comment, parts.options
-    match type_:
-        case "numeric":
-            return answers.numeric(comment, options, computed is not None, scope)
-        case "short":
-            return answers.short(comment, options, scope)
-        case "order":
-            return answers.order(comment, parts.steps, options, scope)
-        case "match":
-            return answers.match(comment, parts.table, scope)
-        case "cloze":
-            return _cloze(draft, parts, scope)
-        case "design":
-            return design(comment, scope.sheet)
-    return answers.choices(comment, type_, options, scope)
-
-
-def _cloze(draft: Draft, parts: Parts, scope: Scope) -> Cloze:
-    made = answers.cloze(draft.comment, parts.stem, scope)
-    if not made.blanks and not any("[[" in t.content for t in parts.stem):
-        message = "The text has no blank."
-        scope.sheet.report("E54", draft.line, 1, message, "Write [[answer]] in it.")
-    return made
 
 
 def _difficulty(draft: Draft, sheet: Manuscript) -> int:

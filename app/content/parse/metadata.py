@@ -9,8 +9,10 @@ from app.content import strict_yaml
 from app.content.identity import SLUG, did_you_mean
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Scalar
+from app.questions.kinds import KINDS
+from app.questions.written import Comment
 
-ITEM_KEYS = (
+_COMMON_KEYS = (
     "q",
     "type",
     "objective",
@@ -22,14 +24,9 @@ ITEM_KEYS = (
     "partial",
     "params",
     "let",
-    "shuffle",
     "reverse",
-    "case",
-    "estimate",
-    "given",
-    "choose",
-    "accept",
 )
+ITEM_KEYS = (*_COMMON_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
 FRONT_KEYS = (
     "title",
     "objective",
@@ -41,18 +38,7 @@ FRONT_KEYS = (
     "requires",
     "tags",
 )
-TYPES = (
-    "single",
-    "multiple",
-    "true-false",
-    "numeric",
-    "short",
-    "order",
-    "match",
-    "cloze",
-    "card",
-    "design",
-)
+TYPES = (*KINDS, "card")
 Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
 PARTIAL: dict[str, Partial] = {
     p: p for p in ("", "off", "net", "coverage", "each", "lcs")
@@ -134,25 +120,6 @@ def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
         message = f"“{node.text}” is not a date."
         sheet.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
         return None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Comment:
-    """The comment of an item: its fields and where they stand."""
-
-    id: str
-    fields: Mapped
-    line: int
-    column: int
-
-    def word(self, name: str) -> str:
-        """The text of one key, empty when it is absent."""
-        return strict_yaml.word(self.fields.values.get(name))
-
-    def place(self, name: str) -> tuple[int, int]:
-        """Where the value of a key stands, else where the comment begins."""
-        node = self.fields.values.get(name)
-        return (node.line, node.column) if node else (self.line, self.column)
 
 
 def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:

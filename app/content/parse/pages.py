@@ -12,18 +12,11 @@ from app.content.estimates import Unanswerable, compute
 from app.content.limits import price_of
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, anchor, write
-from app.content.model import (
-    Calculator,
-    Card,
-    Embedded,
-    Html,
-    Piece,
-    Question,
-    Section,
-    Text,
-)
-from app.content.parse.regions import Draft, Region
+from app.content.model import Calculator, Card, Embedded, Html, Piece, Section, Text
+from app.content.parse.regions import Region
 from app.content.strict_yaml import Scalar
+from app.questions.model import Question
+from app.questions.written import Draft
 
 _BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
 _WORDS_PER_MINUTE = 200

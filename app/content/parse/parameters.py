@@ -7,9 +7,9 @@ from app.content.expressions import BadExpression, compile_expression
 from app.content.identity import did_you_mean
 from app.content.limits import MOST_PARAMETERS
 from app.content.model import Computed
-from app.content.parse.metadata import Comment
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Listing, Mapped, Node, Scalar
+from app.questions.written import Comment
 
 NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
 _RANGE = re.compile(

@@ -6,8 +6,9 @@ import re
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import close_of, first_line, tokens
-from app.content.parse.metadata import Comment, read_comment
+from app.content.parse.metadata import read_comment
 from app.content.source_file import Manuscript
+from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:")
 _TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
@@ -19,19 +20,6 @@ class Prose:
     """Blocks that belong to no item."""
 
     tokens: list[Token]
-
-
-@dataclasses.dataclass(slots=True)
-class Draft:
-    """An item as written: its heading, its comment and what follows them."""
-
-    heading: Token
-    comment: Comment
-    body: list[Token]
-    line: int
-    level: int
-    text: str
-    broken: bool = False
 
 
 Region = Prose | Draft

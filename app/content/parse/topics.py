@@ -1,34 +1,33 @@
 """The files of a topic: its page, its questions, its cards."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from app.content.identity import normal, revision, sketch
 from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.markdown.writer import Scope
-from app.content.model import (
-    Card,
-    Choices,
-    Embedded,
-    Numeric,
-    Place,
-    Question,
-    Short,
-    Topic,
-)
-from app.content.parse.items import Built, Kind, build
+from app.content.model import Card, Embedded, Place, Topic
+from app.content.parse.items import Built, FileKind, build
 from app.content.parse.metadata import Front, front_matter
 from app.content.parse.pages import Page, lay_out
-from app.content.parse.regions import Draft, Prose, Region, cut, report_unnamed
+from app.content.parse.regions import Prose, Region, cut, report_unnamed
 from app.content.parsed import Fact, ParsedFile
 from app.content.rules.items import check_item
-from app.content.rules.options import check_balance
 from app.content.rules.prose import check_prose
 from app.content.source_file import Manuscript
 from app.content.terms import FirstMentions, Names
+from app.questions import kinds
+from app.questions.kind import Counted
+from app.questions.model import Question
+from app.questions.option_rules import check_balance
+from app.questions.written import Draft
 
-_KINDS: dict[str, Kind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
+_KINDS: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
 Items = dict[str, Question | Card]
 
 
@@ -47,8 +46,9 @@ def read_topic_file(
     items, facts = _items(regions, kind, front, scope)
     balance: list[tuple[int, int]] = []
     for item in items.values():
-        if isinstance(item, Question) and isinstance(item.answer, Choices):
-            balance += _position(item.answer, item.place)
+        if isinstance(item, Question):
+            position = kinds.of(item).position(item.answer)
+            balance += [] if position is None else [(position, item.place.line)]
     check_balance(balance, sheet)
     parsed = ParsedFile(sheet.path, facts=tuple(facts))
     if kind == "page":
@@ -60,13 +60,8 @@ def read_topic_file(
     )
 
 
-def _position(answer: Choices, place: Place) -> list[tuple[int, int]]:
-    right = [i for i, option in enumerate(answer.options) if option.right]
-    return [(right[0], place.line)] if answer.kind == "single" and right else []
-
-
 def _items(
-    regions: Sequence[Region], kind: Kind, front: Front, scope: Scope
+    regions: Sequence[Region], kind: FileKind, front: Front, scope: Scope
 ) -> tuple[dict[str, Question | Card], list[Fact]]:
     """The sound items by id, and the facts of all, sound or broken."""
     items: dict[str, Question | Card] = {}
@@ -99,7 +94,7 @@ def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
 
 
 def _built(
-    draft: Draft, kind: Kind, front: Front, scope: Scope
+    draft: Draft, kind: FileKind, front: Front, scope: Scope
 ) -> tuple[Built | None, bool]:
     """An item, None where it cannot be read; and whether to stop reading here.
 
@@ -123,7 +118,7 @@ def _built(
 def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:
     """A card with `reverse: yes` has a sibling that asks the other way round."""
     card = built.item
-    wanted = built.draft.comment.word("reverse").lower() in {"yes", "true"}
+    wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Card) or not wanted:
         return
     other = f"{card.id}~r"
@@ -137,8 +132,10 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
     stem = ""
+    options: tuple[Counted, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
+        options = kinds.of(item).options(item.answer)
     elif isinstance(item, Card):
         kind = "card"
     return Fact(
@@ -148,22 +145,9 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
         1,
         sketch(draft.text),
         bool(normal(stem)),
-        tuple((key, revision(normal(words))[:6]) for key, words in _options(item)),
+        tuple((o.key, revision(normal(o.words))[:6]) for o in options),
         broken,
     )
-
-
-def _options(item: Question | Card | None) -> Iterator[tuple[str, str]]:
-    """The options whose answers are counted: key and words."""
-    if not isinstance(item, Question):
-        return
-    answer = item.answer
-    if isinstance(answer, Choices):
-        yield from ((o.key, o.text.plain) for o in answer.options)
-    elif isinstance(answer, Numeric):
-        yield from ((o.key, o.template) for o in answer.options)
-    elif isinstance(answer, Short):
-        yield from ((o.key, o.answer) for o in answer.options)
 
 
 def _with_page(

@@ -7,11 +7,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
+from app.content.drawings import narrow
 from app.content.identity import did_you_mean, likeness, normal
-from app.content.model import Card, Question, Syllabus
+from app.content.model import Card, Drawing, Flaw, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.source_file import Mention
+from app.questions import kinds
+from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
 NO_SYLLABUS = Syllabus("", "", (), ())
@@ -165,6 +168,8 @@ def check_mentions(bank: Bank) -> list[Problem]:
                 words = known[mention.kind]
                 if mention.value not in words:
                     found.append(_unknown(path, mention, _hint(mention, words, hints)))
+            elif mention.kind == "drawing":
+                found += _undrawn(path, mention, bank)
             elif not _leads_somewhere(path, mention, bank):
                 found.append(_dead(path, mention))
     return found
@@ -203,6 +208,25 @@ def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
         return False
     given = anchor.startswith(("src-", "q-")) or anchor in {"sources", "end"}
     return not anchor or given or anchor in reading.anchors
+
+
+def _undrawn(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+    """E58, E59: a drawing can be shown, and has the region named behind the “#”."""
+    file, _, region = mention.value.partition("#")
+    place = (path, mention.line, mention.column)
+    for name in (file, narrow(file)):
+        reading = bank.readings.get(f"{path.rpartition('/')[0]}/{name}")
+        drawing = reading.drawing if reading else None
+        if isinstance(drawing, Flaw) and not region:
+            message = f"{name}, line {drawing.line}: {drawing.why}."
+            hint = "A drawing holds shapes, texts and groups, and no colors of its own."
+            yield problem(place, "E58", message, hint, mention.item)
+        if isinstance(drawing, Drawing) and region:
+            known = [area.region for area in drawing.areas]
+            if region not in known:
+                message = f"{name} has no region “{region}”."
+                hint = did_you_mean(region, known)
+                yield problem(place, "E59", message, hint, mention.item)
 
 
 def _dead(path: str, mention: Mention) -> Problem:
@@ -278,7 +302,7 @@ def check_coverage(
     }
     for question in questions:
         asked |= set(question.objectives)
-        if question.type != "design":
+        if kinds.of(question).in_exams:
             domains = {domain_of.get(o, "") for o in question.objectives}
             per_domain.update(domains)
     learned = {o for c in cards for o in c.objectives}
@@ -287,8 +311,8 @@ def check_coverage(
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
     for number in sorted(bank.objectives()):
-        kinds = (("page", read), ("questions", asked), ("cards", learned))
-        lacking = [name for name, have in kinds if number not in have]
+        classes = (("page", read), ("questions", asked), ("cards", learned))
+        lacking = [name for name, have in classes if number not in have]
         if lacking:
             message = f"Objective {number} has no {' and no '.join(lacking)}."
             hint = "Write a topic for it, or add its number to one that treats it."

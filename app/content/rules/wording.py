@@ -6,9 +6,10 @@ from markdown_it.token import Token
 
 from app.content.identity import normal
 from app.content.markdown.syntax import first_line
-from app.content.model import Choices, Cloze, Numeric, Question, Short
 from app.content.source_file import Manuscript
 from app.content.templates import PLACEHOLDER
+from app.questions import kinds
+from app.questions.model import Question
 
 _MOST_WORDS = 120
 _SEARCHING = 0.001  # microseconds for each character that is looked through
@@ -17,18 +18,15 @@ _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def check_wording(question: Question, heading: Token, sheet: Manuscript) -> None:
-    """W29, W31, W65, W67, W56 for one question."""
+    """W29, W65, W67 for one question, and what its kind says of its words."""
     line = first_line(heading)
     _check_negation(heading, line, sheet)
-    if isinstance(question.answer, Choices):
-        _check_article(question, line, sheet)
+    kinds.of(question).check_words(question.answer, question.stem, line, sheet)
     count = len(question.stem.plain.split())
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
         sheet.report("W65", line, 1, message, "Shorten it.")
     _check_hints(question, line, sheet)
-    if isinstance(question.answer, Cloze):
-        _check_blanks(question.answer, line, sheet)
 
 
 def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
@@ -50,15 +48,6 @@ def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
         sheet.report("W29", line, 1, message, hint)
 
 
-def _check_article(question: Question, line: int, sheet: Manuscript) -> None:
-    match = re.search(r"\b(an?)[\s_.…:]*$", question.stem.plain.strip().lower())
-    if match:
-        message = f"The stem ends in “{match[1]}”, which not all options may follow."
-        sheet.report(
-            "W31", line, 1, message, "Write “a(n)”, or move it to the options."
-        )
-
-
 def _check_hints(question: Question, line: int, sheet: Manuscript) -> None:
     hints = [f" {normal(hint.plain)} " for hint in question.hints]
     answers = _right_answers(question)
@@ -72,29 +61,6 @@ def _check_hints(question: Question, line: int, sheet: Manuscript) -> None:
 
 
 def _right_answers(question: Question) -> list[str]:
-    answer = question.answer
-    if isinstance(answer, Choices):
-        texts = [o.text.plain for o in answer.options if o.right]
-        if answer.kind == "true-false":
-            texts = []
-    elif isinstance(answer, Numeric):
-        texts = [o.template.split("±")[0] for o in answer.options if o.right]
-    elif isinstance(answer, Short):
-        texts = [o.answer for o in answer.options if o.right]
-    elif isinstance(answer, Cloze):
-        texts = [a for b in answer.blanks for a in b.answers]
-    else:
-        texts = []
+    texts = kinds.of(question).right_words(question.answer)
     found = (normal(t) for t in texts if not PLACEHOLDER.search(t))
     return [t for t in found if len(t) >= 3]
-
-
-def _check_blanks(cloze: Cloze, line: int, sheet: Manuscript) -> None:
-    text = f" {normal(' '.join(p.plain for p in cloze.pieces))} "
-    count = sum(len(blank.answers) for blank in cloze.blanks)
-    sheet.spend(count * len(text) * _SEARCHING)
-    for blank in cloze.blanks:
-        for answer in blank.answers:
-            if len(answer) > 2 and f" {normal(answer)} " in text:
-                message = f"“{answer}” is a blank and stands elsewhere in the text."
-                sheet.report("W56", line, 1, message, "Reword the text.")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from app.content.model import Question
+from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
 from app.quiz.showing import Desk, Reader

@@ -7,11 +7,13 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import comes_back
-from app.content.model import Question
 from app.errors import NotFound
+from app.questions.grading import grade
+from app.questions.model import Question
+from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store
 from app.quiz.forms import AskedFor, Posted, Reported, Sent
-from app.quiz.grading import Unreadable, Verdict, grade
+from app.quiz.outcomes import Judged
 from app.quiz.showing import (
     Desk,
     Reader,
@@ -26,7 +28,7 @@ from app.quiz.showing import (
     tally_of,
     verdict_page,
 )
-from app.quiz.store import Answer, Given
+from app.quiz.store import Answer, Given, Run
 from app.web.asking import Asked
 from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page, reply
@@ -40,6 +42,23 @@ async def read_question(topic: str, question: str, library: CurrentLibrary) -> Q
     if found.topic != topic:
         raise NotFound(f"There is no question “{question}” in “{topic}”.")
     return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refused:
+    """Why an answer does not count, and the status that says so."""
+
+    words: str
+    hint: str
+    status: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answering:
+    """An answer with its judgement."""
+
+    sent: Sent
+    judged: Judged
 
 
 Addressed = Annotated[Question, Depends(read_question)]
@@ -64,7 +83,7 @@ def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
 def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     """The open question as a fragment: another hint, a step moved, another try."""
     not_in_exam(desk, question)
-    asked = _placed(desk, put(desk, question, sent), sent)
+    asked = _placed(put(desk, question, sent), _run(desk, question, sent))
     return page(desk.request, "quiz/_question.html", asked=asked)
 
 
@@ -72,18 +91,18 @@ def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
 def attempt(desk: Writer, question: Addressed, sent: Posted) -> Response:
     """Judge an answer and keep it; what cannot be read is refused and not kept."""
     not_in_exam(desk, question)
-    frame = _frame(desk, question, sent)
-    asked = dataclasses.replace(
-        put(desk, question, sent), place=frame.place if frame else 0
-    )
-    refusal = _refusal(asked, question, sent)
-    if refusal is not None:
-        refused, status = refusal
-        return question_page(desk, refused, frame, status=status)
-    verdict = grade(asked.variant, sent.raw)
-    assert isinstance(verdict, Verdict)  # noqa: S101 - anything else was refused
+    run = _run(desk, question, sent)
+    asked = _placed(put(desk, question, sent), run)
+    verdict = _judge(asked, sent)
+    if isinstance(verdict, Refused):
+        shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
+        frame = _frame(desk, question, run)
+        return question_page(desk, shown, frame, status=verdict.status)
     given = _keep(desk, asked, verdict, sent)
-    return _answer_to(desk, given, _frame(desk, question, sent), sent)
+    frame = _frame(desk, question, run, given)
+    return _answer_to(
+        desk, given, frame, Answering(sent, Judged(asked.variant, verdict))
+    )
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
@@ -108,17 +127,16 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     )
 
 
-def _refusal(asked: Asked, question: Question, sent: Sent) -> tuple[Asked, int] | None:
-    """The question shown again with the reason, where the answer does not count."""
-    if sent.form.revision not in {"", question.revision}:
+def _judge(asked: Asked, sent: Sent) -> Verdict | Refused:
+    """The verdict, or why the answer does not count."""
+    if sent.form.revision not in {"", asked.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
-        return dataclasses.replace(asked, refused=words, hint=hint), 409
+        return Refused(words, hint, 409)
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, Unreadable):
-        words, hint = verdict.message, verdict.hint
-        return dataclasses.replace(asked, refused=words, hint=hint), 422
-    return None
+        return Refused(verdict.message, verdict.hint, 422)
+    return verdict
 
 
 def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
@@ -143,11 +161,12 @@ def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
 
 
 def _answer_to(
-    desk: Desk, given: Given, frame: RunFrame | None, sent: Sent
+    desk: Desk, given: Given, frame: RunFrame | None, answering: Answering
 ) -> Response:
+    sent = answering.sent
     if not is_htmx(desk.request):
         return RedirectResponse(verdict_page(given, frame, sent), 303)
-    outcome = judged(desk, given, frame, sent)
+    outcome = judged(desk, given, frame, sent, answering.judged)
     near = once_more(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
@@ -156,16 +175,27 @@ def _answer_to(
     return question_page(desk, near or outcome, frame, tally=tally)
 
 
-def _frame(desk: Desk, question: Question, sent: Sent) -> RunFrame | None:
+def _run(desk: Desk, question: Question, sent: Sent) -> Run | None:
     """The run that the answer belongs to; raises NotFound for another's."""
     if not sent.form.run:
         return None
     run = store.find_run(desk.db, desk.learner.id, sent.form.run)
     if question.id not in run.items:
         raise NotFound(f"Question “{question.id}” is not in practice run {run.id}.")
+    return run
+
+
+def _frame(
+    desk: Desk, question: Question, run: Run | None, given: Given | None = None
+) -> RunFrame | None:
+    """What stands around the question, with the answer just `given`."""
+    if run is None:
+        return None
+    if given is not None:
+        run = run.with_answer(given)
     return frame_of(desk, run, run.items.index(question.id) + 1)
 
 
-def _placed(desk: Desk, asked: Asked, sent: Sent) -> Asked:
-    frame = _frame(desk, asked.question, sent)
-    return dataclasses.replace(asked, place=frame.place if frame else 0)
+def _placed(asked: Asked, run: Run | None) -> Asked:
+    place = run.items.index(asked.question.id) + 1 if run else 0
+    return dataclasses.replace(asked, place=place)

@@ -1,0 +1,211 @@
+"""Drawings beside a page: an SVG file reduced to what it may hold, and its regions.
+
+Written anew from what is allowed, so nothing else can come onto a page. Colors are
+those of the page: a class says what a thing is, and there is no other way to say it.
+"""
+
+import dataclasses
+import re
+from html import escape
+from xml.parsers import expat
+
+from app.content.identity import SLUG
+from app.content.model import Area, Drawing, Flaw
+
+MOST_BYTES = 20_000
+_LEAST = 24  # units of a region either way, for a finger
+_DEEPEST = 12
+_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
+    "text",
+    "tspan",
+}
+_WORDS = frozenset({"title", "desc", "text", "tspan"})
+_NUMBERS = frozenset(
+    {"x", "y", "width", "height", "rx", "ry", "cx", "cy", "r", "dx", "dy"}
+    | {"stroke-width", "font-size"}
+)
+_THINGS = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
+_THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit"}
+_LINES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
+_LINES |= {
+    "head",
+    "water-head",
+    "open",
+    "hot",
+    "hot-line",
+    "w",
+    "gr",
+    "o",
+    "a",
+    "k",
+    "r",
+}
+_ON = {"b", "on-ink", "on-hot", "on-dark", "on-bar", "on-bar2", "in-bar"}
+_CLASSES = frozenset(_THINGS | _LINES | _ON)
+_NUMBER = re.compile(r"^-?\d{1,5}(?:\.\d{1,4})?$")
+_VALUES = {
+    "d": re.compile(r"^[MmLlHhVvCcSsQqTtAaZz\d\s,.-]{1,4000}$"),
+    "stroke-dasharray": re.compile(r"^[\d\s.,]{1,40}$"),
+    "stroke-linecap": re.compile(r"^(?:round|butt|square)$"),
+    "text-anchor": re.compile(r"^(?:start|middle|end)$"),
+    "font-weight": re.compile(r"^(?:[4-7]00|bold)$"),
+    "fill": re.compile(r"^(?:none|currentColor)$"),
+    "stroke": re.compile(r"^(?:none|currentColor)$"),
+    "id": SLUG,
+}
+# Of the root, where the page writes its own.
+_OF_ROOT = frozenset(
+    {"viewBox", "class", "xmlns", "role", "fill", "stroke", "font-family"}
+    | {"font-size", "width", "height", "aria-labelledby", "aria-describedby"}
+)
+_BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
+
+
+class _Refused(Exception):  # noqa: N818 - reads as what it is at the raise
+    """Something that no drawing may hold."""
+
+
+def read_drawing(text: str) -> Drawing | Flaw:
+    """The drawing of an SVG file, or the first thing that keeps it off a page."""
+    if len(text.encode()) > MOST_BYTES:
+        return Flaw(1, f"it is larger than {MOST_BYTES // 1000} KB")
+    reader = _Reader()
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _no_doctype
+    parser.ProcessingInstructionHandler = _no_instruction
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.words
+    try:
+        parser.Parse(text, True)
+        return reader.drawing()
+    except _Refused as refused:
+        return Flaw(parser.CurrentLineNumber, str(refused))
+    except expat.ExpatError as error:
+        return Flaw(error.lineno, f"it is no XML ({expat.ErrorString(error.code)})")
+
+
+def narrow(file: str) -> str:
+    """The name of the drawing that phones get in place of `file`, where there is one.
+
+    >>> narrow("gpu-node.svg")
+    'gpu-node.narrow.svg'
+    """
+    return f"{file.removesuffix('.svg')}.narrow.svg"
+
+
+def _no_doctype(*_: object) -> None:
+    raise _Refused("a document type is not allowed")
+
+
+def _no_instruction(*_: object) -> None:
+    raise _Refused("a processing instruction is not allowed")
+
+
+@dataclasses.dataclass(slots=True)
+class _Reader:
+    """What was read so far: markup, words of title and description, regions."""
+
+    out: list[str] = dataclasses.field(default_factory=list)
+    said: dict[str, str] = dataclasses.field(
+        default_factory=lambda: {"title": "", "desc": ""}
+    )
+    size: tuple[str, str] = ("", "")
+    opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    areas: dict[str, Area | None] = dataclasses.field(default_factory=dict)
+
+    def start(self, name: str, given: dict[str, str]) -> None:
+        """Write the opening of an element, once all of it is known to be harmless."""
+        if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
+            raise _Refused(f"the element <{name}> is not allowed here")
+        if len(self.opened) >= _DEEPEST:
+            raise _Refused("its groups are nested too deep")
+        region = given.get("id", "")
+        if name == "svg":
+            self._begin(given)
+        elif name in self.said:
+            region = ""
+        else:
+            self._write(name, given)
+        self.opened.append((name, region if name == "g" else ""))
+        if name == "rect":
+            self._widen(given)
+
+    def end(self, name: str) -> None:
+        """Write the end of an element."""
+        self.opened.pop()
+        if name != "svg" and name not in self.said:
+            self.out.append(f"</{name}>")
+
+    def words(self, data: str) -> None:
+        """Write words where words may stand; white space is left out elsewhere."""
+        name = self.opened[-1][0] if self.opened else ""
+        if name in self.said:
+            self.said[name] += data
+        elif name in _WORDS:
+            self.out.append(escape(data))
+        elif data.strip():
+            raise _Refused("words stand outside of a text")
+
+    def drawing(self) -> Drawing:
+        """The finished drawing."""
+        for name, words in self.said.items():
+            if not words.strip():
+                raise _Refused(f"it has no <{name}>")
+        areas = [area for area in self.areas.values() if area is not None]
+        for name, area in self.areas.items():
+            if area is None:
+                raise _Refused(f"the region “{name}” has no <rect> to point at")
+            if min(area.width, area.height) < _LEAST:
+                message = f"the region “{name}” is smaller than {_LEAST} × {_LEAST}"
+                raise _Refused(message)
+        title, desc = (" ".join(words.split()) for words in self.said.values())
+        width, height = map(float, self.size)
+        return Drawing("".join(self.out), width, height, title, desc, tuple(areas))
+
+    def _begin(self, given: dict[str, str]) -> None:
+        box = _BOX.match(given.get("viewBox", ""))
+        if box is None:
+            raise _Refused("its viewBox is not “0 0 WIDTH HEIGHT”")
+        unknown = sorted(set(given) - _OF_ROOT)
+        if unknown:
+            raise _Refused(f"the attribute {unknown[0]} is not allowed on <svg>")
+        self.size = (box[1], box[2])
+
+    def _write(self, name: str, given: dict[str, str]) -> None:
+        self.out.append(f"<{name}")
+        for key, value in given.items():
+            if not _fits(key, value) or (key == "id" and name != "g"):
+                raise _Refused(f"the attribute {key}=“{value[:40]}” is not allowed")
+            if key == "id":
+                self._region(value)
+                key = "data-region"  # noqa: PLW2901 - ids are the page's own
+            self.out.append(f' {key}="{escape(value)}"')
+        self.out.append(">")
+
+    def _region(self, name: str) -> None:
+        if name in self.areas:
+            raise _Refused(f"the id “{name}” stands twice")
+        self.areas[name] = None
+
+    def _widen(self, given: dict[str, str]) -> None:
+        """Add a rectangle to every region that it stands in."""
+        x, y, width, height = (
+            float(given.get(key, "0")) for key in ("x", "y", "width", "height")
+        )
+        for region in [name for _, name in self.opened if name]:
+            area = self.areas[region]
+            left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
+            right, bottom = x + width, y + height
+            if area is not None:
+                right = max(area.x + area.width, right)
+                bottom = max(area.y + area.height, bottom)
+            self.areas[region] = Area(region, left, top, right - left, bottom - top)
+
+
+def _fits(key: str, value: str) -> bool:
+    if key == "class":
+        return set(value.split()) <= _CLASSES
+    if key in _NUMBERS:
+        return bool(_NUMBER.match(value))
+    return key in _VALUES and bool(_VALUES[key].match(value))

@@ -1,0 +1,228 @@
+"""Options that are chosen: what single, multiple, true or false have in common."""
+
+import dataclasses
+import math
+import random
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import ClassVar, Literal
+
+from app.content.expressions import Value
+from app.content.model import Text
+from app.content.source_file import Manuscript
+from app.questions.faces import Faces, aside, items, told, with_why
+from app.questions.kind import Counted, Fault, Gap, Kind, State
+from app.questions.option_rules import (
+    check_any_right,
+    check_count,
+    check_doubles,
+    check_feedback,
+    check_last,
+)
+from app.questions.options import Choice, Option, choices_of
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict
+from app.questions.written import Written
+
+ChoiceKind = Literal["single", "multiple", "true-false"]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choices:
+    """Single, multiple or true/false: options of which `right` ones are ticked."""
+
+    kind: ChoiceKind
+    options: tuple[Choice, ...]
+    shuffle: bool = True
+
+
+class Choosing(Kind[Choices]):
+    """A kind whose answer is to choose among options."""
+
+    models = (Choices, Choice)
+    keys = ("shuffle",)
+    listed = "options"
+    chosen = True
+    name: ClassVar[ChoiceKind]
+    note = ""
+    nothing = "No answer is chosen. Choose one."
+
+    def parse(self, written: Written) -> Choices:
+        """The options in authored order."""
+        comment = written.comment
+        shuffle = comment.word("shuffle").lower() not in {"no", "false"}
+        made = choices_of(comment.id, written.parts.options, written.scope)
+        return Choices(self.name, made, shuffle)
+
+    def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
+        """The rules that hold for all options to choose among."""
+        options, sheet = written.parts.options, written.sheet
+        first = options[0].line if options else written.draft.line
+        self.check_ticks([o for o in options if o.ticked], sheet)
+        # An option that could not be read may be the right one, or the third.
+        if not any(
+            p.code == "E24" and p.item == sheet.item
+            for p in sheet.problems[sheet.mark :]
+        ):
+            check_any_right(options, first, sheet)
+            check_count(len(options), self.least(exam=exam), first, sheet)
+        check_doubles(options, sheet)
+        self.check_reasons(options, sheet)
+        if answer.shuffle:
+            check_last(options, sheet)
+
+    def least(self, *, exam: bool) -> int:
+        """How many options there have to be."""
+        return 3 if exam else 2
+
+    def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
+        """E21: as many options are right as the kind allows."""
+        if len(ticked) > 1:
+            hint = "Take one tick away, or say type: multiple."
+            message = f"{len(ticked)} options are marked right in a {self.name} choice."
+            sheet.report("E21", ticked[1].line, 1, message, hint)
+
+    def check_reasons(self, options: Sequence[Option], sheet: Manuscript) -> None:
+        """W25: each wrong option says why."""
+        check_feedback(options, sheet)
+
+    def check_words(
+        self, answer: Choices, stem: Text, line: int, sheet: Manuscript
+    ) -> None:
+        """W31: the stem does not end in an article."""
+        del answer
+        match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
+        if match:
+            message = (
+                f"The stem ends in “{match[1]}”, which not all options may follow."
+            )
+            hint = "Write “a(n)”, or move it to the options."
+            sheet.report("W31", line, 1, message, hint)
+
+    def options(self, answer: Choices) -> tuple[Counted, ...]:
+        """Every option by its words."""
+        return tuple(Counted(o.key, o.text.plain, o.right) for o in answer.options)
+
+    def effort(self, answer: Choices) -> float:
+        """Each option is compared with each."""
+        return 0.2 * len(answer.options) ** 2
+
+    def faults(
+        self, answer: Choices, stem: Text, values: Mapping[str, Value]
+    ) -> list[Fault]:
+        """Two options that read alike with these numbers."""
+        del stem
+        seen: set[str] = set()
+        for option in self.filled(answer, values).options:
+            words = " ".join(option.text.plain.split())
+            if words in seen:
+                message = f"two options read “{words[:50]}”."
+                return [Fault("E47", message, "Change the values.")]
+            seen.add(words)
+        return []
+
+    def shuffled(self, answer: Choices, mixer: random.Random) -> Choices:
+        """Mixed options; those that speak of the others stay last."""
+        if not answer.shuffle:
+            return answer
+        free = [o for o in answer.options if not o.pinned]
+        mixer.shuffle(free)
+        last = (o for o in answer.options if o.pinned)
+        return dataclasses.replace(answer, options=(*free, *last))
+
+    def grade(self, answer: Choices, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge the ticked options; `answer` in the response holds their keys."""
+        sent = set(raw.get("answer", ()))
+        chosen = [o for o in answer.options if o.key in sent]
+        if not chosen:
+            return Unreadable(self.nothing, "Nothing was counted.")
+        if len(chosen) > 1 and not self.several:
+            return Unreadable("Choose one answer only.", "Nothing was counted.")
+        return Verdict(
+            score=self.score(answer, {o.key for o in chosen}, partial),
+            parsed={"chosen": [o.key for o in chosen]},
+            marks=marks_of(answer.options, sent),
+            said=letters(answer.options, chosen),
+            wanted=letters(answer.options, [o for o in answer.options if o.right]),
+        )
+
+    def score(self, answer: Choices, chosen: set[str], partial: str) -> float:
+        """The score 0..1 of the options chosen."""
+        del partial
+        return float(chosen <= {o.key for o in answer.options if o.right})
+
+    def anything(self, answer: Choices) -> Raw:
+        """The first option."""
+        return {"answer": [answer.options[0].key]}
+
+    def faces(self, answer: Choices, gap: Gap) -> Faces:
+        """The options with letters, then the right ones and why not the others."""
+        del gap
+        return faces_of(answer.options, self.note)
+
+    def states(self, answer: Choices) -> Iterator[State]:
+        """Each option, the right one first."""
+        for option in sorted(answer.options, key=lambda o: not o.right):
+            yield option.text.plain, {"answer": [option.key]}
+
+    def guess_rate(self, answer: Choices, partial: str) -> float:
+        """One of k choices is right once in k times."""
+        del partial
+        return 1 / max(1, len(answer.options))
+
+    def guess_score(self, answer: Choices) -> float | None:
+        """The same in per cent."""
+        right = sum(option.right for option in answer.options)
+        return guess_score(self.name, len(answer.options), right)
+
+
+def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[Mark, ...]:
+    """Each option with whether it was chosen, and whether that was right."""
+    return tuple(
+        Mark(
+            key=option.key,
+            label=LETTERS[index % len(LETTERS)],
+            text=option.text,
+            chosen=option.key in sent,
+            wanted_chosen=option.right,
+            good=(option.key in sent) == option.right,
+            feedback=option.feedback,
+        )
+        for index, option in enumerate(options)
+    )
+
+
+def letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
+    """The letters of some of the options, as they are displayed."""
+    return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
+
+
+def faces_of(options: Sequence[Choice], note: str = "") -> Faces:
+    """Options with letters as the two faces of a card."""
+    named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
+    asked = f'<ol class="letters" type="A">{items(o.text.html for _, o in named)}</ol>'
+    right = [f"<b>{name}.</b> {with_why(o)}" for name, o in named if o.right]
+    others = [
+        f"<b>{name}.</b> {o.feedback.html}"
+        for name, o in named
+        if not o.right and o.feedback.html
+    ]
+    return Faces(
+        asked + (f"<p>{note}</p>" if note else ""),
+        told(right) + aside("Why not the others", others),
+    )
+
+
+def guess_score(kind: str, options: int, right: int) -> float | None:
+    """Give the per cent that blind guessing earns; None where it is undefined.
+
+    >>> guess_score("single", 4, 1)
+    25.0
+    """
+    if kind == "true-false":
+        return 50.0
+    if kind == "single" and options:
+        return 100.0 / options
+    if kind == "multiple" and options:
+        return 100.0 / math.comb(options, right)
+    return None

@@ -1,0 +1,205 @@
+"""What a kind of question is: all that the rest of the house may ask of it."""
+
+import abc
+import dataclasses
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from app.content import templates
+from app.content.expressions import Value
+from app.content.model import Drawing, Text
+from app.content.source_file import Manuscript
+from app.questions.faces import Faces
+from app.questions.verdict import Raw, Unreadable, Verdict
+from app.questions.written import Written
+
+A = TypeVar("A")
+Typed = Mapping[str, Sequence[str]]
+Gap = Callable[[str], str]
+"""How a gap is drawn; it gets the hint as HTML, which may be empty."""
+State = tuple[str, Raw]
+"""An answer worth looking at: in words, and as a form would send it."""
+
+
+class Counted(NamedTuple):
+    """An option whose answers are counted: its key, its words, whether it is right."""
+
+    key: str
+    words: str
+    right: bool
+
+
+class Fault(NamedTuple):
+    """What is wrong with one combination of a computed question."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class Kind(abc.ABC, Generic[A]):
+    """One kind of question, from the Markdown to the statistics.
+
+    `name` is its type in the comment. `models` are the values that its answer part
+    consists of, the answer itself first. `keys` are its own keys of the comment,
+    `block` the token that opens the list or table it takes as its answer, `gapped`
+    whether it takes the stem's text. `template` has its macros `form` and `marks`, and
+    `exam` where its form is another one there; `fields` are the names that the form
+    sends, or their beginnings up to a dot. `listed` is the field of the answer with
+    the options of which each has a key, and `chosen` whether an answer names some of
+    these. What cannot stand in exams or come back as a card says so.
+    """
+
+    name: ClassVar[str]
+    models: ClassVar[tuple[type, ...]]
+    template: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]] = ()
+    fields: ClassVar[tuple[str, ...]] = ("answer",)
+    block: ClassVar[str] = ""
+    gapped: ClassVar[bool] = False
+    listed: ClassVar[str] = ""
+    chosen: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+    in_exams: ClassVar[bool] = True
+    as_card: ClassVar[bool] = True
+    verb: ClassVar[str] = "answered"
+
+    # --- the author ---
+
+    @abc.abstractmethod
+    def parse(self, written: Written) -> A:
+        """The answer part as it is written; what is malformed is reported."""
+
+    @abc.abstractmethod
+    def check(self, answer: A, written: Written, *, exam: bool) -> None:
+        """Report what is wrong with it; `exam`: it can stand in a mock exam."""
+
+    def check_words(self, answer: A, stem: Text, line: int, sheet: Manuscript) -> None:
+        """Report what is wrong with its words beside the stem."""
+
+    def right_words(self, answer: A) -> list[str]:
+        """The right answers in words, which no hint may give away."""
+        return [o.words for o in self.options(answer) if o.right]
+
+    def options(self, answer: A) -> tuple[Counted, ...]:
+        """The options whose answers are counted, in authored order."""
+        del answer
+        return ()
+
+    def rekeyed(self, answer: A, names: Mapping[str, str]) -> A:
+        """The answer with the keys under which its options were counted before."""
+        if not self.listed:
+            return answer
+        options = tuple(
+            dataclasses.replace(o, key=names.get(o.key, o.key))
+            for o in getattr(answer, self.listed)
+        )
+        changed: Any = dataclasses.replace(answer, **{self.listed: options})  # type: ignore[type-var]
+        return changed  # type: ignore[no-any-return]
+
+    def position(self, answer: A) -> int | None:
+        """The place of the one right option, where a place can give it away."""
+        del answer
+        return None
+
+    # --- what lies beside it ---
+
+    def drawings(self, answer: A) -> tuple[str, ...]:
+        """The drawings that it needs, and those it takes where they are."""
+        del answer
+        return ()
+
+    def drawn(self, answer: A, found: Mapping[str, Drawing]) -> A:
+        """The answer with its drawings, by the names of their files."""
+        del found
+        return answer
+
+    # --- numbers that are drawn ---
+
+    def templates(self, answer: A) -> list[str]:
+        """Templates beside its texts."""
+        del answer
+        return []
+
+    def effort(self, answer: A) -> float:
+        """What it costs to look at one combination, in microseconds."""
+        del answer
+        return 0.0
+
+    def faults(self, answer: A, stem: Text, values: Mapping[str, Value]) -> list[Fault]:
+        """What is wrong with one combination; raises BadExpression."""
+        del stem
+        self.filled(answer, values)
+        return []
+
+    def filled(self, answer: A, values: Mapping[str, Value]) -> A:
+        """The answer with its templates filled; raises BadExpression."""
+        made: A = templates.each_text(
+            answer, lambda text: templates.fill_text(text, values)
+        )
+        return made
+
+    def shuffled(self, answer: A, mixer: random.Random) -> A:
+        """The answer in the order in which one attempt shows it."""
+        del mixer
+        return answer
+
+    # --- the learner ---
+
+    def shown(self, answer: A, typed: Typed) -> Any:
+        """What its template gets beside the answer; `typed` is what was sent so far."""
+        del answer, typed
+
+    def moved(self, raw: Typed, move: str) -> Typed:
+        """What stands in the form after a button of it was pressed."""
+        del move
+        return raw
+
+    def settled(self, answer: A, raw: Typed, said: str) -> Typed:
+        """What counts of a form that an exam saves without being asked to.
+
+        `said` is whether the learner calls it an answer: yes, no, or empty.
+        """
+        del answer, said
+        return raw
+
+    @abc.abstractmethod
+    def grade(self, answer: A, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge a response; what cannot be understood is `Unreadable`."""
+
+    def anything(self, answer: A) -> Raw:
+        """Some response that can be read, so that grading lays out the solution."""
+        del answer
+        return {"answer": ["0"]}
+
+    def columns(self, answer: A) -> tuple[str, str]:
+        """The heads of a verdict in rows: what was asked, what belongs there."""
+        del answer
+        return "", ""
+
+    def calculator(self, answer: A, parsed: Mapping[str, Any]) -> str:
+        """The address of the calculator with what was answered."""
+        del answer, parsed
+        return ""
+
+    def faces(self, answer: A, gap: Gap) -> Faces:
+        """What it shows below its stem on a card, and its right answer."""
+        del answer, gap
+        return Faces("", "")
+
+    # --- the bench ---
+
+    @abc.abstractmethod
+    def states(self, answer: A) -> Iterator[State]:
+        """The answers worth looking at: the right one, each foreseen, others."""
+
+    def guess_rate(self, answer: A, partial: str) -> float:
+        """The mean score (0..1) of an answer that is chosen blindly."""
+        del answer, partial
+        return 0.0
+
+    def guess_score(self, answer: A) -> float | None:
+        """The per cent that blind guessing earns; None where it is undefined."""
+        del answer
+        return None

@@ -1,0 +1,209 @@
+"""Cloze: a text with gaps to fill."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from html import escape
+
+from markdown_it.token import Token
+
+from app.content.identity import key, normal
+from app.content.limits import MOST_OPTIONS
+from app.content.markdown.syntax import close_of, first_line
+from app.content.markdown.writer import write
+from app.content.model import NO_TEXT, Text
+from app.content.source_file import Manuscript
+from app.questions.faces import Faces
+from app.questions.kind import Gap, Kind, State
+from app.questions.options import is_full
+from app.questions.phrases import same_words
+from app.questions.verdict import (
+    LONGEST,
+    Mark,
+    Raw,
+    Unreadable,
+    Verdict,
+    only,
+    share,
+)
+from app.questions.verdict import (
+    written as as_text,
+)
+from app.questions.written import Written
+
+_BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_MARK = "\ue0ff"
+_SEARCHING = 0.001  # microseconds for each character that is looked through
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Blank:
+    """A gap in a cloze text with all answers that count, and a hint."""
+
+    key: str
+    answers: tuple[str, ...]
+    hint: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cloze:
+    """Text with gaps: `pieces` has one more element than `blanks`."""
+
+    pieces: tuple[Text, ...]
+    blanks: tuple[Blank, ...]
+
+
+class ClozeKind(Kind[Cloze]):
+    """Gaps of a text, each judged by itself."""
+
+    name = "cloze"
+    models = (Cloze, Blank)
+    template = "questions/cloze.html"
+    fields = ("blank.",)
+    gapped = True
+
+    def parse(self, written: Written) -> Cloze:
+        """A text with gaps, cut at its blanks."""
+        blocks = written.parts.stem
+        made = _cloze(blocks, written)
+        if not made.blanks and not any("[[" in t.content for t in blocks):
+            message = "The text has no blank."
+            hint = "Write [[answer]] in it."
+            written.sheet.report("E54", written.draft.line, 1, message, hint)
+        return made
+
+    def check(self, answer: Cloze, written: Written, *, exam: bool) -> None:
+        """E55: in a table the bars of a blank would be read as columns."""
+        del answer, exam
+        body = written.draft.body
+        for at, token in enumerate(body):
+            if token.type != "table_open":
+                continue
+            inside = body[at : close_of(body, at)]
+            if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
+                message = "A blank stands inside a table, where its bars part columns."
+                hint = "Put it into a sentence."
+                written.sheet.report("E55", first_line(token), 1, message, hint)
+
+    def check_words(
+        self, answer: Cloze, stem: Text, line: int, sheet: Manuscript
+    ) -> None:
+        """W56: no answer stands elsewhere in the text."""
+        del stem
+        text = f" {normal(' '.join(p.plain for p in answer.pieces))} "
+        count = sum(len(blank.answers) for blank in answer.blanks)
+        sheet.spend(count * len(text) * _SEARCHING)
+        for words in (words for blank in answer.blanks for words in blank.answers):
+            if len(words) > 2 and f" {normal(words)} " in text:
+                message = f"“{words}” is a blank and stands elsewhere in the text."
+                sheet.report("W56", line, 1, message, "Reword the text.")
+
+    def right_words(self, answer: Cloze) -> list[str]:
+        """What fills the gaps."""
+        return [words for blank in answer.blanks for words in blank.answers]
+
+    def grade(self, answer: Cloze, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge the gaps; `blank.KEY` in the response holds what stands in each.
+
+        Each gap counts the same unless the item wants all or nothing.
+        """
+        typed = {b.key: only(raw, f"blank.{b.key}") for b in answer.blanks}
+        if not any(typed.values()):
+            return Unreadable("No gap is filled.", "Type what is missing.")
+        if any(len(words) > LONGEST for words in typed.values()):
+            return Unreadable(f"An answer is longer than {LONGEST} characters.")
+        marks = tuple(
+            _gap(number, blank, typed[blank.key])
+            for number, blank in enumerate(answer.blanks, 1)
+        )
+        good, all_ = sum(mark.good for mark in marks), len(marks)
+        return Verdict(
+            score=float(good == all_) if partial == "off" else share(good, all_),
+            parsed={"blanks": typed},
+            marks=marks,
+            said=", ".join(
+                f"“{words}”" if words else "nothing" for words in typed.values()
+            ),
+            wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
+        )
+
+    def anything(self, answer: Cloze) -> Raw:
+        """A word in each gap."""
+        return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
+
+    def faces(self, answer: Cloze, gap: Gap) -> Faces:
+        """The text with its gaps, then filled."""
+        gaps = [gap(escape(blank.hint)) for blank in answer.blanks]
+        words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
+        return Faces(_filled(answer, gaps), _filled(answer, words))
+
+    def states(self, answer: Cloze) -> Iterator[State]:
+        """All right, each gap wrong by itself, all wrong."""
+        right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
+        yield "Every gap right", dict(right)
+        for number, name in enumerate(right, 1):
+            if len(right) > 1:
+                words = f"Gap {number} not right"
+                yield words, {**right, name: ["something else"]}
+        yield "No gap right", {name: ["something else"] for name in right}
+
+
+def _cloze(blocks: list[Token], written: Written) -> Cloze:
+    blanks: list[Blank] = []
+    for token in blocks:
+        for child in token.children or []:
+            if child.type in {"text", "text_special"}:
+                _cut(child, first_line(token), blanks, written)
+    if len(blanks) > MOST_OPTIONS:
+        is_full(blanks, "blanks", first_line(blocks[0]), written.sheet)
+        return Cloze((NO_TEXT,), ())
+    text = write(blocks, written.scope)
+    html, words = text.html.split(_MARK), text.plain.split(_MARK)
+    words += [""] * (len(html) - len(words))
+    pieces = tuple(Text(h, w) for h, w in zip(html, words, strict=False))
+    return Cloze(pieces, tuple(blanks))
+
+
+def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None:
+    """Put a mark for each blank of a text, and note the blank."""
+
+    def cut(found: re.Match[str]) -> str:
+        blanks.append(_blank(found[1], (line, len(blanks)), written))
+        return _MARK
+
+    child.content = _BLANK.sub(cut, child.content)
+    if "[[" in child.content:
+        at = written.sheet.find("[[", line, line + 20)
+        message = "A blank is opened and not closed."
+        written.sheet.report("E54", *at, message, "Close it with ]].")
+
+
+def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
+    line, number = where
+    body, _, hint = inside.partition("?")
+    answers = tuple(a.strip() for a in body.split("|") if a.strip())
+    if not answers:
+        at = written.sheet.find("[[", line, line + 20)
+        message = "A blank has no answer."
+        written.sheet.report("E54", *at, message, "Write [[answer]].")
+    return Blank(key(written.comment.id, "blank", str(number)), answers, hint.strip())
+
+
+def _gap(number: int, blank: Blank, typed: str) -> Mark:
+    good = any(same_words(right, typed) for right in blank.answers)
+    return Mark(
+        key=blank.key,
+        label=f"Gap {number}",
+        text=as_text(blank.hint),
+        chosen=bool(typed),
+        wanted_chosen=True,
+        good=good,
+        given=as_text(typed),
+        wanted=as_text(blank.answers[0]),
+    )
+
+
+def _filled(answer: Cloze, gaps: list[str]) -> str:
+    pieces = [piece.html for piece in answer.pieces]
+    words = [a + b for a, b in zip(pieces, [*gaps, ""], strict=True)]
+    return f'<div class="cloze">{"".join(words)}</div>'

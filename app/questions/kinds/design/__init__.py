@@ -1,0 +1,79 @@
+"""Design: a plan that the learner chooses and the estimator judges."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.content import estimates
+from app.content.estimates import Unanswerable
+from app.estimator.inputs import declared, word_of
+from app.questions.kind import Kind, State, Typed
+from app.questions.kinds.design.grade import grade_design
+from app.questions.kinds.design.model import Design, Plan
+from app.questions.kinds.design.parse import check_design, design
+from app.questions.kinds.design.wording import described
+from app.questions.verdict import Raw, Unreadable, Verdict
+from app.questions.written import Written
+
+
+class DesignKind(Kind[Design]):
+    """Inputs of an estimate, of which any choice counts that meets the conditions.
+
+    No exam asks it, for a plan takes longer than a question may; no card does, for
+    many plans hold, so no back could say whether one's own does.
+    """
+
+    name = "design"
+    models = (Design,)
+    template = "questions/design.html"
+    keys = ("estimate", "given", "choose", "accept")
+    fields = ("choose.",)
+    in_exams = False
+    as_card = False
+    verb = "had"
+
+    def parse(self, written: Written) -> Design:
+        """What is fixed, what is chosen, what has to hold."""
+        return design(written.comment)
+
+    def check(self, answer: Design, written: Written, *, exam: bool) -> None:
+        """E80, E81, E11, E13: the estimate knows every name."""
+        del exam
+        check_design(answer, written.comment, written.sheet)
+
+    def shown(self, answer: Design, typed: Typed) -> Plan:
+        """The plan as it stands, and what it has to meet."""
+        fields = {name: f"choose.{name}" for name in answer.choose}
+        chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
+        values = {**answer.given, **{n: words for n, words in chosen.items() if words}}
+        return Plan(answer.estimate, values, fields, described(answer))
+
+    def grade(self, answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge a plan by the estimator."""
+        return grade_design(answer, raw, partial)
+
+    def columns(self, answer: Design) -> tuple[str, str]:
+        """Conditions and their limits."""
+        del answer
+        return "Condition", "Limit"
+
+    def calculator(self, answer: Design, parsed: Mapping[str, Any]) -> str:
+        """The calculator with the plan that was chosen."""
+        if not parsed.get("plan"):
+            return ""
+        return estimates.address(answer.estimate, {**answer.given, **parsed["plan"]})
+
+    def states(self, answer: Design) -> Iterator[State]:
+        """The plan as nobody has touched it."""
+        try:
+            entry = estimates.known(answer.estimate)
+        except Unanswerable:
+            return
+        defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+        inputs = declared(entry.inputs)
+        plan = {
+            f"choose.{name}": [word_of(inputs[name], defaults[name])]
+            for name in answer.choose
+            if defaults.get(name) is not None
+        }
+        yield "The plan as it stands", plan

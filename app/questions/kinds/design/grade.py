@@ -1,0 +1,116 @@
+"""Grading of design exercises: the learner plans, the estimator judges."""
+
+from app.content import estimates
+from app.content.estimates import Unanswerable
+from app.content.expressions import BadExpression, Value
+from app.content.quantities import Quantity
+from app.estimator.inputs import BadInputs, declared, read
+from app.estimator.units import format_value
+from app.questions.kinds.design.conditions import Judgement
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.planning import judgements, problem_of
+from app.questions.kinds.design.wording import described
+from app.questions.verdict import (
+    LONGEST,
+    Mark,
+    Raw,
+    Unreadable,
+    Verdict,
+    only,
+    share,
+    written,
+)
+
+
+def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable:
+    """Judge a plan; `choose.INPUT` in the response holds each chosen input.
+
+    Each condition counts the same, unless the item wants all or nothing. An input
+    that the estimate cannot take is refused with its range.
+    """
+    plan = {name: only(raw, f"choose.{name}") for name in answer.choose}
+    plan = {name: words for name, words in plan.items() if words}
+    if not plan:
+        return Unreadable("Nothing is chosen.", "Choose a value for each input.")
+    if any(len(words) > LONGEST for words in plan.values()):
+        return Unreadable(f"A value is longer than {LONGEST} characters.")
+    refused = _refused(answer, plan)
+    if refused is not None:
+        return refused
+    try:
+        found = judgements(problem_of(answer), plan)
+    except (Unanswerable, BadExpression) as error:
+        return Unreadable(f"The plan cannot be judged: {error}", error.hint)
+    why = _verdict(answer, plan)
+    marks = tuple(
+        _mark(f"c{number}", judgement, what, why)
+        for number, (judgement, what) in enumerate(
+            zip(found, described(answer), strict=True)
+        )
+    )
+    met = sum(mark.good for mark in marks)
+    score = float(met == len(marks)) if partial == "off" else share(met, len(marks))
+    return Verdict(
+        score=score,
+        parsed={"plan": plan, "met": [mark.good for mark in marks]},
+        marks=marks,
+        said=f"{met} of {len(marks)} conditions met",
+    )
+
+
+def _refused(answer: Design, plan: dict[str, str]) -> Unreadable | None:
+    try:
+        entry = estimates.known(answer.estimate)
+        read(entry.inputs, {**answer.given, **plan})
+    except Unanswerable as error:
+        return Unreadable(error.message, error.hint)
+    except BadInputs as error:
+        first = error.problems[0]
+        field = declared(entry.inputs).get(first.field)
+        label = f"{field.label}: " if field else ""
+        return Unreadable(f"{label}{first.message}", "Change it and check again.")
+    return None
+
+
+def _verdict(answer: Design, plan: dict[str, str]) -> str:
+    """What the estimator itself says of the plan, with its figures."""
+    verdict = estimates.compute(answer.estimate, {**answer.given, **plan}).verdict
+    return f"{verdict.lead} {verdict.text}".strip()
+
+
+def _mark(key: str, judgement: Judgement, words: tuple[str, str], why: str) -> Mark:
+    subject, wanted = words
+    if judgement.limit is not None and judgement.condition.bests:
+        wanted = f"{wanted}: {_words(judgement.limit)}"
+    return Mark(
+        key=key,
+        label=subject,
+        text=written(subject),
+        chosen=True,
+        wanted_chosen=True,
+        good=judgement.met,
+        given=written(_words(judgement.value)),
+        wanted=written(wanted),
+        feedback=written(_gap(judgement, why)),
+    )
+
+
+def _gap(judgement: Judgement, why: str) -> str:
+    """By how much a condition was missed, e.g. “4.2 GB short of it”.
+
+    A yes or no has no distance: there the estimator's own sentence says what lacks.
+    """
+    value, limit = judgement.value, judgement.limit
+    if value is False:
+        return why
+    if judgement.met or limit is None or not isinstance(value, Quantity):
+        return ""
+    gap = format_value(abs(value.value - limit.value), value.unit or "")
+    above = judgement.condition.operator.startswith("<")
+    return f"{gap} over the limit." if above else f"{gap} short of it."
+
+
+def _words(value: Value) -> str:
+    if isinstance(value, Quantity):
+        return format_value(value.value, value.unit or "")
+    return format_value(value)

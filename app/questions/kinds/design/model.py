@@ -1,0 +1,31 @@
+"""Design exercises as values."""
+
+import dataclasses
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Design:
+    """A plan that the learner chooses and the estimator judges.
+
+    `accept` keeps the conditions as written; `conditions.judge` answers them.
+    """
+
+    estimate: str
+    given: Mapping[str, str]
+    choose: tuple[str, ...]
+    accept: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan on the page: the inputs left open, what stands in all, what has to hold.
+
+    `fields` maps the name of an input to the name under which the form sends it;
+    `conditions` are (what is looked at, what it has to be).
+    """
+
+    estimate: str
+    values: Mapping[str, str]
+    fields: Mapping[str, str]
+    conditions: tuple[tuple[str, str], ...]

@@ -1,0 +1,87 @@
+"""Design exercises: what is fixed, what is chosen, what has to hold."""
+
+from collections.abc import Mapping
+
+from app.content import strict_yaml
+from app.content.estimates import Unanswerable, known
+from app.content.expressions import BadExpression, Value
+from app.content.identity import did_you_mean
+from app.content.quantities import Quantity
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import Mapped
+from app.estimator.inputs import declared
+from app.estimator.registry import Entry
+from app.questions.kinds.design.conditions import judge, read_condition
+from app.questions.kinds.design.model import Design
+from app.questions.written import Comment
+
+
+def design(comment: Comment) -> Design:
+    """A plan to be judged by an estimate."""
+    values = comment.fields.values
+    given = values.get("given")
+    fixed: Mapping[str, str] = (
+        {n: strict_yaml.word(v) for n, v in given.values.items()}
+        if isinstance(given, Mapped)
+        else {}
+    )
+    chosen = tuple(w.text for w in strict_yaml.words(values.get("choose")))
+    accept = tuple(w.text for w in strict_yaml.words(values.get("accept")))
+    return Design(comment.word("estimate"), fixed, chosen, accept)
+
+
+def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
+    """E80, E81, E11, E13: unknown and doubled names."""
+    for name in ("estimate", "choose", "accept"):
+        if not comment.fields.values.get(name):
+            message = f"A design exercise needs “{name}”."
+            sheet.report("E13", comment.line, comment.column, message)
+            return
+    try:
+        entry = known(made.estimate)
+    except Unanswerable as error:
+        place = comment.place("estimate")
+        sheet.report(error.code, *place, error.message, error.hint)
+        return
+    _check_inputs(made, entry, comment, sheet)
+    for text in made.accept:
+        _check_condition(text, entry, comment, sheet)
+
+
+def _check_inputs(
+    made: Design, entry: Entry, comment: Comment, sheet: Manuscript
+) -> None:
+    fields = declared(entry.inputs)
+    named = [(n, "given") for n in made.given] + [(n, "choose") for n in made.choose]
+    for name, where in named:
+        if name not in fields:
+            message = f"“{name}” is not an input of {entry.name}."
+            hint = did_you_mean(name, fields)
+            sheet.report("E81", *comment.place(where), message, hint)
+        elif where == "choose" and name in made.given:
+            message = f"“{name}” is given and to be chosen."
+            hint = "Take it out of one of the two."
+            sheet.report("E11", *comment.place(where), message, hint)
+
+
+def _check_condition(
+    text: str, entry: Entry, comment: Comment, sheet: Manuscript
+) -> None:
+    """Read a condition and try it on outputs of one unit each."""
+    place = comment.place("accept")
+    sample: dict[str, Value] = {
+        o.name: Quantity(1.0, o.unit) if o.unit else Quantity(1.0, None)
+        for o in entry.outputs
+    }
+    try:
+        condition = read_condition(text)
+        unknown = sorted(condition.names - set(sample))
+        if unknown:
+            message = f"“{unknown[0]}” is not an output of {entry.name}."
+            hint = did_you_mean(unknown[0], sample)
+            sheet.report("E81", *place, message, hint)
+            return
+        best = {n: v for n, v in sample.items() if isinstance(v, Quantity)}
+        judge(condition, sample, {n: best[n] for n in condition.bests})
+    except BadExpression as error:
+        sheet.report(error.code, *place, error.message, error.hint)

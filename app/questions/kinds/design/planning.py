@@ -1,0 +1,218 @@
+"""The planner behind design exercises: the best plan it can find among the choices."""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from app.content import estimates
+from app.content.estimates import Unanswerable
+from app.content.expressions import BadExpression, Value
+from app.content.quantities import Quantity
+from app.estimator import hardware
+from app.estimator.inputs import Input, declared
+from app.questions.kinds.design.conditions import (
+    Condition,
+    Judgement,
+    judge,
+    read_condition,
+)
+from app.questions.kinds.design.model import Design
+
+Plan = tuple[tuple[str, str], ...]
+Cost = tuple[float, float, float]
+Options = Mapping[str, tuple[str, ...]]
+
+_SWEEPS = 3
+_MOST_PLANS = 400
+_COUNTS = ("1", "2", "4", "8", "16", "32", "64", "128", "256")
+_LOST = (math.inf, math.inf, math.inf)
+_UNKNOWN = "not known, the plan does not run"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Problem:
+    """A design exercise in a form that can be kept in mind: plain tuples."""
+
+    estimate: str
+    given: Plan
+    choose: tuple[str, ...]
+    accept: tuple[str, ...]
+
+
+def problem_of(design: Design) -> Problem:
+    """The exercise without mappings."""
+    given = tuple(sorted(design.given.items()))
+    return Problem(design.estimate, given, design.choose, design.accept)
+
+
+def outputs_of(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
+    """What the estimate says of a plan; unknown figures are left out.
+
+    Raises Unanswerable where the inputs cannot be used.
+    """
+    found: dict[str, Value] = {}
+    for figure in estimates.compute(estimate, inputs).figures:
+        if isinstance(figure.value, bool | str):
+            found[figure.name] = figure.value
+        elif figure.value is not None:
+            found[figure.name] = Quantity(figure.value, figure.unit)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def best_value(problem: Problem, output: str) -> Quantity | None:
+    """The best value of `output` over plans that meet the other conditions.
+
+    The lowest where a condition limits it from above, else the highest. None where
+    no plan was found. The search changes one choice at a time, then two together,
+    from two starts, and looks at no more than 400 plans: it may miss the very best,
+    never by a rule. The tests compare it with all plans of each exercise.
+    """
+    search = _Search(problem, output)
+    fields = declared(estimates.known(problem.estimate).inputs)
+    options = {name: _options(fields[name]) for name in problem.choose}
+    for part in (0, 2):
+        at = {n: values[len(values) * part // 4] for n, values in options.items()}
+        search.improve(at, lambda _: options)
+    if search.plan:
+        search.improve(search.plan, lambda at: _beside(options, at), together=2)
+        between = {n: _between(fields[n], v) for n, v in search.plan.items()}
+        search.improve(search.plan, lambda _: between)
+    return search.found
+
+
+class _Search:
+    """One search: which plans were looked at, and the best of them."""
+
+    def __init__(self, problem: Problem, output: str) -> None:
+        self.problem = problem
+        self.output = output
+        conditions = [read_condition(text) for text in problem.accept]
+        self.others = [c for c in conditions if not c.bests]
+        limits = [c.operator for c in conditions if output in c.bests]
+        self.sign = -1.0 if limits and limits[0].startswith(">") else 1.0
+        self.seen: dict[Plan, Cost] = {}
+        self.found: Quantity | None = None
+        self.plan: dict[str, str] = {}
+
+    def improve(
+        self,
+        plan: Mapping[str, str],
+        options: Callable[[Mapping[str, str]], Options],
+        together: int = 1,
+    ) -> None:
+        """Take the best of each choice in turn until nothing gets better.
+
+        `options` says which values are worth trying around a plan, `together` how
+        many choices change at once.
+        """
+        plan = dict(plan)
+        for _ in range(_SWEEPS):
+            before, values = self.cost(plan), options(plan)
+            for names in itertools.combinations(values, together):
+                chosen = itertools.product(*(values[name] for name in names))
+                tried = [{**plan, **dict(zip(names, c, strict=True))} for c in chosen]
+                plan = min([plan, *tried], key=self.cost)
+            if self.cost(plan) >= before:
+                return
+
+    def cost(self, plan: Mapping[str, str]) -> Cost:
+        """How far a plan is from feasible, how dear it is, how near to its limits."""
+        key = tuple(sorted(plan.items()))
+        if key not in self.seen:
+            spent = len(self.seen) >= _MOST_PLANS
+            self.seen[key] = _LOST if spent else self._look(plan)
+        return self.seen[key]
+
+    def _look(self, plan: Mapping[str, str]) -> Cost:
+        inputs = {**dict(self.problem.given), **plan}
+        try:
+            outputs = outputs_of(self.problem.estimate, inputs)
+            verdicts = [judge(c, outputs, {}) for c in self.others]
+        except (Unanswerable, BadExpression):
+            return _LOST
+        value = outputs.get(self.output)
+        if not isinstance(value, Quantity):
+            return _LOST
+        missed = sum(not v.met for v in verdicts) + sum(
+            min(v.excess, 1e6) for v in verdicts
+        )
+        price = self.sign * value.value
+        if not missed and (self.found is None or price < self.sign * self.found.value):
+            self.found, self.plan = value, dict(plan)
+        # Of plans of one price the one with more room lets the next choice save more.
+        return missed, price, sum(map(_strain, verdicts))
+
+
+def _strain(judgement: Judgement) -> float:
+    """How near a value is to its limit: 1 at it, 0 far from it."""
+    value, limit = judgement.value, judgement.limit
+    if not isinstance(value, Quantity) or limit is None:
+        return 0.0
+    ratio = value.value / limit.value if limit.value else 1.0
+    above = judgement.condition.operator.startswith(">")
+    return (1 / ratio if ratio else math.inf) if above else ratio
+
+
+def judgements(problem: Problem, plan: Mapping[str, str]) -> list[Judgement]:
+    """Every condition judged for a plan, in the authored order.
+
+    Raises Unanswerable or BadExpression where the plan cannot be estimated.
+    """
+    outputs = outputs_of(problem.estimate, {**dict(problem.given), **plan})
+    return [_judged(problem, read_condition(t), outputs) for t in problem.accept]
+
+
+def _judged(
+    problem: Problem, condition: Condition, outputs: Mapping[str, Value]
+) -> Judgement:
+    best: dict[str, Quantity] = {}
+    for name in condition.bests:
+        found = best_value(problem, name)
+        reached = outputs.get(name)
+        # The learner's plan may be better than any that the planner found.
+        best[name] = found or (
+            reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
+        )
+    try:
+        return judge(condition, outputs, best)
+    except BadExpression as error:
+        if error.code != "E44":
+            raise
+        # The figure exists, but not for this plan: what does not run has no latency.
+        return Judgement(condition, met=False, value=_UNKNOWN, excess=1.0)
+
+
+def _options(field: Input) -> tuple[str, ...]:
+    """Values worth trying for an input."""
+    if field.kind == "choice":
+        return tuple(value for value, _ in field.choices)
+    if field.kind == "gpu":
+        return tuple(card.id for card in hardware.accelerators())
+    if field.kind == "flag":
+        return ("no", "yes")
+    return tuple(_within(field, _COUNTS)) or ("1",)
+
+
+def _beside(options: Options, plan: Mapping[str, str]) -> Options:
+    """Each value and its neighbours, so that two choices can trade."""
+    places = {name: values.index(plan[name]) for name, values in options.items()}
+    return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
+
+
+def _between(field: Input, value: str) -> tuple[str, ...]:
+    """Counts between the doublings that were tried, around the best of them."""
+    if not value.isdigit():
+        return (value,)
+    count = int(value)
+    around = {count * part // 8 for part in (5, 6, 7, 9, 10, 12)}
+    around |= {count - 1, count, count + 1}
+    return tuple(_within(field, map(str, sorted(around))))
+
+
+def _within(field: Input, values: Iterable[str]) -> Iterable[str]:
+    low = field.minimum if field.minimum is not None else -math.inf
+    high = field.maximum if field.maximum is not None else math.inf
+    return (value for value in values if low <= float(value) <= high)

@@ -1,0 +1,260 @@
+"""Match: things on the left to be matched with things on the right."""
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from markdown_it.token import Token
+
+from app.content.identity import key, normal
+from app.content.markdown.syntax import first_line, plain
+from app.content.markdown.writer import write
+from app.content.model import NO_TEXT, Text
+from app.questions.faces import Faces, items, why
+from app.questions.kind import Gap, Kind, State, Typed
+from app.questions.options import fresh, is_full
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share
+from app.questions.written import Written
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pair:
+    """A row of a match table; an empty `left` is a decoy on the right.
+
+    `key` names the left cell, `answer` the right one. Equal right cells share one
+    `answer`, so either row takes it. Neither key tells which belongs to which.
+    """
+
+    key: str
+    left: Text
+    right: Text
+    why: Text = NO_TEXT
+    answer: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Match:
+    """Left things to be matched with right things.
+
+    `shown_left` has keys and `shown_right` answers, each once, in the order displayed
+    (empty before drawing).
+    """
+
+    left_title: str
+    right_title: str
+    pairs: tuple[Pair, ...]
+    shown_left: tuple[str, ...] = ()
+    shown_right: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sides:
+    """The rows, and what they can be matched with, each once, as displayed."""
+
+    lefts: tuple[Pair, ...]
+    rights: tuple[Pair, ...]
+
+
+class MatchKind(Kind[Match]):
+    """A table of left, right and an optional reason."""
+
+    name = "match"
+    models = (Match, Pair)
+    template = "questions/match.html"
+    fields = ("pair.",)
+    block = "table_open"
+    verb = "had"
+
+    def parse(self, written: Written) -> Match:
+        """The rows of the table below its titles."""
+        table, item = written.parts.block, written.comment.id
+        rows = rows_of(table)
+        titles = [plain(cell) for cell in rows[0]] if rows else []
+        pairs: list[Pair] = []
+        taken: set[str] = set()
+        for row in rows[1:]:
+            if is_full(pairs, "pairs", first_line(table[0]), written.sheet):
+                break
+            left, right, reason = (
+                write(row[i], written.scope) if i < len(row) else NO_TEXT
+                for i in range(3)
+            )
+            name = fresh(item, f"left {normal(left.plain)}", taken)
+            answer = key(item, f"right {normal(right.plain)}")
+            pairs.append(Pair(name, left, right, reason, answer))
+        padded = [*titles, "", ""]
+        return Match(padded[0], padded[1], tuple(pairs))
+
+    def check(self, answer: Match, written: Written, *, exam: bool) -> None:
+        """E52, E53."""
+        del exam
+        table, sheet = written.parts.block, written.sheet
+        if not table:
+            hint = "Write a table: | Left | Right | Why |."
+            message = "The question has no table."
+            sheet.report("E52", written.line, 1, message, hint)
+            return
+        at = first_line(table[0])
+        width = len(rows_of(table)[0])
+        if width not in {2, 3}:
+            message = f"The table has {width} columns; it needs two or three."
+            hint = "Write left, right and, if you like, why."
+            sheet.report("E52", at, 1, message, hint)
+            return
+        if sum(bool(p.left.html) for p in answer.pairs) < 2:
+            message = "The table has fewer than two pairs."
+            sheet.report("E52", at, 1, message, "Add a row.")
+        _check_rights(answer, at, written)
+
+    def shuffled(self, answer: Match, mixer: random.Random) -> Match:
+        """Both sides mixed."""
+        lefts = [p.key for p in answer.pairs if p.left.html]
+        rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
+        mixer.shuffle(lefts)
+        mixer.shuffle(rights)
+        return dataclasses.replace(
+            answer, shown_left=tuple(lefts), shown_right=tuple(rights)
+        )
+
+    def shown(self, answer: Match, typed: Typed) -> Sides:
+        """Both sides in the order displayed."""
+        del typed
+        rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
+        cells = {p.answer: p for p in answer.pairs}
+        return Sides(
+            tuple(rows[k] for k in answer.shown_left or rows if k in rows),
+            tuple(cells[a] for a in answer.shown_right or sorted(cells)),
+        )
+
+    def grade(self, answer: Match, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge a matching; `pair.KEY` in the response holds the answer to each row.
+
+        Each row counts the same unless the item wants all or nothing; under `net` a
+        wrong row takes away what a right one gives, an empty one nothing.
+        """
+        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
+        rows = _shown(answer, rows)
+        known = {pair.answer: pair.right for pair in answer.pairs}
+        given = {r.key: only(raw, f"pair.{r.key}") for r in rows}
+        given = {name: value if value in known else "" for name, value in given.items()}
+        if not any(given.values()):
+            return Unreadable("Nothing is matched.", "Choose a match for each row.")
+        good = sum(given[row.key] == row.answer for row in rows)
+        wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
+        return Verdict(
+            score=_credit(good, wrong, len(rows), partial),
+            parsed={"pairs": given},
+            marks=tuple(_row(row, given[row.key], known) for row in rows),
+            said=f"{good} of {len(rows)} rows right",
+            wanted="",
+        )
+
+    def anything(self, answer: Match) -> Raw:
+        """The same match for every row."""
+        first = answer.pairs[0].answer
+        return {f"pair.{pair.key}": [first] for pair in answer.pairs}
+
+    def columns(self, answer: Match) -> tuple[str, str]:
+        """The titles of the table."""
+        return answer.left_title or "Item", answer.right_title or "Belongs to it"
+
+    def faces(self, answer: Match, gap: Gap) -> Faces:
+        """Both lists, then the table."""
+        del gap
+        rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
+        lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
+        cells = {pair.answer: pair.right for pair in answer.pairs if pair.right.html}
+        rights = [cells[name] for name in answer.shown_right] or list(cells.values())
+        heads = (escape(answer.left_title), escape(answer.right_title))
+        asked = _list(heads[0], [p.left for p in lefts]) + _list(heads[1], rights)
+        told = "".join(
+            f'<tr><th scope="row">{pair.left.html}</th>'
+            f"<td>{pair.right.html}{why(pair.why)}</td></tr>"
+            for pair in lefts
+        )
+        head = "".join(f'<th scope="col">{words}</th>' for words in heads)
+        table = f'<table class="t"><thead><tr>{head}</tr></thead>'
+        return Faces(asked, f"{table}<tbody>{told}</tbody></table>")
+
+    def states(self, answer: Match) -> Iterator[State]:
+        """All right, the first alone, each one off, and a decoy."""
+        rows = [p for p in answer.pairs if p.left.html]
+        answers = [p.answer for p in rows]
+        turned = answers[1:] + answers[:1]
+        decoy = [p.answer for p in answer.pairs if not p.left.html]
+        yield "Every row right", _paired(rows, answers)
+        yield "The first row only", _paired(rows[:1], answers)
+        yield "Each row one off", _paired(rows, turned)
+        if decoy:
+            yield "A decoy in the first row", _paired(rows, [decoy[0], *answers[1:]])
+
+    def guess_rate(self, answer: Match, partial: str) -> float:
+        """One of k cells is right once in k times, in each row."""
+        rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
+        cells = len({pair.answer for pair in answer.pairs})
+        # Under `net` a wrong row takes away what a right one gives: guessing earns
+        # little, and nothing is a fair name for it.
+        if not rows or partial == "net":
+            return 0.0
+        one = 1 / max(1, cells)
+        return one if partial in {"", "each"} else math.pow(one, rows)
+
+
+def rows_of(table: list[Token]) -> list[list[list[Token]]]:
+    """The cells of a table, row by row, each as its inline tokens."""
+    rows: list[list[list[Token]]] = []
+    for token in table:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline" and rows:
+            rows[-1].append([token] if token.content.strip() else [])
+    return rows
+
+
+def _check_rights(answer: Match, at: int, written: Written) -> None:
+    seen: set[str] = set()
+    for index, pair in enumerate(answer.pairs):
+        words = normal(pair.right.plain)
+        if words and words in seen and not pair.why.html:
+            message = f"“{pair.right.plain[:50]}” stands twice on the right."
+            hint = "Say in the third column why both count, or change one."
+            written.sheet.report("E53", at + 2 + index, 1, message, hint)
+        seen.add(words)
+
+
+def _credit(good: int, wrong: int, rows: int, rule: str) -> float:
+    if rule == "off":
+        return float(good == rows)
+    if rule == "coverage":
+        return share(good * good, rows * (good + wrong))
+    return share(good - wrong if rule == "net" else good, rows)
+
+
+def _shown(answer: Match, rows: list[Pair]) -> list[Pair]:
+    place = {name: index for index, name in enumerate(answer.shown_left)}
+    return sorted(rows, key=lambda row: place.get(row.key, len(place)))
+
+
+def _row(row: Pair, given: str, known: dict[str, Text]) -> Mark:
+    return Mark(
+        key=row.key,
+        label=row.left.plain,
+        text=row.left,
+        chosen=bool(given),
+        wanted_chosen=True,
+        good=given == row.answer,
+        given=known.get(given, NO_TEXT),
+        wanted=row.right,
+        feedback=row.why,
+    )
+
+
+def _paired(rows: Sequence[Pair], answers: Sequence[str]) -> dict[str, list[str]]:
+    return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
+
+
+def _list(title: str, texts: list[Text]) -> str:
+    head = f"<p><b>{title}</b></p>" if title else ""
+    return f"{head}<ul>{items(text.html for text in texts)}</ul>"

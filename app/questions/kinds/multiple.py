@@ -1,0 +1,87 @@
+"""Multiple: several options may be right, and each is ticked by itself."""
+
+import functools
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+
+from app.content.source_file import Manuscript
+from app.questions.choosing import Choices, Choosing
+from app.questions.kind import State
+from app.questions.options import Option
+from app.questions.verdict import share
+
+
+class Multiple(Choosing):
+    """Boxes to tick, scored by the item's own rule."""
+
+    name = "multiple"
+    template = "questions/multiple.html"
+    several = True
+    note = "More than one may be right."
+    nothing = "No answer is ticked. Tick all that are right."
+
+    def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
+        """Any number may be right."""
+
+    def score(self, answer: Choices, chosen: set[str], partial: str) -> float:
+        """The score by the rule of the item."""
+        right = {o.key for o in answer.options if o.right}
+        return credit(right, chosen, len(answer.options), partial)
+
+    def states(self, answer: Choices) -> Iterator[State]:
+        """All right ones, each alone, and everything."""
+        right = [o.key for o in answer.options if o.right]
+        yield "All that are right", {"answer": right}
+        for option in answer.options:
+            yield f"Only “{option.text.plain}”", {"answer": [option.key]}
+        yield "Everything", {"answer": [o.key for o in answer.options]}
+
+    def guess_rate(self, answer: Choices, partial: str) -> float:
+        """Boxes are ticked by a coin, and marked by the question's own rule."""
+        right = sum(option.right for option in answer.options)
+        return _boxes(right, len(answer.options) - right, partial)
+
+
+def credit(
+    key: Collection[str], chosen: Collection[str], all_: int, rule: str
+) -> float:
+    """The score 0..1 for choosing `chosen` where `key` is right, of `all_` options.
+
+    - `off` (and nothing): all or nothing
+    - `net`: (hits − misses) ÷ number of right options, never below 0
+    - `coverage`: the share of the right ones found × the share of the chosen ones
+      that are right
+    - `each`: the share of boxes, ticked or not, that are as they should be
+    """
+    key, chosen = set(key), set(chosen)
+    hits, misses = len(key & chosen), len(chosen - key)
+    if rule == "net":
+        return share(hits - misses, len(key))
+    if rule == "coverage":
+        return share(hits * hits, len(key) * len(chosen))
+    if rule == "each":
+        return share(all_ - len(key ^ chosen), all_)
+    return float(key == chosen)
+
+
+@functools.cache
+def _boxes(right: int, wrong: int, rule: str) -> float:
+    """The mean credit of ticking boxes by a coin, at least one of them."""
+    total = 0.0
+    for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
+        ways = math.comb(right, hits) * math.comb(wrong, misses)
+        if hits or misses:
+            total += ways * _credit(hits, misses, (right, wrong), rule)
+    return total / (math.pow(2, right + wrong) - 1)
+
+
+def _credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
+    right, wrong = boxes
+    if rule == "each":
+        return (hits + wrong - misses) / (right + wrong)
+    if rule == "net":
+        return max(0.0, (hits - misses) / right) if right else 0.0
+    if rule == "coverage":
+        return hits * hits / (right * (hits + misses)) if right else 0.0
+    return float(hits == right and not misses)

@@ -1,0 +1,144 @@
+"""Grading of numbers: the value, and whether only its unit is wrong."""
+
+import math
+
+from app.content.model import Text
+from app.estimator.units import NBSP, UNITS, format_number
+from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
+from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
+from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
+
+_EXAMPLES = "Write a number such as 1,120 or 1.12e3"
+# Tolerances are computed in floating point; an answer on their edge counts.
+_EDGE = 1e-9
+
+
+def grade_numeric(answer: Numeric, raw: Raw, _partial: str) -> Verdict | Unreadable:
+    """Judge a typed quantity.
+
+    `answer` in the response holds it; `unit` the unit meant where none is typed. A
+    number that is right in another unit of the same kind is told apart from a wrong
+    number.
+    """
+    typed = only(raw, "answer")
+    unit = unit_of(answer)
+    read = _read(typed, only(raw, "unit"), unit)
+    if isinstance(read, Unreadable):
+        return read
+    value, number, counted_in = read
+    option = _found(answer, value)
+    near = "" if option else _near(answer, number, counted_in)
+    return Verdict(
+        score=float(option is not None and option.right),
+        parsed={
+            "value": value,
+            "number": number,
+            "unit": counted_in,
+            "option": option.key if option else "",
+        },
+        said=shown(number, counted_in),
+        wanted=_wanted(answer),
+        feedback=option.feedback if option else Text("", ""),
+        near=near,
+    )
+
+
+def unit_of(answer: Numeric) -> str:
+    """The unit in which the right answer is shown; empty for a plain number."""
+    return next((o.range.unit for o in answer.options if o.right and o.range), "")
+
+
+def shown(number: float, unit: str) -> str:
+    """A number as the learner gave it, with its unit.
+
+    >>> shown(1120.0, "GB").replace(NBSP, " ")
+    '1,120 GB'
+    """
+    text = format_number(number, 6)
+    return f"{text}{NBSP}{unit}" if unit else text
+
+
+def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | Unreadable:
+    """The value in base units, the number as typed, and the unit it counts."""
+    if not typed:
+        return Unreadable("Nothing is typed.", f"{_EXAMPLES}.")
+    if len(typed) > LONGEST:
+        return Unreadable(f"The answer is longer than {LONGEST} characters.")
+    written = read_number(typed)
+    if written is None:
+        return Unreadable(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")
+    word = written.unit or chosen or unit
+    return _counted(written, word, unit)
+
+
+def _counted(
+    written: Written, word: str, unit: str
+) -> tuple[float, float, str] | Unreadable:
+    found = read_unit(word, unit)
+    hint = f"Write the number{_in(unit) or ' alone'}, or in another unit of that kind."
+    if found is None:
+        return Unreadable(f"“{word}” is not a unit that is known here.", hint)
+    if not found.fits:
+        return Unreadable(f"{found.name} measures something else than is asked.", hint)
+    value = written.value * found.factor
+    if not math.isfinite(value):
+        return Unreadable("The number is too large.", f"{_EXAMPLES}{_in(unit)}.")
+    return value, written.value, found.name
+
+
+def _in(unit: str) -> str:
+    return f" in {unit}" if unit else ""
+
+
+def _found(answer: Numeric, value: float) -> NumericOption | None:
+    """The right option the value lies in, else the foreseen wrong one."""
+    for option in sorted(answer.options, key=lambda o: not o.right):
+        if option.range is not None and _inside(option.range, value):
+            return option
+    return None
+
+
+def _inside(wanted: Range, value: float) -> bool:
+    if wanted.significant:
+        factor = _factor(wanted.unit)
+        digits = wanted.significant
+        centre = _rounded(wanted.centre / factor, digits)
+        return _rounded(value / factor, digits) == centre
+    slack = _EDGE * max(abs(wanted.low), abs(wanted.high))
+    return wanted.low - slack <= value <= wanted.high + slack
+
+
+def _rounded(value: float, digits: int) -> str:
+    return f"{value:.{max(1, digits) - 1}e}"
+
+
+def _near(answer: Numeric, number: float, unit: str) -> str:
+    """The sentence for a number that would be right in another unit."""
+    for other in _others(unit):
+        option = _found(answer, number * _factor(other))
+        if option is not None and option.right:
+            return (
+                f"Right amount, wrong unit. {shown(number, '')} is the answer in "
+                f"{other or 'plain numbers'}, and you gave it in "
+                f"{unit or 'plain numbers'}."
+            )
+    return ""
+
+
+def _others(unit: str) -> list[str]:
+    if unit not in UNITS:
+        return []
+    base, factor = UNITS[unit]
+    return [u for u, (b, f) in UNITS.items() if b == base and f != factor]
+
+
+def _factor(unit: str) -> float:
+    return UNITS.get(unit, (unit, 1.0))[1]
+
+
+def _wanted(answer: Numeric) -> str:
+    for option in answer.options:
+        if option.right and option.range is not None:
+            found = option.range
+            return shown(found.centre / _factor(found.unit), found.unit)
+    return ""

@@ -1,0 +1,38 @@
+"""Numeric answers as values: ranges, and what it means to answer inside one."""
+
+import dataclasses
+
+from app.content.model import NO_TEXT, Text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Range:
+    """An accepted or foreseen number: low <= x <= high in base units of `unit`.
+
+    `centre` is the authored value; `unit` the unit it is shown in ("GB" or "").
+    `significant` > 0 asks for that many significant digits instead of a range.
+    """
+
+    centre: float
+    low: float
+    high: float
+    unit: str = ""
+    significant: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NumericOption:
+    """A range with what it means to answer inside it; templates until drawn."""
+
+    key: str
+    template: str
+    range: Range | None
+    right: bool
+    feedback: Text = NO_TEXT
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Numeric:
+    """A number to be typed, with tolerance and unit."""
+
+    options: tuple[NumericOption, ...]

@@ -1,0 +1,59 @@
+"""Numeric answers from the Markdown: each option is one code span with a range."""
+
+from collections.abc import Mapping
+
+from app.content import templates
+from app.content.expressions import BadExpression, Value
+from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
+from app.questions.kinds.numeric.ranges import BadRange, read_range
+from app.questions.options import code_or_report, make_key, text_of
+from app.questions.written import Written
+
+
+def parse_numeric(written: Written) -> Numeric:
+    """Accepted and foreseen numbers; what is wrong with one is reported."""
+    made: list[NumericOption] = []
+    taken: set[str] = set()
+    otherwise: float | None = None
+    sheet = written.sheet
+    for option in sorted(written.parts.options, key=lambda o: not o.ticked):
+        template = code_or_report(option, sheet)
+        if template is None:
+            continue
+        found = None
+        if not written.computed:
+            try:
+                found = read_range(template, otherwise if not option.ticked else None)
+            except BadRange as error:
+                place = sheet.find("`", option.line, option.line)
+                sheet.report(error.code, *place, str(error), error.hint)
+                continue
+            if option.ticked and otherwise is None:
+                otherwise = _half(found)
+        why = text_of(option.feedback, written.scope)
+        name = make_key(written.comment.id, option, taken)
+        made.append(NumericOption(name, template, found, option.ticked, why))
+    return Numeric(tuple(made))
+
+
+def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
+    """The options with numbers; raises BadExpression for one that is none (E47)."""
+    otherwise: float | None = None
+    made = []
+    for option in numeric.options:
+        written = templates.fill(option.template, values)
+        try:
+            found = read_range(written, otherwise if not option.right else None)
+        except BadRange as error:
+            raise BadExpression(error.code, str(error), error.hint) from None
+        if option.right and otherwise is None:
+            otherwise = _half(found)
+        key, right, why = option.key, option.right, option.feedback
+        made.append(NumericOption(key, written, found, right, why))
+    return Numeric(tuple(made))
+
+
+def _half(found: Range) -> float:
+    """Half of the width as a share: the tolerance of what names none."""
+    half = (found.high - found.low) / 2
+    return half / abs(found.centre) if found.centre else 0.0

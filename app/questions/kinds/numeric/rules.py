@@ -1,0 +1,83 @@
+"""Rules for numbers: units of one kind, and no wrong answer within a right one."""
+
+import math
+from collections.abc import Mapping
+
+from app.content.expressions import Value
+from app.content.model import Text
+from app.content.quantities import Quantity, kind, read, show
+from app.content.source_file import Manuscript
+from app.content.templates import PLACEHOLDER
+from app.questions.kind import Fault
+from app.questions.kinds.numeric.model import Numeric, NumericOption
+
+Option = NumericOption
+
+
+def check_numeric(answer: Numeric, line: int, sheet: Manuscript) -> None:
+    """E42, E43 for a numeric question without parameters."""
+    clash = clashing(answer)
+    if clash:
+        place = sheet.find(f"`{clash[1].template}`", line, line + 60)
+        sheet.report("E43", *place, _said(clash), "Narrow the tolerance, or delete it.")
+    _check_units(answer, line, sheet)
+
+
+def _said(clash: tuple[Option, Option]) -> str:
+    right, wrong = clash
+    return f"The wrong answer {wrong.template} lies within {right.template}."
+
+
+def clashing(answer: Numeric) -> tuple[Option, Option] | None:
+    """A right and a wrong option of which the wrong one would be accepted."""
+    wrongs = [o for o in answer.options if not o.right and o.range]
+    for right in answer.options:
+        if not right.right or not right.range:
+            continue
+        for wrong in wrongs:
+            if (
+                wrong.range
+                and right.range.low <= wrong.range.centre <= right.range.high
+            ):
+                return right, wrong
+    return None
+
+
+def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
+    units = [(o, o.range.unit) for o in answer.options if o.range]
+    for option, unit in units[1:]:
+        first = units[0][1]
+        if kind(unit) != kind(first):
+            place = sheet.find(f"`{option.template}`", line, line + 60)
+            message = f"“{option.template}” does not measure what “{first}” measures."
+            sheet.report("E42", *place, message, "Use units of one kind.")
+
+
+def numeric_faults(answer: Numeric) -> list[Fault]:
+    """E47 for one combination: a right answer below zero, or within a wrong one."""
+    found = []
+    for option in answer.options:
+        centre = option.range.centre if option.range else math.nan
+        if option.right and (not math.isfinite(centre) or centre < 0):
+            found.append(Fault("E47", f"the answer {option.template} is negative."))
+    clash = clashing(answer)
+    if clash:
+        right, wrong = clash
+        message = f"the wrong answer {wrong.template} lies within {right.template}."
+        hint = "Narrow the tolerance or change the values."
+        found.append(Fault("E47", message, hint))
+    return found
+
+
+def display_faults(stem: Text, values: Mapping[str, Value]) -> list[Fault]:
+    """W48: a number of the stem that is rounded more than the answer allows."""
+    for match in PLACEHOLDER.finditer(stem.plain):
+        value = values.get(match[1])
+        if not match[2] or not isinstance(value, Quantity) or not value.value:
+            continue
+        shown = read(show(value.value, match[2]))
+        if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
+            message = f"the stem shows {show(shown.value)} for {show(value.value)}."
+            hint = "Show more digits, or round the parameter."
+            return [Fault("W48", message, hint)]
+    return []

@@ -1,0 +1,263 @@
+"""Place: a part of a drawing to be pointed at, or chosen from the list of its parts."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from markdown_it.token import Token
+
+from app.content.drawings import narrow
+from app.content.markdown.syntax import plain
+from app.content.markdown.writer import write
+from app.content.model import Area, Drawing
+from app.questions.choosing import LETTERS, faces_of, letters, marks_of
+from app.questions.faces import Faces
+from app.questions.kind import Counted, Gap, Kind, State, Typed
+from app.questions.option_rules import check_any_right, check_count, check_feedback
+from app.questions.options import Choice, Option, make_key, text_of
+from app.questions.verdict import Raw, Unreadable, Verdict
+from app.questions.written import Written
+
+_MOST = 12  # the stylesheet marks as many
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Region(Choice):
+    """An option that is a region of the drawing; its text is the label."""
+
+    region: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing of which one region is right.
+
+    `drawings` are the wide one and, where it exists, the narrow one for phones; empty
+    until they are found beside the file.
+    """
+
+    file: str
+    regions: tuple[Region, ...]
+    drawings: tuple[Drawing, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spot:
+    """Where an option lies in a drawing: its key, its letter, its box."""
+
+    key: str
+    letter: str
+    area: Area
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sheet:
+    """A drawing with its spots; `width` is wide or narrow."""
+
+    width: str
+    drawing: Drawing
+    spots: tuple[Spot, ...]
+
+
+class PlaceKind(Kind[Figure]):
+    """Regions of a drawing, of which one is right.
+
+    A click in the drawing is one on the label of a button in the list, so that both
+    send the same and neither needs a script.
+    """
+
+    name = "place"
+    models = (Figure, Region)
+    template = "questions/place.html"
+    keys = ("figure",)
+    listed = "regions"
+    chosen = True
+    verb = "chose"
+
+    def parse(self, written: Written) -> Figure:
+        """The drawing, and each option as a region in code and its label."""
+        file = written.comment.word("figure")
+        place = written.comment.place("figure")
+        if file.endswith(".svg") and "/" not in file and "\\" not in file:
+            written.sheet.mention("file", file, *place)
+            written.sheet.mention("drawing", file, *place)
+        else:
+            message = "The question names no drawing." if not file else ""
+            message = message or f"“{file[:60]}” is no SVG file beside this one."
+            hint = "Write figure: and the name of an SVG file in the same folder."
+            written.sheet.report("E58", *place, message, hint)
+        taken: set[str] = set()
+        made = [_region(option, taken, written) for option in written.parts.options]
+        return Figure(file, tuple(made))
+
+    def check(self, answer: Figure, written: Written, *, exam: bool) -> None:
+        """E20, E21, E22, E23, E59, E88, W25: one right among different regions."""
+        options, sheet = written.parts.options, written.sheet
+        first = options[0].line if options else written.draft.line
+        check_any_right(options, first, sheet)
+        check_count(len(options), 3 if exam else 2, first, sheet)
+        check_feedback(options, sheet)
+        ticked = [o for o in options if o.ticked]
+        if len(ticked) > 1:
+            message = f"{len(ticked)} regions are marked right."
+            sheet.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+        if len(options) > _MOST:
+            message = f"The question has {len(options)} regions."
+            sheet.report(
+                "E88", options[_MOST].line, 1, message, f"Use at most {_MOST}."
+            )
+        _check_regions(answer, written)
+
+    def options(self, answer: Figure) -> tuple[Counted, ...]:
+        """Every region by its label."""
+        return tuple(Counted(o.key, o.text.plain, o.right) for o in answer.regions)
+
+    def drawings(self, answer: Figure) -> tuple[str, ...]:
+        """The drawing, and the one for phones."""
+        return answer.file, narrow(answer.file)
+
+    def drawn(self, answer: Figure, found: Mapping[str, Drawing]) -> Figure:
+        """The answer with its drawings, the wide one first."""
+        names = self.drawings(answer)
+        drawings = tuple(found[name] for name in names if name in found)
+        return dataclasses.replace(answer, drawings=drawings)
+
+    def shown(self, answer: Figure, typed: Typed) -> tuple[Sheet, ...]:
+        """The drawings with a spot for each option."""
+        del typed
+        return sheets_of(answer)
+
+    def grade(self, answer: Figure, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge the region chosen; `answer` in the response holds its key."""
+        del partial
+        sent = set(raw.get("answer", ()))
+        chosen = [o for o in answer.regions if o.key in sent]
+        if not chosen:
+            hint = "Select a part in the drawing or in the list."
+            return Unreadable("No part is chosen.", hint)
+        if len(chosen) > 1:
+            return Unreadable("Choose one part only.", "Nothing was counted.")
+        return Verdict(
+            score=float(chosen[0].right),
+            parsed={"chosen": [chosen[0].key]},
+            marks=marks_of(answer.regions, sent),
+            said=letters(answer.regions, chosen),
+            wanted=letters(answer.regions, [o for o in answer.regions if o.right]),
+        )
+
+    def anything(self, answer: Figure) -> Raw:
+        """The first region."""
+        return {"answer": [answer.regions[0].key]}
+
+    def faces(self, answer: Figure, gap: Gap) -> Faces:
+        """The drawing with its letters above the labels, then the right one."""
+        del gap
+        asked, told = faces_of(answer.regions)
+        figure = "".join(map(_svg, sheets_of(answer)))
+        return Faces(f'<div class="dias">{figure}</div>{asked}', told)
+
+    def states(self, answer: Figure) -> Iterator[State]:
+        """Each region, the right one first."""
+        for option in sorted(answer.regions, key=lambda o: not o.right):
+            yield option.text.plain, {"answer": [option.key]}
+
+    def guess_rate(self, answer: Figure, partial: str) -> float:
+        """One of k regions is right once in k times."""
+        del partial
+        return 1 / max(1, len(answer.regions))
+
+    def guess_score(self, answer: Figure) -> float | None:
+        """The same in per cent."""
+        return 100 * self.guess_rate(answer, "")
+
+
+def label_of(option: Option) -> tuple[str, Token]:
+    """An option parted into the region it names and the label behind it."""
+    label = Token("inline", "", 0, map=option.inline.map, children=[])
+    children = list(option.inline.children or [])
+    while children and children[0].type == "text" and not children[0].content.strip():
+        children.pop(0)
+    region = ""
+    if children and children[0].type == "code_inline":
+        region = children.pop(0).content.strip()
+    if children and children[0].type == "text":
+        first = children[0].copy()
+        first.content = first.content.lstrip()
+        children[0] = first
+    label.children = [c for c in children if c.type != "text" or c.content]
+    label.content = plain([label])
+    return region, label
+
+
+def sheets_of(answer: Figure) -> tuple[Sheet, ...]:
+    """The drawings, each with the spots of the options that it has."""
+    return tuple(
+        Sheet(width, drawing, _spots(answer, drawing))
+        for width, drawing in zip(("wide", "narrow"), answer.drawings, strict=False)
+    )
+
+
+def _spots(answer: Figure, drawing: Drawing) -> tuple[Spot, ...]:
+    areas = {area.region: area for area in drawing.areas}
+    return tuple(
+        Spot(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
+        for number, o in enumerate(answer.regions)
+        if o.region in areas
+    )
+
+
+def _region(option: Option, taken: set[str], written: Written) -> Region:
+    region, label = label_of(option)
+    if region:
+        file = written.comment.word("figure")
+        place = written.sheet.find(f"`{region}`", option.line, option.line)
+        written.sheet.mention("drawing", f"{file}#{region}", *place)
+    return Region(
+        make_key(written.comment.id, option, taken),
+        write([label], written.scope),
+        option.ticked,
+        text_of(option.feedback, written.scope),
+        region=region,
+    )
+
+
+def _check_regions(answer: Figure, written: Written) -> None:
+    """E59 and E23: each option names a region of its own, with a label of its own."""
+    seen: dict[str, int] = {}
+    for option, region in zip(written.parts.options, answer.regions, strict=False):
+        label = " ".join(region.text.plain.lower().split())
+        if not region.region:
+            message = f"“{option.words[:50]}” names no region of the drawing."
+            hint = "Begin it with the id of one: - [ ] `bmc` The BMC."
+            written.sheet.report("E59", option.line, 1, message, hint)
+        elif not label:
+            message = f"The region “{region.region}” has no label."
+            hint = f"Write its name behind it: - [ ] `{region.region}` The name."
+            written.sheet.report("E59", option.line, 1, message, hint)
+        before = seen.get(region.region) or seen.get(f" {label}")
+        if before and region.region and label:
+            message = f"This option says the same as the one in line {before}."
+            hint = "Change or delete one of them."
+            written.sheet.report("E23", option.line, 1, message, hint)
+        seen.setdefault(region.region, option.line)
+        seen.setdefault(f" {label}", option.line)
+
+
+def _svg(sheet: Sheet) -> str:
+    """A drawing with its letters, for the face of a card."""
+    drawing = sheet.drawing
+    spots = "".join(
+        f'<circle class="tag" cx="{s.area.x:g}" cy="{s.area.y:g}" r="10"/>'
+        f'<text class="on-tag" x="{s.area.x:g}" y="{s.area.y + 4.5:g}" '
+        f'text-anchor="middle" fill="currentColor" stroke="none">{s.letter}</text>'
+        for s in sheet.spots
+    )
+    svg = (
+        f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
+        f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
+        'stroke="currentColor" font-family="sans-serif" font-size="13">'
+        f"{drawing.markup}{spots}</svg>"
+    )
+    # Where no stylesheet comes along, one drawing is enough.
+    hidden = " hidden" if sheet.width == "narrow" else ""
+    return f'<div class="{sheet.width}"{hidden}>{svg}</div>'

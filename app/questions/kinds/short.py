@@ -1,0 +1,121 @@
+"""Short: a word or short phrase to be typed."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from app.content import templates
+from app.content.expressions import Value
+from app.content.model import NO_TEXT, Text
+from app.questions.faces import Faces, aside, told
+from app.questions.kind import Counted, Gap, Kind, State
+from app.questions.option_rules import check_any_right, check_doubles, check_feedback
+from app.questions.options import code_or_report, make_key, text_of
+from app.questions.phrases import same_words
+from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
+from app.questions.written import Written
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShortOption:
+    """A word accepted or foreseen in a short answer."""
+
+    key: str
+    answer: str
+    right: bool
+    feedback: Text = NO_TEXT
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Short:
+    """A word or short phrase to be typed."""
+
+    options: tuple[ShortOption, ...]
+    case_sensitive: bool = False
+
+
+class ShortKind(Kind[Short]):
+    """A word, forgiven its hyphens and end marks."""
+
+    name = "short"
+    models = (Short, ShortOption)
+    template = "questions/short.html"
+    keys = ("case",)
+    listed = "options"
+
+    def parse(self, written: Written) -> Short:
+        """Words accepted and foreseen."""
+        made = []
+        taken: set[str] = set()
+        for option in written.parts.options:
+            answer = code_or_report(option, written.sheet)
+            if answer is not None:
+                why = text_of(option.feedback, written.scope)
+                name = make_key(written.comment.id, option, taken)
+                made.append(ShortOption(name, answer.strip(), option.ticked, why))
+        return Short(tuple(made), written.comment.says_yes("case"))
+
+    def check(self, answer: Short, written: Written, *, exam: bool) -> None:
+        """The rules of options."""
+        del answer, exam
+        check_any_right(written.parts.options, written.line, written.sheet)
+        check_doubles(written.parts.options, written.sheet)
+        check_feedback(written.parts.options, written.sheet)
+
+    def options(self, answer: Short) -> tuple[Counted, ...]:
+        """Every word."""
+        return tuple(Counted(o.key, o.answer, o.right) for o in answer.options)
+
+    def filled(self, answer: Short, values: Mapping[str, Value]) -> Short:
+        """The words too are templates."""
+        made = super().filled(answer, values)
+        options = tuple(
+            dataclasses.replace(o, answer=templates.fill(o.answer, values))
+            for o in made.options
+        )
+        return dataclasses.replace(made, options=options)
+
+    def grade(self, answer: Short, raw: Raw, partial: str) -> Verdict | Unreadable:
+        """Judge one typed word or phrase; `answer` in the response holds it."""
+        del partial
+        typed = only(raw, "answer")
+        if not typed:
+            return Unreadable("Nothing is typed.", "Type a word or a short phrase.")
+        if len(typed) > LONGEST:
+            return Unreadable(f"The answer is longer than {LONGEST} characters.")
+        option = _found(answer, typed)
+        right = [o.answer for o in answer.options if o.right]
+        return Verdict(
+            score=float(option is not None and option.right),
+            parsed={"text": typed, "option": option.key if option else ""},
+            said=f"“{typed}”",
+            wanted=" or ".join(f"“{r}”" for r in right),
+            feedback=option.feedback if option else Text("", ""),
+        )
+
+    def faces(self, answer: Short, gap: Gap) -> Faces:
+        """That a word is asked for, then the words that count."""
+        del gap
+        right = [escape(o.answer) for o in answer.options if o.right]
+        others = [
+            f"<b>{escape(o.answer)}</b> {o.feedback.html}"
+            for o in answer.options
+            if not o.right and o.feedback.html
+        ]
+        back = told([f"<b>{' or '.join(right)}</b>"])
+        asked = "<p>A word or a short phrase.</p>"
+        return Faces(asked, back + aside("Not right", others))
+
+    def states(self, answer: Short) -> Iterator[State]:
+        """Each word, and another."""
+        for option in answer.options:
+            yield f"“{option.answer}”", {"answer": [option.answer]}
+        yield "Something else", {"answer": ["something else"]}
+
+
+def _found(answer: Short, typed: str) -> ShortOption | None:
+    ordered = sorted(answer.options, key=lambda option: not option.right)
+    for option in ordered:
+        if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
+            return option
+    return None

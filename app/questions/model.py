@@ -1,0 +1,57 @@
+"""Questions as values: the item of the bank, and what one attempt shows of it."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
+
+from app.content.model import NO_TEXT, Computed, Place, Text
+from app.questions.kinds import Answer
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """One item of the bank as authored; `revision` is the hash of its content.
+
+    `stem`, option texts and `explanation` hold {name} templates while `computed`
+    is set; `variants.draw` fills them. `section` is the anchor of the page section
+    it stands in (empty in quiz.md).
+    """
+
+    id: str
+    topic: str
+    type: str
+    stem: Text
+    answer: Answer
+    objectives: tuple[str, ...]
+    place: Place
+    revision: str
+    difficulty: int = 3
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    hints: tuple[Text, ...] = ()
+    explanation: Text = NO_TEXT
+    mistake: Text = NO_TEXT
+    partial: Literal["", "off", "net", "coverage", "each", "lcs"] = ""
+    computed: Computed | None = None
+    section: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Variant:
+    """A question as one attempt shows and grades it: numbers drawn, order fixed.
+
+    `question` is the authored item; `answer` has ranges and texts filled in and
+    options in the order displayed. The same (question, seed) gives the same variant.
+    `values` are the drawn parameters, e.g. {"batch": 8}; `calculator` is the address
+    of the calculator with these numbers ("/calculators/kv-cache?..."), or empty.
+    """
+
+    question: Question
+    seed: int
+    stem: Text
+    answer: Answer
+    hints: tuple[Text, ...]
+    explanation: Text
+    mistake: Text
+    values: Mapping[str, str | int | float]
+    calculator: str = ""

@@ -1,0 +1,99 @@
+"""Rules for options that are chosen: counts, doubles, cues, feedback."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from app.content.source_file import Manuscript
+from app.questions.options import Option, is_last
+
+
+def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> None:
+    """E20: at least one option is ticked."""
+    if not any(o.ticked for o in options):
+        first = options[0].line if options else line
+        hint = "Mark the right one with [x]."
+        sheet.report("E20", first, 1, "No answer is marked right.", hint)
+
+
+def check_count(count: int, least: int, line: int, sheet: Manuscript) -> None:
+    """E22: there are enough options to choose from."""
+    if count < least:
+        reason = "; an exam question needs 3" if count == 2 else ""
+        message = f"The question has {count} option{'s' * (count != 1)}{reason}."
+        sheet.report("E22", line, 1, message, "Add an option that is wrong and likely.")
+
+
+def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
+    """E23: no two options say the same."""
+    seen: dict[str, int] = {}
+    for option in options:
+        words = " ".join(option.words.lower().split()).rstrip(".")
+        if words in seen:
+            message = f"This option says the same as the one in line {seen[words]}."
+            sheet.report(
+                "E23", option.line, 1, message, "Change or delete one of them."
+            )
+        seen.setdefault(words, option.line)
+
+
+def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W25: a wrong option says why it is wrong."""
+    for option in options:
+        if not option.ticked and not option.feedback:
+            message = f"“{option.words[:50]}” does not say why it is wrong."
+            hint = "Write a quote below it: two spaces, > and a sentence."
+            sheet.report("W25", option.line, 1, message, hint)
+
+
+def check_cues(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W26, W27: what gives the right option away without knowing."""
+    right = next(o for o in options if o.ticked)
+    wrong = [o for o in options if not o.ticked]
+    longest = max((len(o.words) for o in wrong), default=0)
+    if len(right.words) > max(1.4 * longest, longest + 15):
+        message = f"The right option has {len(right.words)} letters, the longest other "
+        message += f"{longest}."
+        sheet.report("W26", right.line, 1, message, "Make the options alike in length.")
+    for name, has in _FORMS.items():
+        if wrong and has(right) and not any(has(o) for o in wrong):
+            message = f"Only the right option {name}."
+            hint = "Give the wrong options the same form."
+            sheet.report("W27", right.line, 1, message, hint)
+
+
+def _has(kind: str, option: Option) -> bool:
+    return any(c.type == kind for c in option.inline.children or [])
+
+
+_FORMS: dict[str, Callable[[Option], bool]] = {
+    "is in code style": lambda o: _has("code_inline", o),
+    "has bold words": lambda o: _has("strong_open", o),
+    "has a number": lambda o: bool(re.search(r"\d", o.words)),
+}
+
+
+def check_last(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W28: no option speaks of the others among which it is shuffled."""
+    for option in options:
+        if is_last(option.words):
+            message = f"“{option.words[:40]}” stands among shuffled options."
+            hint = "It is kept last; better name what is meant, or say shuffle: no."
+            sheet.report("W28", option.line, 1, message, hint)
+
+
+def check_balance(positions: Sequence[tuple[int, int]], sheet: Manuscript) -> None:
+    """W30: in a file of eight or more, no position has most of the right options.
+
+    `positions` are (place of the right option from 0, line) of single choices.
+    """
+    if len(positions) < 8:
+        return
+    places = [p for p, _ in positions]
+    most = max(set(places), key=places.count)
+    share = places.count(most) / len(places)
+    if share > 0.6:
+        sheet.item = ""
+        message = (
+            f"The right option is number {most + 1} in {share:.0%} of the questions."
+        )
+        sheet.report("W30", positions[0][1], 1, message, "Vary its position.")

@@ -1,0 +1,219 @@
+"""Options: as a task list writes them, and as values; what kinds with options share."""
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Sized
+
+from markdown_it.token import Token
+
+from app.content.identity import key, normal
+from app.content.limits import MOST_OPTIONS
+from app.content.markdown.syntax import close_of, first_line, plain
+from app.content.markdown.writer import Scope, write
+from app.content.model import NO_TEXT, Text
+from app.content.source_file import Manuscript
+
+_BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
+_PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """One option. `key` is its stable letter-like name kept in ids.lock."""
+
+    key: str
+    text: Text
+    right: bool
+    feedback: Text = NO_TEXT
+    pinned: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class Option:
+    """One item of a task list as written."""
+
+    ticked: bool
+    inline: Token
+    feedback: list[Token]
+    line: int
+    pinned_key: str
+    source: str
+
+    @property
+    def words(self) -> str:
+        """The text of the option without marks."""
+        return plain([self.inline])
+
+
+def is_task_list(tokens: list[Token], at: int) -> bool:
+    """Whether the list at `at` has boxes, well-formed or not."""
+    return any(_BOX.match(t.content) for t in _item_texts(tokens, at))
+
+
+def _item_texts(tokens: list[Token], at: int) -> list[Token]:
+    level = tokens[at].level + 3
+    inside = tokens[at : close_of(tokens, at)]
+    return [
+        token
+        for before, token in itertools.pairwise(inside)
+        if token.type == "inline"
+        and token.level == level
+        and before.type == "paragraph_open"
+    ]
+
+
+def read_options(tokens: list[Token], at: int, sheet: Manuscript) -> list[Option]:
+    """The options of the task list at `at`; malformed boxes are reported (E24)."""
+    options: list[Option] = []
+    end = close_of(tokens, at)
+    index = at + 1
+    while index < end:
+        closing = close_of(tokens, index)
+        option = _option(tokens[index + 1 : closing], first_line(tokens[index]), sheet)
+        if option is not None:
+            options.append(option)
+        index = closing + 1
+    return options
+
+
+def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
+    inline = inside[1] if len(inside) > 1 else None
+    if inline is None or inline.type != "inline":
+        sheet.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
+        return None
+    match = _BOX.match(inline.content)
+    if match is None or not _well_formed(match, inline):
+        column = sheet.find("[", line, line)[1] if match else 3
+        written = inline.content[:12].split("\n")[0]
+        message = f"“{written}” does not begin with a check box."
+        sheet.report("E24", line, column, message, "Write - [ ] text or - [x] text.")
+        return None
+    _strip_box(inline, match.end())
+    source = inline.content  # without its box: a key must not depend on the tick
+    pinned = _take_pin(inline)
+    if not plain([inline]):
+        sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
+        return None
+    ticked = "x" in match["inside"].lower()
+    return Option(ticked, inline, _feedback(inside), line, pinned, source)
+
+
+def _well_formed(match: re.Match[str], inline: Token) -> bool:
+    rest = inline.content[match.end() :]
+    return match["inside"] in {" ", "x", "X"} and bool(match["gap"] or not rest)
+
+
+def _strip_box(inline: Token, length: int) -> None:
+    inline.content = inline.content[length:]
+    for child in inline.children or []:
+        taken = min(length, len(child.content))
+        child.content = child.content[taken:]
+        length -= taken
+        if length <= 0:
+            return
+
+
+def _take_pin(inline: Token) -> str:
+    children = inline.children or []
+    if not children or children[-1].type != "html_inline":
+        return ""
+    match = _PIN.match(children[-1].content)
+    if match is None:
+        return ""
+    children.pop()
+    if children and children[-1].type == "text":
+        children[-1].content = children[-1].content.rstrip()
+    inline.content = inline.content[: inline.content.rindex("<!--")].rstrip()
+    return match[1]
+
+
+def _feedback(inside: list[Token]) -> list[Token]:
+    """What stands in the quote below an option, or any further paragraphs."""
+    rest = inside[3:]
+    if rest and rest[0].type == "blockquote_open":
+        end = close_of(rest, 0)
+        return rest[1:end] + rest[end + 1 :]
+    return rest
+
+
+def code_of(option: Option) -> str | None:
+    """The content of an option that is one code span, else None."""
+    solid = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
+    if len(solid) == 1 and solid[0].type == "code_inline":
+        return solid[0].content
+    return None
+
+
+def make_key(item: str, option: Option, taken: set[str]) -> str:
+    """The opaque key of an option: from its pin or its words, never its place."""
+    basis = f"= {option.pinned_key}" if option.pinned_key else normal(option.source)
+    found = key(item, basis)
+    count = 1
+    while found in taken:
+        count += 1
+        found = key(item, basis, str(count))
+    taken.add(found)
+    return found
+
+
+def text_of(tokens: list[Token], scope: Scope) -> Text:
+    """Feedback and the like; nothing written is no text."""
+    return write(tokens, scope) if tokens else NO_TEXT
+
+
+def choices_of(item: str, options: list[Option], scope: Scope) -> tuple[Choice, ...]:
+    """The options as values, in authored order."""
+    taken: set[str] = set()
+    made = []
+    for option in options:
+        name = make_key(item, option, taken)
+        text = write([option.inline], scope)
+        last = is_last(option.words)
+        why = text_of(option.feedback, scope)
+        made.append(Choice(name, text, option.ticked, why, last))
+    return tuple(made)
+
+
+_LAST = re.compile(
+    r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE
+)
+
+
+def is_last(words: str) -> bool:
+    """Whether an option speaks of the others and so stays behind them.
+
+    >>> is_last("All of the above"), is_last("All of the GPUs")
+    (True, False)
+    """
+    return bool(_LAST.match(words.strip()))
+
+
+def code_or_report(option: Option, sheet: Manuscript) -> str | None:
+    """The one code span that an option has to be; anything else is reported."""
+    template = code_of(option)
+    if template is None:
+        hint = "Write the whole answer as one code span: - [x] `140 GB ± 3%`."
+        message = f"“{option.words[:40]}” is not one code span."
+        sheet.report("E40", option.line, 1, message, hint)
+    return template
+
+
+def fresh(item: str, basis: str, taken: set[str]) -> str:
+    """A key made of `basis` that no other part of the item has."""
+    name, count = key(item, basis), 0
+    while name in taken:
+        count += 1
+        # Names made of names may come round to the first, so that none is free.
+        name = key(item, basis, name if count <= len(taken) else str(count))
+    taken.add(name)
+    return name
+
+
+def is_full(made: Sized, what: str, line: int, sheet: Manuscript) -> bool:
+    """Whether a question has as many parts as it can; the first too many is named."""
+    if len(made) < MOST_OPTIONS:
+        return False
+    message = f"The question has more than {MOST_OPTIONS} {what}."
+    sheet.report("E88", line, 1, message, "Split it into several questions.")
+    return True

@@ -1,0 +1,164 @@
+"""From an authored question and a seed to what one attempt shows and grades."""
+
+import hashlib
+import logging
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.content import estimates, templates
+from app.content.expressions import (
+    BadExpression,
+    Value,
+    compile_expression,
+    evaluate,
+    inputs_of,
+)
+from app.content.model import Computed
+from app.content.quantities import Quantity
+from app.questions import kinds
+from app.questions.kinds import Answer
+from app.questions.model import Question, Variant
+
+MOST_VARIANTS = 200
+_SEEDS = 2**31
+_log = logging.getLogger("headroom")
+
+
+def draw(question: Question, seed: int) -> Variant:
+    """Draw the variant of `question` that belongs to `seed`; pure and repeatable.
+
+    The same seed gives the same numbers and the same order of options. Seeds that
+    differ by less than the number of combinations give different numbers. A
+    combination without an answer gives way to the next that has one; raises
+    BadExpression where none of them has, and where drawing fails in any other way.
+    """
+    try:
+        return _drawn(question, seed)
+    except BadExpression:
+        raise
+    except Exception as error:  # what is authored must never be a fault of the server
+        _log.exception("the question “%s” could not be drawn", question.id)
+        message = "The numbers of this question cannot be computed."
+        raise BadExpression("E47", message) from error
+
+
+def _drawn(question: Question, seed: int) -> Variant:
+    chosen: dict[str, str | float] = {}
+    values: dict[str, Value] = {}
+    answer, kind = question.answer, kinds.of(question)
+    if question.computed:
+        chosen, values, answer = _satisfied(question.computed, answer, seed)
+    mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
+    return Variant(
+        question,
+        seed,
+        templates.fill_text(question.stem, values),
+        kind.shuffled(answer, mixer),
+        tuple(templates.fill_text(h, values) for h in question.hints),
+        templates.fill_text(question.explanation, values),
+        templates.fill_text(question.mistake, values),
+        chosen,
+        _calculator(question.computed, values) if question.computed else "",
+    )
+
+
+def _satisfied(
+    computed: Computed, answer: Answer, seed: int
+) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
+    """The first combination from `seed` on that has an answer, with its values."""
+    kind = kinds.of_answer(answer)
+    refused: BadExpression | None = None
+    for tried in range(min(combinations(computed), MOST_VARIANTS)):
+        chosen = combination(computed, seed + tried)
+        try:
+            values = resolve(computed, chosen)
+            return chosen, values, kind.filled(answer, values)
+        except BadExpression as error:
+            refused = refused or error
+    raise refused or BadExpression("E47", "There is no combination of parameters.")
+
+
+def next_seed(question: Question, salt: str, n: int) -> int:
+    """The seed of a learner's n-th attempt (from 0) at a question, below 2^31.
+
+    `salt` is anything constant of the learner. Two attempts in a row never draw the
+    same numbers while there is more than one combination; all combinations come
+    before one comes again.
+    """
+    count = combinations(question.computed) if question.computed else 1
+    start = _hash(f"{salt}:{question.id}")
+    if count >= _SEEDS // 2:
+        return (start + n) % _SEEDS
+    stride = _stride(start // 7, count)
+    index = (start + n * stride) % count
+    rounds = _hash(f"{salt}:{question.id}:{n}") % (_SEEDS // count)
+    return index + count * rounds
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+
+
+def _stride(wanted: int, count: int) -> int:
+    """A step that visits all of `count` places before it returns."""
+    step = wanted % count or 1
+    while math.gcd(step, count) != 1:
+        step += 1
+    return step
+
+
+def combinations(computed: Computed) -> int:
+    """How many combinations of parameters there are."""
+    return math.prod(len(values) for values in computed.params.values())
+
+
+def combination(computed: Computed, index: int) -> dict[str, str | float]:
+    """The parameters of one combination; `index` counts on beyond the last."""
+    rest = index % combinations(computed)
+    chosen: dict[str, str | float] = {}
+    for name, values in computed.params.items():
+        rest, at = divmod(rest, len(values))
+        chosen[name] = values[at]
+    return chosen
+
+
+def resolve(computed: Computed, chosen: Mapping[str, str | float]) -> dict[str, Value]:
+    """Parameters and expressions as values; raises BadExpression.
+
+    A number among the parameters has an unknown unit: only its author knows it.
+    """
+    values: dict[str, Value] = {
+        name: value if isinstance(value, str) else Quantity(value, None)
+        for name, value in chosen.items()
+    }
+    for name, text in computed.lets:
+        values[name] = evaluate(compile_expression(text), values)
+    return values
+
+
+def every(question: Question, most: int = MOST_VARIANTS) -> Iterator[Variant]:
+    """All variants of a computed question, or `most` of them spread over all.
+
+    A combination without an answer shows the next that has one; raises BadExpression
+    where none has. A plain question has one variant.
+    """
+    for seed in indices(question, most):
+        yield draw(question, seed)
+
+
+def indices(question: Question, most: int = MOST_VARIANTS) -> Sequence[int]:
+    """The seeds of `every`: each combination once, or `most` spread evenly."""
+    count = combinations(question.computed) if question.computed else 1
+    if count <= most:
+        return range(count)
+    return [i * count // most for i in range(most)]
+
+
+def _calculator(computed: Computed, values: Mapping[str, Value]) -> str:
+    """The calculator behind the first expression that asks the estimator."""
+    for _, text in computed.lets:
+        for call in compile_expression(text).calls:
+            name = getattr(call.func, "id", "")
+            return estimates.address(name, inputs_of(call, values))
+    return ""

@@ -1,0 +1,88 @@
+"""A question as its author wrote it: its comment, and its blocks by their meaning."""
+
+import dataclasses
+
+from markdown_it.token import Token
+
+from app.content import strict_yaml
+from app.content.markdown.writer import Scope
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import Mapped
+from app.questions.options import Option
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Comment:
+    """The comment of an item: its fields and where they stand."""
+
+    id: str
+    fields: Mapped
+    line: int
+    column: int
+
+    def word(self, name: str) -> str:
+        """The text of one key, empty when it is absent."""
+        return strict_yaml.word(self.fields.values.get(name))
+
+    def says_yes(self, name: str) -> bool:
+        """Whether a key that is no by itself is set to yes."""
+        return self.word(name).lower() in {"yes", "true"}
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where the value of a key stands, else where the comment begins."""
+        node = self.fields.values.get(name)
+        return (node.line, node.column) if node else (self.line, self.column)
+
+
+@dataclasses.dataclass(slots=True)
+class Draft:
+    """An item as written: its heading, its comment and what follows them."""
+
+    heading: Token
+    comment: Comment
+    body: list[Token]
+    line: int
+    level: int
+    text: str
+    broken: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class Parts:
+    """The blocks of an item by what they mean.
+
+    `block` is the list or table that some kinds take as their answer.
+    """
+
+    stem: list[Token]
+    options: list[Option]
+    block: list[Token]
+    hints: list[list[Token]]
+    explanation: list[Token]
+    mistake: list[Token]
+    list_line: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written:
+    """What a kind reads its answer from; `computed`: its numbers are drawn later."""
+
+    draft: Draft
+    parts: Parts
+    scope: Scope
+    computed: bool = False
+
+    @property
+    def comment(self) -> Comment:
+        """The comment of the item."""
+        return self.draft.comment
+
+    @property
+    def sheet(self) -> Manuscript:
+        """The file, where problems are reported."""
+        return self.scope.sheet
+
+    @property
+    def line(self) -> int:
+        """Where the options begin, else the heading."""
+        return self.parts.list_line or self.draft.line

@@ -1,0 +1,88 @@
+"""A part of a drawing: pointed at, chosen by key, chosen from the list, judged."""
+
+import importlib.resources
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+AXE = importlib.resources.files("axe_playwright_python") / "axe.min.js"
+QUESTION = "/quiz/cluster-components/cluster-node-console"
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+
+def faults(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run().then(r => r.violations)")
+    return [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found]
+
+
+def point_at(page: Page, key: str) -> None:
+    page.locator(
+        f"svg:visible [data-region='{key}'] .hit"
+    ).first.scroll_into_view_if_needed()
+    box = page.locator(f"svg:visible [data-region='{key}'] .hit").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_a_part_is_chosen_by_pointing_by_key_and_from_the_list(
+    page: Page, server: Server
+) -> None:
+    page.goto(f"{server.url}{QUESTION}")
+    expect(page.locator(".opts input")).to_have_count(6)
+
+    point_at(page, "storage-nic")
+    expect(page.get_by_role("radio", name="The storage NIC")).to_be_checked()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("radio", name="The BMC")).to_be_checked()
+    page.keyboard.press("d")
+    expect(page.get_by_role("radio", name="The host NIC")).to_be_checked()
+    point_at(page, "bmc")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".verdict")).to_contain_text("Right.")
+    expect(page.locator("svg:visible .pick.ok")).to_have_count(1)
+    expect(page.locator(".placed .opt.is-good")).to_contain_text("The BMC")
+
+
+def test_it_works_without_a_script(plain_page: Page, server: Server) -> None:
+    plain_page.goto(f"{server.url}{QUESTION}")
+    point_at(plain_page, "host-nic")
+    expect(plain_page.get_by_role("radio", name="The host NIC")).to_be_checked()
+    plain_page.get_by_role("button", name="Check").click()
+
+    expect(plain_page.locator(".verdict")).to_contain_text("Not right.")
+    expect(plain_page.locator("svg:visible .pick.no")).to_have_count(1)
+    expect(plain_page.locator("svg:visible .pick.ok")).to_have_count(1)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_is_accessible_and_fits_the_screen(
+    browser: Browser, server: Server, theme: Literal["light", "dark"], width: int
+) -> None:
+    context = browser.new_context(
+        color_scheme=theme, viewport={"width": width, "height": 900}
+    )
+    page = context.new_page()
+    page.goto(f"{server.url}{QUESTION}")
+    assert faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    least = page.evaluate(
+        """() => Math.min(...[...document.querySelectorAll('.place text')]
+        .map((t) => [t, t.ownerSVGElement.getBoundingClientRect()])
+        .filter(([, box]) => box.width)
+        .map(([t, box]) => parseFloat(getComputedStyle(t).fontSize)
+          * box.width / t.ownerSVGElement.viewBox.baseVal.width))"""
+    )
+    assert least >= 11
+
+    point_at(page, "host-nic")
+    page.get_by_role("button", name="Check").click()
+    page.locator(".verdict").wait_for()
+    assert faults(page) == []
+    context.close()

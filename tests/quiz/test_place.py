@@ -1,0 +1,294 @@
+"""A question whose answer is a part of a drawing."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from app.content.check import check
+from app.content.drawings import read_drawing
+from app.content.library import load
+from app.content.model import Drawing, Flaw
+from app.content.parse import parse
+from app.exchange.authored import read_authored
+from app.questions import kinds
+from app.questions.cards import question_faces
+from app.questions.grading import grade
+from app.questions.kinds.place import Figure, Region
+from app.questions.model import Question
+from app.questions.variants import draw
+from app.questions.verdict import Unreadable, Verdict
+from app.quiz.store import QUESTION
+from tests.quiz.bank import drawn, question, text
+from tests.quiz.course import HandLibrary
+
+SHIPPED = Path(__file__).resolve().parents[2] / "content"
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 60">
+  <title>A queue</title><desc>A queue before a server.</desc>
+  <g id="queue"><rect class="box" x="10" y="10" width="60" height="40"/></g>
+  <g id="server"><rect class="box" x="130" y="10" width="60" height="40"/></g>
+  <g id="line"><rect class="hit" x="72" y="18" width="56" height="24"/></g>
+</svg>"""
+QUIZ = """---
+title: Case
+objective: 1.1
+source: herd
+---
+
+### Where does a query wait?
+<!-- q: wait
+type: place
+figure: queue.svg
+-->
+
+- [x] `queue` The *queue*
+  > It holds what has not begun.
+- [ ] `server` The server
+  > What is here is worked on.
+- [ ] `line` The line
+  > Nothing stays on it.
+"""
+
+
+def queue() -> Drawing:
+    found = read_drawing(SVG)
+    assert isinstance(found, Drawing)
+    return found
+
+
+PLACE = question(
+    Figure(
+        "queue.svg",
+        (
+            Region("bcdf", text("The queue"), True, text("It waits."), region="queue"),
+            Region("ghjk", text("The server"), False, text("No."), region="server"),
+        ),
+        (queue(),),
+    ),
+    "place",
+    id_="place",
+)
+ADDRESS = "/quiz/kv-cache/place"
+
+
+@pytest.fixture
+def live_library() -> HandLibrary:
+    return HandLibrary(PLACE)
+
+
+# --- reading ---
+
+
+def test_an_option_is_a_region_in_code_and_its_label() -> None:
+    answer = parse(QUIZ, "topics/case/quiz.md").questions[0].answer
+
+    assert isinstance(answer, Figure)
+    assert answer.file == "queue.svg"
+    assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
+        ("queue", "The <em>queue</em>", True),
+        ("server", "The server", False),
+        ("line", "The line", False),
+    ]
+    assert answer.regions[0].feedback.plain == "It holds what has not begun."
+
+
+def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
+    drawing = queue()
+
+    assert [(a.region, a.x, a.y, a.width, a.height) for a in drawing.areas] == [
+        ("queue", 10, 10, 60, 40),
+        ("server", 130, 10, 60, 40),
+        ("line", 72, 18, 56, 24),
+    ]
+    assert (drawing.title, drawing.width) == ("A queue", 200)
+    assert drawing.markup.startswith('<g data-region="queue"><rect class="box"')
+    assert " id=" not in drawing.markup
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("<title>", "<style>a{}</style><title>", "the element <style>"),
+        ("<rect", '<rect onclick="x()"', "the attribute onclick"),
+        ("<rect", '<rect style="fill:red"', "the attribute style"),
+        ('class="box"', 'class="sr"', "the attribute class"),
+        ('class="box"', 'fill="url(#x)"', "the attribute fill"),
+        ('class="box"', 'fill="red"', "the attribute fill"),
+        ("<g id", '<g href="javascript:x" id', "the attribute href"),
+        ("<svg", "<!DOCTYPE svg [<!ENTITY x 'y'>]><svg", "a document type"),
+        ("<svg", "<?xml-stylesheet href='x'?><svg", "a processing instruction"),
+        ("<title>A queue</title>", "", "it has no <title>"),
+        ('id="server"', 'id="queue"', "the id “queue” stands twice"),
+        ('width="60"', 'width="6"', "is smaller than 24 × 24"),
+        ('viewBox="0 0 200 60"', "", "its viewBox"),
+        ("</svg>", "", "it is no XML"),
+        ("</svg>", f"<g>{'<g>' * 20}{'</g>' * 20}</g></svg>", "nested too deep"),
+        ("</svg>", " " * 20_001 + "</svg>", "larger than 20 KB"),
+        ("</svg>", "words</svg>", "words stand outside"),
+    ],
+)
+def test_what_no_drawing_may_hold_is_named_with_its_line(
+    old: str, new: str, why: str
+) -> None:
+    found = read_drawing(SVG.replace(old, new))
+
+    assert isinstance(found, Flaw)
+    assert why in found.why
+    assert 1 <= found.line <= 7
+
+
+def test_words_of_a_drawing_are_escaped() -> None:
+    found = read_drawing(SVG.replace("</svg>", "<text>a &lt;b> &amp;</text></svg>"))
+
+    assert isinstance(found, Drawing)
+    assert found.markup.endswith("<text>a &lt;b&gt; &amp;</text>")
+
+
+# --- the course ---
+
+
+def test_the_drawing_is_part_of_the_question_and_of_its_revision(
+    tmp_path: Path,
+) -> None:
+    case = tmp_path / "topics" / "case"
+    case.mkdir(parents=True)
+    (case / "concept.md").write_text("---\ntitle: Case\nsources: [herd]\n---\n\nWords.")
+    (case / "quiz.md").write_text(QUIZ)
+    (case / "queue.svg").write_text(SVG)
+    before = load(tmp_path).questions["wait"]
+    (case / "queue.svg").write_text(SVG.replace('height="40"', 'height="44"'))
+    (case / "queue.narrow.svg").write_text(SVG)
+    after = load(tmp_path).questions["wait"]
+
+    assert isinstance(after.answer, Figure)
+    assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
+    assert before.revision != after.revision
+
+
+def test_a_picture_that_no_question_asks_about_may_be_anything(tmp_path: Path) -> None:
+    case = tmp_path / "topics" / "case"
+    case.mkdir(parents=True)
+    (case / "photo.svg").write_bytes(b"\xff<svg><script/></svg>")
+
+    assert not [p for p in check(tmp_path) if p.path.endswith(".svg")]
+
+
+def test_the_shipped_drawings_have_two_widths_with_the_same_regions() -> None:
+    shipped = [
+        q.answer
+        for q in load(SHIPPED).questions.values()
+        if isinstance(q.answer, Figure)
+    ]
+
+    assert len(shipped) >= 2
+    for answer in shipped:
+        wide, narrow = answer.drawings
+        assert {a.region for a in wide.areas} == {a.region for a in narrow.areas}
+        assert (wide.title, wide.desc) == (narrow.title, narrow.desc)
+        assert narrow.width <= 358
+
+
+# --- grading ---
+
+
+def test_the_region_chosen_is_judged() -> None:
+    right = grade(drawn(PLACE), {"answer": ["bcdf"]})
+    wrong = grade(drawn(PLACE), {"answer": ["ghjk"]})
+
+    assert isinstance(right, Verdict)
+    assert isinstance(wrong, Verdict)
+    assert (right.result, right.said, right.parsed) == (
+        "right",
+        "A",
+        {"chosen": ["bcdf"]},
+    )
+    assert (wrong.result, wrong.said, wrong.wanted) == ("wrong", "B", "A")
+    assert [m.feedback.plain for m in wrong.marks] == ["It waits.", "No."]
+
+
+@pytest.mark.parametrize("sent", [[], ["zzzz"], ["bcdf", "ghjk"]])
+def test_no_part_and_two_parts_cost_no_attempt(sent: list[str]) -> None:
+    assert isinstance(grade(drawn(PLACE), {"answer": sent}), Unreadable)
+
+
+def test_it_is_what_statistics_and_guessing_take_it_for() -> None:
+    kind = kinds.of(PLACE)
+
+    assert kind.guess_rate(PLACE.answer, "") == 0.5
+    assert kind.guess_score(PLACE.answer) == 50
+    assert [o.key for o in kind.options(PLACE.answer)] == ["bcdf", "ghjk"]
+    assert [words for words, _ in kind.states(PLACE.answer)] == [
+        "The queue",
+        "The server",
+    ]
+    assert kind.in_exams
+    assert kind.as_card
+
+
+def test_its_wording_is_kept_with_the_drawing() -> None:
+    kept: Question = QUESTION.validate_json(QUESTION.dump_json(PLACE))
+
+    assert kept == PLACE
+
+
+# --- the page ---
+
+
+def test_the_form_has_a_button_for_each_part_and_a_label_over_it(client, form) -> None:
+    page = client.get(ADDRESS).text
+
+    assert form(page).options["answer"] == ["bcdf", "ghjk"]
+    assert page.count('<label class="at" for="q-place-bcdf">') == 1
+    assert 'data-region="queue"' in page
+    assert "It waits." not in page
+
+
+def test_an_answer_is_shown_in_the_drawing_and_in_the_list(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+    answered = client.post(sent.action, data={**sent.values, "answer": "ghjk"})
+    shown = client.get(answered.headers["location"]).text
+
+    assert "Not right." in shown
+    assert 'class="pick ok"' in shown
+    assert 'class="pick no"' in shown
+    assert "You chose B" in shown
+    assert '<label class="at"' not in shown
+
+
+def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+
+    refused = client.post(sent.action, data=sent.values)
+
+    assert refused.status_code == 422
+    assert "No part is chosen." in refused.text
+
+
+# --- elsewhere ---
+
+
+def test_as_a_card_it_has_its_drawing_with_letters() -> None:
+    front, back = question_faces(draw(PLACE, 0), lambda hint: hint)
+
+    assert 'aria-label="A queue before a server."' in front
+    assert ">A</text>" in front
+    assert "The queue" in back
+
+
+def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
+    reading = read_authored(QUIZ, "topics/case/quiz.md")
+    item = reading.items[0]
+
+    assert (item.kind, [o.text for o in item.options]) == (
+        "single",
+        ["The *queue*", "The server", "The line"],
+    )
+    assert [r.reason for r in reading.lost] == [
+        "its drawing is not carried; it asks for the label of a part"
+    ]
+
+
+def test_a_question_without_its_drawing_can_still_be_chosen_from_the_list() -> None:
+    bare = dataclasses.replace(PLACE.answer, drawings=())
+
+    assert kinds.of_answer(bare).shown(bare, {}) == ()
