@@ -7,8 +7,8 @@ from sqlmodel import select
 
 from app.db.tables import Attempt, Learner, PracticeRun, Sitting
 from app.questions.grading import grade
-from app.quiz import store
-from app.quiz.routes import outcomes, questions
+from app.quiz import outcomes, store
+from app.quiz.routes import questions
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 
