@@ -45,7 +45,7 @@ accuracy: env
 # Kills, full disks, restarts of databases, damaged backups: many times over. With
 # HEADROOM_TEST_DATABASE_URL they are done to PostgreSQL as well.
 drills: dev-env
-	HEADROOM_TEST_DRILLS=25 $(BIN)/python -m pytest -q -n 2 tests/drills tests/upkeep tests/db/test_upgrading.py
+	HEADROOM_TEST_DRILLS=25 $(BIN)/python -m pytest -q -n 2 tests/drills tests/upkeep tests/db/test_upgrading.py tests/browser/test_crash.py
 
 # Attacks on a server of its own, and what is known of the packages: minutes.
 audit: .venv/made-audit

@@ -2,13 +2,16 @@
 
 import contextlib
 import datetime as dt
+import functools
 from collections.abc import AsyncIterator, Callable
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from itsdangerous import Signer
+from jinja2 import Environment
+from starlette.routing import BaseRoute
 
 from app.api import routes as api
-from app.authoring import routes as authoring
+from app.authoring import routes as bench
 from app.authoring.survey import Surveyor
 from app.authors import routes as authors
 from app.belongings import routes as belongings
@@ -78,8 +81,7 @@ def create_app(
         _GLANCE,
         settings.data / "last-good",
     )
-    app.state.static = StaticFiles(ROOT / "static")
-    app.state.templates = make_templates(ROOT / "templates", app.state.static)
+    app.state.static, app.state.templates = _looks()
     app.state.doorkeeper = doorkeeper_of(settings)
     app.state.sheets = Sheets(app.state.templates)
     app.state.rates = Rates(settings.rates)
@@ -90,7 +92,7 @@ def create_app(
     app.state.surveyor = Surveyor(app.state.engine, app.state.library, clock)
     app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
     errors.install(app)
-    _open_rooms(app)
+    app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
     app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
     return app
@@ -130,26 +132,39 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
     put_together(state.engine)
 
 
-def _open_rooms(app: FastAPI) -> None:
-    """Mount the routes of every room; they are tried in this order."""
-    app.router.routes.extend((*calculators.quick, *flashcards.quick))
-    app.include_router(calculators.router)
-    app.include_router(health.router)
-    app.include_router(worker.router)
-    app.include_router(learners.router)
-    app.include_router(belongings.router)
-    app.include_router(exchange.router)
-    app.include_router(notes.router)
-    app.include_router(progress.router)
-    app.include_router(concepts.router)
-    app.include_router(search.router)
-    app.include_router(quiz.router)
-    app.include_router(flashcards.router)
-    app.include_router(exams.router)
-    app.include_router(api.router)
-    if app.state.settings.authoring:
-        app.include_router(authors.router)
-        app.include_router(authoring.router)
+@functools.cache
+def _looks() -> tuple[StaticFiles, Environment]:
+    """Static files and templates, which are read once in a process."""
+    static = StaticFiles(ROOT / "static")
+    return static, make_templates(ROOT / "templates", static)
+
+
+@functools.cache
+def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
+    """The routes of every room, in the order in which they are tried.
+
+    They are the same for every app of a process, and FastAPI reads what each of them
+    asks for when it is first asked.
+    """
+    together = APIRouter(routes=[*calculators.quick, *flashcards.quick])
+    together.include_router(calculators.router)
+    together.include_router(health.router)
+    together.include_router(worker.router)
+    together.include_router(learners.router)
+    together.include_router(belongings.router)
+    together.include_router(exchange.router)
+    together.include_router(notes.router)
+    together.include_router(progress.router)
+    together.include_router(concepts.router)
+    together.include_router(search.router)
+    together.include_router(quiz.router)
+    together.include_router(flashcards.router)
+    together.include_router(exams.router)
+    together.include_router(api.router)
+    if authoring:
+        together.include_router(authors.router)
+        together.include_router(bench.router)
+    return tuple(together.routes)
 
 
 def _door(app: FastAPI) -> Door:

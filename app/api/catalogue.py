@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from app.estimator import architecture, hardware
-from app.estimator.architecture import Architecture
+from app.estimator.hardware import accelerators
+from app.estimator.models import architecture
+from app.estimator.models.architecture import Architecture
 
 # The layers themselves are the estimator's own business; their sums are shown.
 _INNER = frozenset({"stack", "encoder", "runs"})
@@ -56,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 _ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "models": _models,
-    "accelerators": lambda: [_row(a) for a in hardware.accelerators()],
-    "systems": lambda: [_row(s) for s in hardware.systems()],
-    "networks": lambda: [_row(n) for n in hardware.networks()],
+    "accelerators": lambda: [_row(a) for a in accelerators.accelerators()],
+    "systems": lambda: [_row(s) for s in accelerators.systems()],
+    "networks": lambda: [_row(n) for n in accelerators.networks()],
 }

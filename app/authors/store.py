@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, bindparam, select
 from sqlmodel import Session, col, delete, update
 
 from app.authors.links import LIFE, STAY
-from app.db.prepared import Prepared
 from app.db.tables import AuditEntry, AuthorLink, AuthorSession
 from app.web.clock import milliseconds, moment
 
@@ -17,12 +16,10 @@ State = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE = 0
 """The session of what was done in a terminal."""
 _TOLD = dt.timedelta(days=7)  # for so long an old link is told from one never made
-_FIND = Prepared(
-    select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
-        col(AuthorSession.digest) == bindparam("wanted"),
-        col(AuthorSession.revoked_at).is_(None),
-        col(AuthorSession.last_used) > bindparam("since"),
-    )
+_FIND = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
+    col(AuthorSession.digest) == bindparam("wanted"),
+    col(AuthorSession.revoked_at).is_(None),
+    col(AuthorSession.last_used) > bindparam("since"),
 )
 
 
@@ -111,8 +108,8 @@ def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> in
 def find(db: Session, digest: str, now: dt.datetime) -> Author | None:
     """The session of a cookie; None where it was revoked, is over, or never was."""
     values = {"wanted": digest, "since": milliseconds(now - STAY)}
-    row = _FIND.first(db, values)
-    return Author(row[0], moment(row[1])) if row else None
+    row = db.connection().execute(_FIND, values).first()
+    return Author(row[0] or 0, moment(row[1])) if row else None
 
 
 def renew(db: Session, number: int, now: dt.datetime) -> None:

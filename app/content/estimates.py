@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 
 from app.content.identity import did_you_mean
 from app.content.quantities import Quantity
-from app.estimator import hardware, registry
+from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
+from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, declared
 from app.instruments import links
 
@@ -130,7 +131,11 @@ _HARDWARE_UNITS = {
 
 
 def _hardware(name: str) -> object:
-    finders = (hardware.find_accelerator, hardware.find_system, hardware.find_network)
+    finders = (
+        accelerators.find_accelerator,
+        accelerators.find_system,
+        accelerators.find_network,
+    )
     failure = ""
     for find in finders:
         try:
@@ -142,7 +147,7 @@ def _hardware(name: str) -> object:
 
 def _model(name: str) -> object:
     try:
-        architecture = importlib.import_module("app.estimator.architecture")
+        architecture = importlib.import_module("app.estimator.models.architecture")
         return architecture.find_model(name)
     except (ImportError, LookupError) as error:
         raise Unanswerable("E80", str(error.args[0])) from None

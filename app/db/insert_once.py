@@ -7,8 +7,6 @@ from typing import Any
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
-from app.db.prepared import Prepared
-
 BROUGHT = "file:"
 """How the token of a row begins that came with a file; a form's is hexadecimal."""
 
@@ -22,12 +20,12 @@ def insert_once(
     it here and then finds its row.
     """
     statement = _statement(table, db.connection().dialect.name)
-    row = statement.first(db, values)
+    row = db.connection().execute(statement, values).first()
     return int(row[0]) if row else None
 
 
 @functools.cache
-def _statement(table: type[SQLModel], dialect: str) -> Prepared:
+def _statement(table: type[SQLModel], dialect: str) -> Any:
     columns = SQLModel.metadata.tables[str(table.__tablename__)]
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    return Prepared(insert(columns).on_conflict_do_nothing().returning(columns.c.id))
+    return insert(columns).on_conflict_do_nothing().returning(columns.c.id)

@@ -269,12 +269,12 @@ def _text(field: Input, raw: Any) -> str:
 def _catalogued(field: Input, raw: Any) -> str:
     """Find the catalogue's own id for a name that people use."""
     # Imported only when asked for: most forms never read a catalogue.
-    from app.estimator.architecture import model_id  # noqa: PLC0415 - see above
-    from app.estimator.hardware import (  # noqa: PLC0415 - see above
+    from app.estimator.hardware.accelerators import (  # noqa: PLC0415 - see above
         accelerator_id,
         network_id,
         system_id,
     )
+    from app.estimator.models.architecture import model_id  # noqa: PLC0415 - see above
 
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,

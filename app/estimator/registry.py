@@ -39,7 +39,7 @@ class Entry:
 
 
 # Every estimate, in the order in which people see them. `kv-cache` lives in the
-# module `kv_cache`, which holds it as `ENTRY`; it is imported when first asked for.
+# folder `estimates/kv_cache`, which holds it as `ENTRY`; imported when first asked for.
 NAMES = (
     "model",
     "weights",
@@ -72,7 +72,7 @@ def find(name: str) -> Entry | None:
     known = name.replace("_", "-")
     if known not in NAMES:
         return None
-    module = f"app.estimator.{known.replace('-', '_')}"
+    module = f"app.estimator.estimates.{known.replace('-', '_')}.entry"
     entry: Entry = importlib.import_module(module).ENTRY
     return entry
 

@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from app.estimator import architecture, hardware, units
 from app.estimator import inputs as given_inputs
+from app.estimator import units
+from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, Input, InputProblem
+from app.estimator.models import architecture
 from app.estimator.registry import Entry
 from app.instruments.links import address
 from app.instruments.readings import Reading, read_estimate
@@ -301,10 +303,10 @@ def catalogued(kind: str) -> tuple[Options, ...]:
     if kind == "model":
         return (Options("By name", architecture.models()), Options("By size", _SIZES))
     if kind == "gpu":
-        return _by([(a.vendor, a.id, a.name) for a in hardware.accelerators()])
+        return _by([(a.vendor, a.id, a.name) for a in accelerators.accelerators()])
     if kind == "system":
-        return _by([(s.vendor, s.id, s.name) for s in hardware.systems()])
-    return _by([(n.kind, n.id, n.name) for n in hardware.networks()])
+        return _by([(s.vendor, s.id, s.name) for s in accelerators.systems()])
+    return _by([(n.kind, n.id, n.name) for n in accelerators.networks()])
 
 
 _SIZES = tuple(

@@ -5,9 +5,7 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup, escape
-from markupsafe import _escape_inner as _escaped_text  # type: ignore[attr-defined]  # what `escape` wraps
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.drawings.meters import draw_meter, draw_meters, draw_shares, draw_steps
 from app.drawings.signs import SIGNS
@@ -34,7 +32,6 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.template_class = _Template
     environment.filters["quantity"] = format_value
     times, counts = (minutes_of, time_of, whole_of), (count_of, percent_of)
     for words in (day_of, weekday_of, *times, *counts):
@@ -72,28 +69,6 @@ def reply(
 def is_htmx(request: Request) -> bool:
     """Whether htmx asked; the only place that looks at its header."""
     return request.headers.get("HX-Request") == "true"
-
-
-class _Template(Template):
-    """A template whose output is escaped without being wrapped.
-
-    Jinja marks every piece it has escaped, so that it would not be escaped again;
-    but pieces that are written out are joined and done, and marking them costs more
-    than half of a page.
-    """
-
-    @classmethod
-    def from_code(cls, *given: Any, **named: Any) -> Template:
-        made = super().from_code(*given, **named)
-        made.root_render_func.__globals__["escape"] = _escaped
-        return made
-
-
-def _escaped(value: Any) -> str:
-    if type(value) is str:
-        text: str = _escaped_text(value)
-        return text
-    return value if type(value) is Markup else escape(value)
 
 
 def _frame_note(request: Request) -> str:

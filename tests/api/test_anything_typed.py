@@ -6,8 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.estimator import architecture, hardware, registry
+from app.estimator import registry
+from app.estimator.hardware import accelerators
 from app.estimator.inputs import declared
+from app.estimator.models import architecture
 
 GAPS = {"free", "saved"}  # distances, which go both ways
 NAMES = [entry.name for entry in registry.entries()]
@@ -23,9 +25,9 @@ JUNK = st.one_of(
 )
 LISTS = {
     "model": [key for key, _ in architecture.models()] + ["10M", "7B", "100T"],
-    "gpu": [a.id for a in hardware.accelerators()],
-    "system": [s.id for s in hardware.systems()],
-    "network": [n.id for n in hardware.networks()],
+    "gpu": [a.id for a in accelerators.accelerators()],
+    "system": [s.id for s in accelerators.systems()],
+    "network": [n.id for n in accelerators.networks()],
 }
 
 

@@ -1,7 +1,6 @@
 """The browser, and a server that it visits."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,12 +28,23 @@ def browser_type_launch_args() -> dict[str, Any]:
     return {**chosen, "headless": True, "args": ARGUMENTS}
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server of all tests that want the shipped course."""
+    folder = tmp_path_factory.mktemp("shared")
+    # All learners come from one address.
+    server = Server(folder / "data", ROOT / "content", rate_learners="off")
+    yield server
+    server.stop()
+
+
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """The shipped course on an empty database."""
-    running = Server(tmp_path / "data", ROOT / "content").start()
-    yield running
-    running.stop()
+def server(shared: Server) -> Server:
+    """The shipped course; a browser that comes is a learner whom nobody knows yet.
+
+    A test may stop and kill the server: the next one finds it running again.
+    """
+    return shared if shared.runs else shared.start()
 
 
 @pytest.fixture

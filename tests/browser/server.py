@@ -63,6 +63,11 @@ class Server:
         return done.stdout
 
     @property
+    def runs(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def pid(self) -> int:
         """The process that was started; workers are its children."""
         assert self._process is not None

@@ -1,29 +1,20 @@
 """Calculators in a real browser: live, by keyboard, without JavaScript, unreachable."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.server import ROOT, Server
+from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 PATH = "/calculators/inference-memory"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("calculators")
-    server = Server(folder / "data", ROOT / "content").start()
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def sheet(running: Server, page: Page) -> Page:
+def sheet(server: Server, page: Page) -> Page:
     """One calculator with JavaScript."""
-    page.goto(running.url + PATH)
+    page.goto(server.url + PATH)
     return page
 
 
@@ -96,9 +87,9 @@ def test_without_an_answer_the_inputs_stay_and_the_page_says_so(sheet: Page) -> 
     expect(sheet).to_have_url(re.compile("context=16000"))
 
 
-def test_everything_works_without_javascript(running: Server, plain_page: Page) -> None:
+def test_everything_works_without_javascript(server: Server, plain_page: Page) -> None:
     page = plain_page
-    page.goto(running.url + PATH)
+    page.goto(server.url + PATH)
     page.get_by_label("Context", exact=True).fill("100k")
     page.get_by_role("button", name="Calculate").click()
     assert "Does not fit." in verdict(page)
@@ -109,9 +100,9 @@ def test_everything_works_without_javascript(running: Server, plain_page: Page) 
 
 
 def test_two_scenarios_are_compared_live_and_swapped_by_key(
-    running: Server, page: Page
+    server: Server, page: Page
 ) -> None:
-    page.goto(f"{running.url}{PATH}/compare")
+    page.goto(f"{server.url}{PATH}/compare")
     page.get_by_label("Weights, B").select_option("fp8")
     expect(page.locator(".out .verdict")).to_contain_text("B has more room")
     expect(page).to_have_url(re.compile(r"compare\?b\.weights=fp8$"))
@@ -121,9 +112,9 @@ def test_two_scenarios_are_compared_live_and_swapped_by_key(
 
 
 def test_a_calculator_in_a_text_answers_in_its_place(
-    running: Server, page: Page
+    server: Server, page: Page
 ) -> None:
-    page.goto(f"{running.url}/concepts/training-memory")
+    page.goto(f"{server.url}/concepts/training-memory")
     inst = page.locator("section.inst").first
     said = inst.locator(".verdict").inner_text()
     field = inst.locator("input[name=gpus]")
@@ -142,8 +133,8 @@ def test_a_calculator_in_a_text_answers_in_its_place(
     ],
 )
 def test_a_question_of_the_list_is_one_click_from_its_answer(
-    running: Server, page: Page, question: str, says: str
+    server: Server, page: Page, question: str, says: str
 ) -> None:
-    page.goto(f"{running.url}/calculators")
+    page.goto(f"{server.url}/calculators")
     page.get_by_role("link", name=question).click()
     expect(page.locator(".out .verdict")).to_contain_text(says)

@@ -3,7 +3,6 @@
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,15 +13,16 @@ pytestmark = pytest.mark.browser
 OWN = "This order is my answer"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The tiny course with a mock exam that asks every question of one domain."""
-    course = tmp_path / "course"
+    folder = tmp_path_factory.mktemp("exam")
+    course = folder / "course"
     shutil.copytree(ROOT / "tests" / "courses" / "tiny", course)
     exam = course / "exams" / "short.toml"
     wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
     exam.write_text(wanted.replace("questions = 5", "questions = 9"))
-    running = Server(tmp_path / "data", course).start()
+    running = Server(folder / "data", course).start()
     yield running
     running.stop()
 

@@ -1,7 +1,7 @@
 """The frame of every page in a real browser: theme, keys, a server that is gone."""
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.server import Server
 
@@ -117,30 +117,6 @@ def test_without_an_answer_the_inputs_stay_and_the_question_is_asked_again(
 
     expect(message).to_have_count(0)
     expect(block.locator(".verdict")).not_to_have_text(before)
-
-
-def test_no_page_needs_more_than_130_kilobytes_at_first_and_20_after(
-    browser: Browser, server: Server
-) -> None:
-    for path in ("/", PAGE, "/course", "/glossary", "/progress"):
-        context = browser.new_context()
-        tab = context.new_page()
-        assert moved(tab, server.url + path) < 130_000, path
-        assert moved(tab, server.url + path) < 20_000, path
-        context.close()
-
-
-def moved(page: Page, address: str) -> float:
-    """Bytes over the wire for one visit, headers included."""
-    network = page.context.new_cdp_session(page)
-    network.send("Network.enable")
-    sizes: list[float] = []
-    network.on(
-        "Network.loadingFinished", lambda e: sizes.append(e["encodedDataLength"])
-    )
-    page.goto(address, wait_until="networkidle")
-    network.detach()
-    return sum(sizes)
 
 
 def test_who_pressed_a_button_that_is_replaced_goes_on_in_its_place(

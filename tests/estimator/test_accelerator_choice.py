@@ -7,20 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import accelerator_choice, choice_terms
-from app.estimator.accelerator_choice import AcceleratorChoice
-from app.estimator.choice_search import search
-from app.estimator.hardware import accelerators
+from app.estimator.estimates.accelerator_choice import entry, terms
+from app.estimator.estimates.accelerator_choice.asked import RANKS as RANKS_OFFERED
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.search import search
+from app.estimator.hardware.accelerators import accelerators
 from app.estimator.inputs import BadInputs, read
 
-RANKS = st.sampled_from([rank for rank, _ in choice_terms.RANKS if rank != "cost"])
+RANKS = st.sampled_from([rank for rank, _ in RANKS_OFFERED if rank != "cost"])
 MODELS = st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b", "7B"])
 
 
 def estimate(**changed):
-    return accelerator_choice.compute(
-        dataclasses.replace(AcceleratorChoice(), **changed)
-    )
+    return entry.estimate(dataclasses.replace(AcceleratorChoice(), **changed))
 
 
 def found(**changed):
@@ -35,13 +34,13 @@ def reason(name, **changed):
 
 
 def test_examples_in_the_docstrings_hold():
-    assert doctest.testmod(choice_terms).failed == 0
+    assert doctest.testmod(terms).failed == 0
 
 
 def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside():
     result = found()
     named = {c.gpu.id for c in result.found} | {g.id for g, _ in result.against}
-    named |= {a.id for a in choice_terms.others()}
+    named |= {a.id for a in terms.others()}
     assert named == {a.id for a in accelerators()}
 
 
@@ -164,9 +163,9 @@ def test_more_sequences_never_need_fewer_gpus(model, concurrent):
 @given(MODELS, st.integers(1, 200))
 def test_the_changes_turn_the_verdict(model, concurrent):
     words = {"model": model, "concurrent": str(concurrent)}
-    answer = accelerator_choice.compute(read(AcceleratorChoice, words))
+    answer = entry.estimate(read(AcceleratorChoice, words))
     for change in answer.changes:
         typed = {**words, change.field: change.flips_at}
-        turned = accelerator_choice.compute(read(AcceleratorChoice, typed))
+        turned = entry.estimate(read(AcceleratorChoice, typed))
         assert turned.verdict.lead != answer.verdict.lead, change
         assert turned.verdict.lead == change.becomes

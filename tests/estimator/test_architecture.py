@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.architecture import (
+from app.estimator.models.architecture import (
     UnreadableConfig,
     find_model,
     from_config,

@@ -3,9 +3,8 @@
 import pytest
 
 from app.estimator import catalogue
-from app.estimator.architecture import find_model, models
 from app.estimator.catalogue import IncompleteEntry
-from app.estimator.hardware import (
+from app.estimator.hardware.accelerators import (
     accelerator_id,
     accelerators,
     find_accelerator,
@@ -16,6 +15,7 @@ from app.estimator.hardware import (
     reference_designs,
     systems,
 )
+from app.estimator.models.architecture import find_model, models
 
 TABLES = [
     ("accelerators.toml", "accelerator"),

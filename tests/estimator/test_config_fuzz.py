@@ -7,8 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.entry import estimate as compute
 from app.estimator.inputs import BadInputs
-from app.estimator.model import Model, compute
 
 SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 KEYS = sorted({key for shape in SHAPES for key in shape["config"]})

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator import cost, ownership
-from app.estimator.cost import Cost
+from app.estimator.estimates.cost import entry
+from app.estimator.estimates.cost.asked import Cost
 from app.estimator.inputs import BadInputs, read, write
-from app.estimator.money import annuity
+from app.estimator.running import ownership
+from app.estimator.running.money import annuity
 
 YEAR = 365.25 * 86400
 offers = st.fixed_dictionaries(
@@ -26,7 +27,7 @@ offers = st.fixed_dictionaries(
 
 
 def estimate(**changed):
-    return cost.compute(dataclasses.replace(Cost(), **changed))
+    return entry.estimate(dataclasses.replace(Cost(), **changed))
 
 
 def found(**changed):
@@ -120,11 +121,11 @@ def test_more_use_makes_an_owned_hour_cheaper(offer, more):
 @given(offers)
 def test_the_changes_turn_the_verdict(offer):
     asked = read(Cost, write(dataclasses.replace(Cost(), **offer)))
-    answer = cost.compute(asked)
+    answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
     for change in answer.changes:
-        turned = cost.compute(
+        turned = entry.estimate(
             read(Cost, {**write(asked), change.field: change.flips_at})
         )
         assert turned["buying"].value is not answer["buying"].value, change

@@ -7,8 +7,9 @@ numbers.
 import pytest
 from pint import DimensionalityError, UnitRegistry
 
-from app.estimator import activations, adapters, cache, formats, generation, states
-from app.estimator.states import Recipe
+from app.estimator.memory import activations, cache, generation, states
+from app.estimator.memory.states import Recipe
+from app.estimator.models import adapters, formats
 
 UNITS = UnitRegistry(None)
 for line in (

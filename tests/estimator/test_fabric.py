@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import fabric, fabric_growth, switching
-from app.estimator.fabric import Fabric
+from app.estimator.estimates.fabric import changes, entry
+from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.hardware import switches
 from app.estimator.inputs import BadInputs
 
 SMALL = st.integers(1, 300)
@@ -18,12 +19,12 @@ RATIOS = st.sampled_from([1.0, 1.5, 2.0, 3.0])
 
 def found(**changed):
     """The figures of a fabric by name."""
-    answer = fabric.compute(dataclasses.replace(Fabric(), **changed))
+    answer = entry.estimate(dataclasses.replace(Fabric(), **changed))
     return {figure.name: figure.value for figure in answer.figures}
 
 
 def test_examples_in_the_docstrings_hold():
-    for module in (switching, fabric_growth):
+    for module in (switches, changes):
         assert doctest.testmod(module).failed == 0
 
 
@@ -100,7 +101,7 @@ def test_two_planes_split_every_port_of_the_ethernet_switch(nodes, leaves, spine
 
 
 def test_the_verdict_says_the_switches_in_one_sentence():
-    verdict = fabric.compute(Fabric()).verdict
+    verdict = entry.estimate(Fabric()).verdict
     assert verdict.lead == "32 leaf and 16 spine switches."
     assert verdict.text == (
         "They join 127 DGX H100 with 1,016\u00a0GPUs in 4 scalable units, "
@@ -109,20 +110,20 @@ def test_the_verdict_says_the_switches_in_one_sentence():
 
 
 def test_a_128th_node_has_no_port_beside_the_fabric_manager():
-    change = next(c for c in fabric.compute(Fabric()).changes if c.field == "nodes")
+    change = next(c for c in entry.estimate(Fabric()).changes if c.field == "nodes")
     assert change.flips_at == "128"
     assert change.becomes == "40 leaf and 32 spine switches."
     assert found(nodes=128)["leaves"] == 40
 
 
 def test_what_changes_nothing_is_no_change():
-    answer = fabric.compute(Fabric(nodes=15))  # half the cables fill no fewer switches
+    answer = entry.estimate(Fabric(nodes=15))  # half the cables fill no fewer switches
     assert "4 leaf and 2 spine switches." in answer.verdict.lead
     assert "oversubscription" not in {c.field for c in answer.changes}
 
 
 def test_without_its_manager_a_full_unit_needs_no_further_one():
-    changes = fabric.compute(Fabric(nodes=512)).changes
+    changes = entry.estimate(Fabric(nodes=512)).changes
     change = next(c for c in changes if c.field == "managers")
     assert change.becomes == "128 leaf, 128 spine and 64 core switches."
 
@@ -167,9 +168,9 @@ def test_what_cannot_be_built_is_refused_with_a_reason(changed, field, says):
 
 @given(SMALL, PORTS, RATIOS)
 def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
-    tree = switching.fat_tree(leaves, ports, ratio)
+    tree = switches.fat_tree(leaves, ports, ratio)
     if tree is None:
-        assert leaves > switching.most_leaves(ports, ratio, 3)
+        assert leaves > switches.most_leaves(ports, ratio, 3)
         return
     assert tree.down + tree.up == ports
     assert tree.down / tree.up <= ratio + 1e-9
@@ -179,7 +180,7 @@ def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
 
 @given(SMALL, PORTS)
 def test_a_non_blocking_tree_has_the_same_links_at_every_tier(leaves, ports):
-    tree = switching.three_tiers(leaves, ports)
+    tree = switches.three_tiers(leaves, ports)
     if tree is not None and tree.spines * (ports // 2) == tree.leaf_spine:
         assert tree.spine_core == tree.leaf_spine == leaves * tree.down
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import flops
-from app.estimator.architecture import find_model
+from app.estimator.models.architecture import find_model
+from app.estimator.timing import flops
 
 
 def test_examples_in_the_docstrings_hold() -> None:

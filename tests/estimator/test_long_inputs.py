@@ -7,6 +7,8 @@ import pytest
 
 from app.content import estimates
 from app.estimator import registry
+from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.compute import read_config
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,
@@ -14,7 +16,6 @@ from app.estimator.inputs import (
     InputProblem,
     declared,
 )
-from app.estimator.model import Model, read_config
 from app.instruments.readings import read_estimate
 
 

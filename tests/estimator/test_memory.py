@@ -6,22 +6,24 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator import kv_cache, training_memory
-from app.estimator.activations import gpt_layer_bytes
-from app.estimator.adapters import adapter_parameters
-from app.estimator.architecture import find_model
-from app.estimator.cache import elements_per_sequence, longest_context
 from app.estimator.estimate import StackedBar
-from app.estimator.formats import FORMATS, weight_table
-from app.estimator.gguf import file_bytes
-from app.estimator.inference_memory import ENTRY as INFERENCE
-from app.estimator.inference_memory import InferenceMemory
+from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.entry import ENTRY as INFERENCE
+from app.estimator.estimates.kv_cache import entry as kv_cache
+from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.estimates.training_memory import entry as training_memory
+from app.estimator.estimates.training_memory.asked import TrainingMemory
 from app.estimator.inputs import BadInputs
-from app.estimator.layout import Layout, in_flight, stage_share, stages
+from app.estimator.memory.activations import gpt_layer_bytes
+from app.estimator.memory.cache import elements_per_sequence, longest_context
+from app.estimator.memory.layouts import Layout, in_flight, stage_share, stages
+from app.estimator.memory.sharding import tensor_parallel_choices
+from app.estimator.memory.states import recipe, zero_bytes
+from app.estimator.models.adapters import adapter_parameters
+from app.estimator.models.architecture import find_model
+from app.estimator.models.formats import FORMATS, weight_table
+from app.estimator.models.gguf import file_bytes
 from app.estimator.registry import estimate
-from app.estimator.sharding import tensor_parallel_choices
-from app.estimator.states import recipe, zero_bytes
-from app.estimator.training_questions import TrainingMemory
 from app.estimator.units import NBSP
 
 MODELS = st.sampled_from(
@@ -237,7 +239,7 @@ def test_limits_of_serving_are_where_the_verdict_turns(asked: InferenceMemory) -
 def test_parts_of_training_sum_to_the_whole(
     name: str, zero: str, recompute: str, gpus: int, sequence: int
 ) -> None:
-    found = training_memory.compute(
+    found = training_memory.estimate(
         TrainingMemory(
             model=name, zero=zero, recompute=recompute, gpus=gpus, sequence=sequence
         )
@@ -248,18 +250,18 @@ def test_parts_of_training_sum_to_the_whole(
 
 @given(st.sampled_from(["1", "2", "3"]), st.integers(2, 512))
 def test_more_copies_never_need_more_memory_each(zero: str, gpus: int) -> None:
-    few = training_memory.compute(TrainingMemory(zero=zero, gpus=gpus))
-    more = training_memory.compute(TrainingMemory(zero=zero, gpus=gpus + 1))
+    few = training_memory.estimate(TrainingMemory(zero=zero, gpus=gpus))
+    more = training_memory.estimate(TrainingMemory(zero=zero, gpus=gpus + 1))
     assert more["per_gpu"].value <= few["per_gpu"].value * 1.0000001
 
 
 @given(st.sampled_from(["7B", "13B", "70B"]), st.sampled_from(["1", "2", "3"]))
 def test_the_fewest_gpus_fit_and_one_fewer_does_not(name: str, zero: str) -> None:
     asked = TrainingMemory(model=name, zero=zero, gpus=64)
-    fewest = training_memory.compute(asked)["fewest_gpus"].value
+    fewest = training_memory.estimate(asked)["fewest_gpus"].value
     assume(fewest is not None and fewest > 2)
     fits = [
-        training_memory.compute(dataclasses.replace(asked, gpus=n))["fits"].value
+        training_memory.estimate(dataclasses.replace(asked, gpus=n))["fits"].value
         for n in (fewest, fewest - 1)
     ]
     assert fits == [True, False]
@@ -271,7 +273,7 @@ def test_recomputing_more_keeps_less(kept: str, batch: int) -> None:
         asked = TrainingMemory(
             model="7B", recompute=recompute, micro_batch=batch, flash_attention=False
         )
-        found = training_memory.compute(asked)
+        found = training_memory.estimate(asked)
         return found["activations"].value + found["logits"].value
 
     assert activations("full") <= activations(kept) <= activations("none")
@@ -363,7 +365,7 @@ def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> 
 
 
 def test_the_cache_of_a_70b_model_is_327_680_bytes_per_token() -> None:
-    found = kv_cache.compute(kv_cache.KvCache(model="llama-3.1-70b"))
+    found = kv_cache.estimate(KvCache(model="llama-3.1-70b"))
     assert found["per_token"].value == 327_680
 
 

@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import (
-    checkpoints,
-    energy,
-    money,
-    pipeline,
-    reliability,
-    speculative,
-    traffic,
-)
+from app.estimator.hardware import energy, traffic
+from app.estimator.running import checkpoints, money, reliability
+from app.estimator.timing import pipeline, speculative
 
 MODULES = [checkpoints, energy, money, pipeline, reliability, speculative, traffic]
 seconds = st.floats(1, 1e5)

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import facility, power_cooling
+from app.estimator.estimates.power_cooling import entry
+from app.estimator.estimates.power_cooling.asked import PowerCooling
+from app.estimator.hardware import facility
 from app.estimator.inputs import BadInputs, read
-from app.estimator.power_cooling import PowerCooling
 
 watts = st.floats(1.0, 1e9)
 
 
 def estimate(**changed):
-    return power_cooling.compute(dataclasses.replace(PowerCooling(), **changed))
+    return entry.estimate(dataclasses.replace(PowerCooling(), **changed))
 
 
 def found(**changed):
@@ -142,7 +143,7 @@ def test_the_changes_turn_the_verdict(limit):
         if change.field not in {"nodes", "pue"}:
             continue
         words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flips_at}
-        turned = power_cooling.compute(read(PowerCooling, words))
+        turned = entry.estimate(read(PowerCooling, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
 

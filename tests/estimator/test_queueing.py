@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import queueing
+from app.estimator.serving import queueing
 
 servers = st.integers(1, 200)
 busy = st.floats(0.01, 0.99)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.estimator.estimate import Chart, Estimate, StackedBar, Timeline
-from app.estimator.hardware import networks, systems
+from app.estimator.hardware.accelerators import networks, systems
 from app.estimator.inputs import (
     BadInputs,
     Input,

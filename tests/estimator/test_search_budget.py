@@ -6,16 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from app.estimator import plan_search, registry
-from app.estimator.architecture import find_model
-from app.estimator.hardware import find_accelerator
-from app.estimator.network import fabric_of
-from app.estimator.parallelism_plan import ParallelismPlan
-from app.estimator.plan_fitting import Fitting
-from app.estimator.plan_layouts import splits
-from app.estimator.plan_search import STEPS, Job, look
-from app.estimator.training_memory_fit import load_of
-from app.estimator.training_step import step_time
+from app.estimator import registry
+from app.estimator.estimates.parallelism_plan import search
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
+from app.estimator.estimates.parallelism_plan.fitting import Fitting
+from app.estimator.estimates.parallelism_plan.layouts import Job, layouts, splits
+from app.estimator.estimates.parallelism_plan.search import STEPS, look
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.models.architecture import find_model
+from app.estimator.timing.fit import load_of
+from app.estimator.timing.step import step_time
 
 # Counts with many divisors, long sequences and many experts: all that makes layouts.
 AWKWARD = [
@@ -77,7 +78,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     job = Job(gpus=48, sequence=16384, global_batch=96)
     links = fabric_of(gpu)
     slow = []
-    every = list(plan_search.layouts(model, links, job))
+    every = list(layouts(model, links, job))
     for plan in every:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)
@@ -97,13 +98,13 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = Job(gpus=256, sequence=8192, global_batch=1024)
 
-    fewest = plan_search.fewest(model, gpu, job, fabric_of(gpu), STEPS)
+    fewest = search.fewest(model, gpu, job, fabric_of(gpu), STEPS)
 
     assert fewest.gpus is not None
     by_trying = next(
         n
         for n in (2**k for k in range(9))
-        if plan_search.best(model, gpu, dataclasses.replace(job, gpus=n))
+        if search.best(model, gpu, dataclasses.replace(job, gpus=n))
     )
     assert fewest.gpus == by_trying
 
@@ -112,7 +113,7 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = Job(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
 
-    fewest = plan_search.fewest(model, gpu, job, fabric_of(gpu), steps=1)
+    fewest = search.fewest(model, gpu, job, fabric_of(gpu), steps=1)
 
     assert fewest.gpus is None
     assert not fewest.sure

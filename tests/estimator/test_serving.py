@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import inference_step, serving_engine, serving_load
-from app.estimator.architecture import find_model
-from app.estimator.hardware import find_accelerator
-from app.estimator.inference_step import Placed, decode_time, place, prefill_time
-from app.estimator.network import fabric_of
-from app.estimator.serving_engine import Serving
-from app.estimator.serving_load import Requests, closed_loop, most_sequences, saturated
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.models.architecture import find_model
+from app.estimator.serving import engine, load, step
+from app.estimator.serving.engine import Serving
+from app.estimator.serving.load import Requests, closed_loop, most_sequences, saturated
+from app.estimator.serving.step import Placed, decode_time, place, prefill_time
 
 
 def placed(model: str, gpu: str, **serving: object) -> Placed:
@@ -31,7 +31,7 @@ MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weights="fp8-block", tensor
 
 @pytest.mark.parametrize(
     "module",
-    [inference_step, serving_engine, serving_load],
+    [step, engine, load],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_the_docstrings_hold(module: object) -> None:
@@ -115,7 +115,7 @@ def test_two_prompts_of_one_step_see_only_themselves() -> None:
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
 ) -> None:
-    hit = serving_engine.touched(*experts, tokens)
+    hit = engine.touched(*experts, tokens)
     assert experts[1] - 1e-9 <= hit <= experts[0]
 
 
@@ -136,5 +136,5 @@ def test_a_smaller_cache_holds_more_sequences() -> None:
 
 def test_a_card_without_fp8_unpacks_it() -> None:
     card = find_accelerator("a100-sxm4-80")
-    fp8 = serving_engine.rates_of(card, "fp8")
-    assert fp8.matmul == serving_engine.rates_of(card, "bf16").matmul
+    fp8 = engine.rates_of(card, "fp8")
+    assert fp8.matmul == engine.rates_of(card, "bf16").matmul

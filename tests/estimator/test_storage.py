@@ -7,16 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.estimator import storage, turning
+from app.estimator import thresholds
+from app.estimator.estimates.storage import entry
+from app.estimator.estimates.storage.asked import Storage
 from app.estimator.inputs import BadInputs, read
-from app.estimator.reliability import goodput, young_interval
-from app.estimator.storage import Storage
+from app.estimator.running.reliability import goodput, young_interval
 
 HOUR = 3600.0
 
 
 def estimate(**changed):
-    return storage.compute(dataclasses.replace(Storage(), **changed))
+    return entry.estimate(dataclasses.replace(Storage(), **changed))
 
 
 def found(**changed):
@@ -25,7 +26,7 @@ def found(**changed):
 
 
 def test_examples_in_the_docstrings_hold():
-    assert doctest.testmod(turning).failed == 0
+    assert doctest.testmod(thresholds).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_the_changes_turn_the_verdict(gpus, saving):
     answer = estimate(gpus=gpus, saving=saving)
     for change in answer.changes:
         words = {"gpus": str(gpus), "saving": saving, change.field: change.flips_at}
-        turned = storage.compute(read(Storage, words))
+        turned = entry.estimate(read(Storage, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
 

@@ -3,17 +3,10 @@
 import pint
 import pytest
 
-from app.estimator import (
-    checkpoints,
-    compute,
-    energy,
-    flops,
-    money,
-    network,
-    queueing,
-    reliability,
-    traffic,
-)
+from app.estimator.hardware import energy, networks, rates, traffic
+from app.estimator.running import checkpoints, money, reliability
+from app.estimator.serving import queueing
+from app.estimator.timing import flops
 
 _UNITS = """
 byte = [information] = B
@@ -41,7 +34,7 @@ def units() -> pint.UnitRegistry:
 def test_bytes_over_a_link_take_time(units: pint.UnitRegistry) -> None:
     sent = traffic.bytes_sent("all_reduce", 8, 1e9 * units.byte)
     assert sent.check("[information]")
-    rate = network.bus_bandwidth("all_reduce", 8, 1e9 * units.byte, 1 * units.second)
+    rate = networks.bus_bandwidth("all_reduce", 8, 1e9 * units.byte, 1 * units.second)
     assert rate.check("[information]/[time]")
 
 
@@ -75,7 +68,7 @@ def test_a_rate_over_a_peak_is_a_share(units: pint.UnitRegistry) -> None:
 
 def test_the_crossover_is_a_number_of_tokens(units: pint.UnitRegistry) -> None:
     # Two operations per weight and token: FLOP/s · B/weight ÷ (FLOP/token · B/s).
-    batch = compute.critical_batch(
+    batch = rates.critical_batch(
         1e15 * units.flop / units.second,
         3e12 * units.byte / units.second,
         2 * units.byte / (units.flop / units.token),
@@ -84,7 +77,7 @@ def test_the_crossover_is_a_number_of_tokens(units: pint.UnitRegistry) -> None:
 
 
 def test_a_roofline_is_a_rate(units: pint.UnitRegistry) -> None:
-    reached = compute.roofline(
+    reached = rates.roofline(
         100 * units.flop / units.byte,
         1e15 * units.flop / units.second,
         3e12 * units.byte / units.second,

@@ -4,11 +4,12 @@ import dataclasses
 
 import pytest
 
-from app.estimator import plan_search, registry
-from app.estimator.architecture import find_model
-from app.estimator.hardware import find_accelerator
+from app.estimator import registry
+from app.estimator.estimates.parallelism_plan import search
+from app.estimator.estimates.parallelism_plan.layouts import Job, layouts
+from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.inputs import BadInputs, declared
-from app.estimator.plan_search import Job
+from app.estimator.models.architecture import find_model
 
 NAMES = [
     "collectives",
@@ -194,10 +195,10 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
 def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = Job(gpus=64, sequence=8192, global_batch=512)
-    slow = plan_search.fabric_of(gpu, nic_rate=6e9)
-    fast = plan_search.best(model, gpu, job)
+    slow = search.fabric_of(gpu, nic_rate=6e9)
+    fast = search.best(model, gpu, job)
     assert fast is not None
-    worse = plan_search.best(model, gpu, job, slow)
+    worse = search.best(model, gpu, job, slow)
     assert worse is not None
     assert fast.tokens_per_second >= worse.tokens_per_second
 
@@ -205,7 +206,7 @@ def test_a_faster_network_never_slows_a_plan() -> None:
 def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = Job(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
-    ranked = plan_search.search(model, gpu, job, most=50)
+    ranked = search.search(model, gpu, job, most=50)
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
     assert rates == sorted(rates, reverse=True)
@@ -220,9 +221,9 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
     model, gpu = find_model("llama-3.1-405b"), find_accelerator("H100")
     job = Job(gpus=gpus, sequence=8192, global_batch=2048)
 
-    layouts = list(plan_search.layouts(model, plan_search.fabric_of(gpu), job))
+    every = list(layouts(model, search.fabric_of(gpu), job))
 
-    assert 1 <= len(layouts) <= 500
+    assert 1 <= len(every) <= 500
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator import compute, training_plan, training_step
-from app.estimator.architecture import find_model
-from app.estimator.hardware import find_accelerator
-from app.estimator.network import fabric_of
-from app.estimator.training_plan import SOFTWARE, Plan
-from app.estimator.training_step import step_time
+from app.estimator.hardware import rates
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.models.architecture import find_model
+from app.estimator.timing import plan, step
+from app.estimator.timing.plan import SOFTWARE, Plan
+from app.estimator.timing.step import step_time
 
 H100 = find_accelerator("H100")
 A100 = find_accelerator("a100-sxm4-80")
@@ -21,9 +22,7 @@ LLAMA = find_model("llama-3-8b")
 powers = st.sampled_from([1, 2, 4, 8])
 
 
-@pytest.mark.parametrize(
-    "module", [compute, training_plan, training_step], ids=lambda m: m.__name__
-)
+@pytest.mark.parametrize("module", [rates, plan, step], ids=lambda m: m.__name__)
 def test_examples_in_the_docstrings_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -114,12 +113,10 @@ def test_a_capped_card_is_slower() -> None:
 
 @given(st.floats(1, 1e6))
 def test_the_roofline_has_two_sides(flops_per_byte: float) -> None:
-    reached = compute.roofline(flops_per_byte, 989e12, 3.35e12)
+    reached = rates.roofline(flops_per_byte, 989e12, 3.35e12)
     assert reached <= 989e12
     assert reached <= 3.35e12 * flops_per_byte
 
 
 def test_the_crossover_of_the_h100_is_295_tokens() -> None:
-    assert compute.critical_batch(989.4e12, 3.35e12, 2) == pytest.approx(
-        295.3, rel=1e-3
-    )
+    assert rates.critical_batch(989.4e12, 3.35e12, 2) == pytest.approx(295.3, rel=1e-3)

@@ -39,18 +39,28 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_a_module_fits_in_the_head(path: Path) -> None:
-    ceiling = 700 if path.name == "tables.py" else 400
-    assert len(path.read_text().splitlines()) <= ceiling
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """Every module of the app, parsed."""
+    return {path: ast.parse(path.read_text()) for path in MODULES}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_a_function_fits_on_a_screen(path: Path) -> None:
+def test_a_module_fits_in_the_head() -> None:
+    long = {
+        named(path): lines
+        for path in MODULES
+        if (lines := len(path.read_text().splitlines()))
+        > (700 if path.name == "tables.py" else 400)
+    }
+    assert long == {}
+
+
+def test_a_function_fits_on_a_screen(trees: dict[Path, ast.Module]) -> None:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     long = [
-        f"{node.name}: {body_lines(node)} lines"
-        for node in ast.walk(ast.parse(path.read_text()))
+        f"{named(path)} {node.name}: {body_lines(node)} lines"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
         if isinstance(node, kinds) and body_lines(node) > ceiling(node)
     ]
     assert long == []
@@ -73,9 +83,9 @@ def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or 0) - first.lineno + 1
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_a_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_a_module_says_what_it_is_for(trees: dict[Path, ast.Module]) -> None:
+    silent = [named(p) for p, tree in trees.items() if not ast.get_docstring(tree)]
+    assert silent == []
 
 
 def test_no_room_without_a_name() -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator import hardware
+from app.estimator.hardware import accelerators
 from app.questions.grading import grade
 from app.questions.kinds.design.planning import best_value, problem_of
 from app.questions.verdict import Unreadable, Verdict
@@ -52,7 +52,7 @@ def test_the_best_plan_that_the_planner_finds_passes() -> None:
     strict = dataclasses.replace(
         DESIGN.answer, accept=(*DESIGN.answer.accept[:2], "free <= 1 * best(free)")
     )
-    cards = [card.id for card in hardware.accelerators()]
+    cards = [card.id for card in accelerators.accelerators()]
     plans = [
         (card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")
     ]

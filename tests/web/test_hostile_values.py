@@ -10,7 +10,6 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.authoring.forms import ListingForm, TableForm
-from app.db.prepared import Prepared
 from app.db.tables import Learner
 from app.errors import Problem
 from app.flashcards.forms import AdditionForm, GradeForm, SuspensionForm, UndoForm
@@ -248,13 +247,6 @@ def test_what_the_database_has_no_room_for_is_refused_by_it(session: Session):
 
     with pytest.raises(Problem, match="cannot be saved"):
         session.flush()
-
-
-def test_a_prepared_statement_refuses_it_as_well(session: Session):
-    found = Prepared(select(Learner.id).where(Learner.id == 2**63))
-
-    with pytest.raises(Problem, match="cannot be saved"):
-        found.all(session)
 
 
 def test_a_number_of_thousands_of_digits_is_named_in_short(rosa: TestClient):

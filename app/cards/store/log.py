@@ -30,7 +30,6 @@ from app.cards.store.replaying import beginning_of, beginnings, remembered, repl
 from app.cards.store.tally import chance_of, count, uncount
 from app.content.model import Card
 from app.db.insert_once import BROUGHT, insert_once
-from app.db.prepared import Prepared
 from app.db.tables import Review, Suspension
 from app.scheduling import Grade, Standing, after
 from app.web.clock import milliseconds
@@ -78,19 +77,17 @@ _TURNS = select(func.count()).where(
 )
 # One question for both: the log is counted only where there is no memory.
 _one = select(literal(1).label("one")).subquery()
-_FIND = Prepared(
-    select(
-        *STANDING,
-        func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
-        MEMORY.c.suspended,
-    ).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
-)
-_COUNT_TURNS = Prepared(_TURNS)
+_FIND = select(
+    *STANDING,
+    func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
+    MEMORY.c.suspended,
+).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
+_COUNT_TURNS = _TURNS
 
 
 def find(db: Session, learner_id: int, card: str) -> Held:
     """The card as this learner holds it."""
-    row = _FIND.first(db, of(learner_id, card))
+    row = db.connection().execute(_FIND, of(learner_id, card)).one()
     if row.state is None:
         return Held(card, turns=row.turns)
     return Held(card, standing_of(row), row.turns, True, row.suspended)
@@ -100,7 +97,8 @@ def unseen(db: Session, learner_id: int, card: str) -> Held:
     """A card that has no memory; grades that were all undone may be in its log."""
     if not learner_id:
         return Held(card)
-    return Held(card, turns=_COUNT_TURNS.first(db, of(learner_id, card))[0])
+    turns = db.connection().execute(_COUNT_TURNS, of(learner_id, card)).one()[0]
+    return Held(card, turns=turns)
 
 
 def record(

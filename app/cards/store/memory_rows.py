@@ -8,7 +8,6 @@ from sqlmodel import Session
 
 from app.cards.store.memory import MEMORY
 from app.content.model import Card
-from app.db.prepared import Prepared
 
 MINE = (
     MEMORY.c.learner_id == bindparam("of_learner"),
@@ -21,14 +20,14 @@ def of(learner_id: int, card: str) -> dict[str, Any]:
     return {"of_learner": learner_id, "of_card": card}
 
 
-_CHANGE = Prepared(update(MEMORY).where(*MINE))
-_ADD = Prepared(insert(MEMORY))
-_FORGET = Prepared(delete(MEMORY).where(*MINE))
+_CHANGE = update(MEMORY).where(*MINE)
+_ADD = insert(MEMORY)
+_FORGET = delete(MEMORY).where(*MINE)
 
 
 def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
     """Set columns of a row that is there."""
-    _CHANGE.run(db, {**of(learner_id, card), **values})
+    db.connection().execute(_CHANGE, {**of(learner_id, card), **values})
 
 
 def add(
@@ -40,9 +39,9 @@ def add(
     else:
         note = min(card.id, card.sibling) if card.sibling else card.id
         own = {"card": card.id, "topic": card.topic, "note": note}
-    _ADD.run(db, {"learner_id": learner_id, **own, **values})
+    db.connection().execute(_ADD, {"learner_id": learner_id, **own, **values})
 
 
 def forget(db: Session, learner_id: int, card: str) -> None:
     """Delete the row."""
-    _FORGET.run(db, of(learner_id, card))
+    db.connection().execute(_FORGET, of(learner_id, card))

@@ -14,8 +14,6 @@ from sqlalchemy import Row, delete, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
-from app.db.prepared import Prepared
-
 DAYS = SQLModel.metadata.tables["study_day"]
 ANSWERS = SQLModel.metadata.tables["attempt"]
 GRADES = SQLModel.metadata.tables["review"]
@@ -72,7 +70,7 @@ def work_of_grade(
 def add_to_day(db: Session, learner_id: int, day: str, more: Work) -> None:
     """Add to the sums of a study day (ISO date), which may be the first of it."""
     values = {"learner_id": learner_id, "day": day, **more.columns()}
-    _adding(db.connection().dialect.name).run(db, values)
+    db.connection().execute(_adding(db.connection().dialect.name), values)
 
 
 def change_days(
@@ -147,13 +145,11 @@ def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Work]]:
 
 
 @functools.cache
-def _adding(dialect: str) -> Prepared:
+def _adding(dialect: str) -> Any:
     make = sqlite.insert if dialect == "sqlite" else postgresql.insert
     statement = make(DAYS)
     new = statement.excluded
     sums = {name: DAYS.c[name] + new[name] for name in Work.__slots__}
-    return Prepared(
-        statement.on_conflict_do_update(
-            index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
-        )
+    return statement.on_conflict_do_update(
+        index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
     )

@@ -21,7 +21,6 @@ from app.content.limits import (
     MOST_NESTED,
     TooMuch,
 )
-from app.content.markdown.rule_dispatch import ask_by_character
 
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
@@ -35,15 +34,6 @@ _RULER = re.compile(r"[|:\s-]+")
 
 @functools.cache
 def _reader() -> MarkdownIt:
-    reader = patient_reader()
-    # Where no rule begins, words need not end; labels of links end with a bracket.
-    reader.inline.terminator_re = re.compile(r"[\n\\`~*_\[\]!<&$]")
-    ask_by_character(reader)
-    return reader
-
-
-def patient_reader() -> MarkdownIt:
-    """The rules of our Markdown, each asked everywhere: slow, and the measure."""
     reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MOST_NESTED + 10})
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)

@@ -7,9 +7,13 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from app.estimator import hardware
-from app.estimator.architecture import Architecture, UnreadableConfig, from_config
-from app.estimator.hardware import Accelerator
+from app.estimator.hardware import accelerators
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.models.architecture import (
+    Architecture,
+    UnreadableConfig,
+    from_config,
+)
 
 
 class Inexpressible(Exception):  # noqa: N818 - reads as what it is at the raise
@@ -189,7 +193,7 @@ def card_of(file: CaseFile, name: str) -> Accelerator:
     """The accelerator called `name` in the file, else in the catalogue."""
     row = file.cards.get(name)
     try:
-        known = hardware.find_accelerator(name)
+        known = accelerators.find_accelerator(name)
     except LookupError:
         known = None
     if row is None and known is None:

@@ -1,12 +1,13 @@
 """Cases of weights, caches, states and activations that follow from formulas."""
 
-from app.estimator import gguf, module_activations
 from app.estimator.accuracy.cases import Asked, Inexpressible, card_of
 from app.estimator.accuracy.kinds import Predictor
-from app.estimator.activations import gpt_layer_bytes, logits_bytes
-from app.estimator.architecture import Architecture
-from app.estimator.formats import FORMATS, weight_table
-from app.estimator.states import Recipe, zero_bytes
+from app.estimator.memory import module_activations
+from app.estimator.memory.activations import gpt_layer_bytes, logits_bytes
+from app.estimator.memory.states import Recipe, zero_bytes
+from app.estimator.models import gguf
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import FORMATS, weight_table
 
 _QUANT = {
     "bf16": "bf16",

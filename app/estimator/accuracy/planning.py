@@ -1,21 +1,14 @@
 """Cases of planning that follow from formulas: FLOPs, traffic, queues, money."""
 
-from app.estimator import (
-    checkpoints,
-    energy,
-    flops,
-    money,
-    pipeline,
-    queueing,
-    reliability,
-    speculative,
-    traffic,
-)
 from app.estimator.accuracy.cases import Asked, Inexpressible, card_of
 from app.estimator.accuracy.kinds import Predictor
-from app.estimator.architecture import Architecture, generic
-from app.estimator.compute import critical_batch, routed_critical_batch
-from app.estimator.hardware import find_system
+from app.estimator.hardware import energy, traffic
+from app.estimator.hardware.accelerators import find_system
+from app.estimator.hardware.rates import critical_batch, routed_critical_batch
+from app.estimator.models.architecture import Architecture, generic
+from app.estimator.running import checkpoints, money, reliability
+from app.estimator.serving import queueing
+from app.estimator.timing import flops, pipeline, speculative
 
 _HOUR = 3600.0
 _DAY = 86400.0

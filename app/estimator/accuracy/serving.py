@@ -5,14 +5,14 @@ import re
 from app.estimator.accuracy.cases import Asked, Inexpressible, card_of, model_of
 from app.estimator.accuracy.kinds import Predictor
 from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.architecture import Architecture, find_model, from_config
 from app.estimator.confidence import interval
-from app.estimator.hardware import Accelerator, find_accelerator
-from app.estimator.inference_step import Placed, decode_time, place
-from app.estimator.network import fabric_of
-from app.estimator.serving_engine import Serving
-from app.estimator.serving_load import Load, Requests, closed_loop, saturated
-from app.estimator.traffic import expert_parallel
+from app.estimator.hardware.accelerators import Accelerator, find_accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.hardware.traffic import expert_parallel
+from app.estimator.models.architecture import Architecture, find_model, from_config
+from app.estimator.serving.engine import Serving
+from app.estimator.serving.load import Load, Requests, closed_loop, saturated
+from app.estimator.serving.step import Placed, decode_time, place
 
 _WEIGHTS = {
     "": "bf16",

@@ -5,14 +5,14 @@ import re
 from app.estimator.accuracy.cases import Asked, Inexpressible
 from app.estimator.accuracy.kinds import Predictor
 from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.engines import (
+from app.estimator.memory.engines import (
     ENGINES,
     GIB,
     cache_bytes,
     capacity_tokens,
     shown_memory,
 )
-from app.estimator.generation import generation_bytes
+from app.estimator.memory.generation import generation_bytes
 
 _WEIGHTS = {
     "bf16": "bf16",

@@ -2,11 +2,15 @@
 
 import re
 
-from app.estimator import cache
 from app.estimator.accuracy.cases import Asked, Inexpressible
 from app.estimator.accuracy.kinds import Predictor
-from app.estimator.adapters import adapter_parameters
-from app.estimator.architecture import Architecture, UnreadableConfig, from_config
+from app.estimator.memory import cache
+from app.estimator.models.adapters import adapter_parameters
+from app.estimator.models.architecture import (
+    Architecture,
+    UnreadableConfig,
+    from_config,
+)
 
 
 def param_count(asked: Asked) -> float:

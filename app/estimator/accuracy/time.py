@@ -6,14 +6,18 @@ import math
 from app.estimator.accuracy.cases import Asked, Inexpressible
 from app.estimator.accuracy.kinds import Predictor
 from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.architecture import Architecture, UnreadableConfig, from_config
 from app.estimator.confidence import interval
-from app.estimator.hardware import Accelerator, find_accelerator
-from app.estimator.network import Fabric, collective_time, fabric_of
-from app.estimator.traffic import Collective
-from app.estimator.training_hours import gpu_hours
-from app.estimator.training_plan import SOFTWARE, Plan, Recompute, Software
-from app.estimator.training_step import step_time
+from app.estimator.hardware.accelerators import Accelerator, find_accelerator
+from app.estimator.hardware.networks import Fabric, collective_time, fabric_of
+from app.estimator.hardware.traffic import Collective
+from app.estimator.models.architecture import (
+    Architecture,
+    UnreadableConfig,
+    from_config,
+)
+from app.estimator.timing.hours import gpu_hours
+from app.estimator.timing.plan import SOFTWARE, Plan, Recompute, Software
+from app.estimator.timing.step import step_time
 
 # Adapter rates of the systems that the published runs were made on, per GPU.
 _NICS = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}

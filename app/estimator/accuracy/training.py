@@ -3,11 +3,11 @@
 from app.estimator.accuracy.cases import Asked, Inexpressible
 from app.estimator.accuracy.kinds import Predictor
 from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.activations import gpt_layer_bytes
-from app.estimator.frameworks import FRAMEWORKS
-from app.estimator.layout import Layout, in_flight
-from app.estimator.states import Recipe, recipe
-from app.estimator.training_load import Step, stage_loads, worst
+from app.estimator.memory.activations import gpt_layer_bytes
+from app.estimator.memory.frameworks import FRAMEWORKS
+from app.estimator.memory.layouts import Layout, in_flight
+from app.estimator.memory.states import Recipe, recipe
+from app.estimator.memory.training import Step, stage_loads, worst
 
 _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "

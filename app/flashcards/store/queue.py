@@ -25,7 +25,6 @@ from app.cards.names import is_added, still_there
 from app.cards.store import MEMORY, STANDING, standing_of
 from app.cards.store.log import Held
 from app.content.library import Library
-from app.db.prepared import Prepared
 from app.scheduling import Day, Standing
 
 _LEARNERS = 2000
@@ -151,8 +150,8 @@ def _looking(due: Select[Any]) -> Select[Any]:
     return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
 
 
-_LOOK = Prepared(_looking(_due))
-_LOOK_AMONG_STRAYS = Prepared(_looking(_due.where(_still_there)))
+_LOOK = _looking(_due)
+_LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
 
 
 def look(db: Session, learner_id: int, limits: Limits) -> Queue:
@@ -168,7 +167,7 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     statement = _LOOK
     if limits.strays.gone:
         statement, values["gone"] = _LOOK_AMONG_STRAYS, list(limits.strays.gone)
-    row = statement.first(db, values)
+    row = db.connection().execute(statement, values).one()
     day = Day(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
         return dataclasses.replace(_NOTHING, finished=row.finished, whole=day)
@@ -209,16 +208,14 @@ def _held(row: Any) -> Held:
     return Held(row.card, standing_of(row), row.turns, known=True)
 
 
-_SEEN_COUNT = Prepared(
+_SEEN_COUNT = (
     select(MEMORY.c.topic, func.count())
     .where(_learner, _of_course)
     .group_by(MEMORY.c.topic)
 )
 _today = MEMORY.c.last_day == bindparam("day")
-_SEEN = Prepared(
-    select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
-        _learner, or_(MEMORY.c.topic == bindparam("topic"), _today)
-    )
+_SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
+    _learner, or_(MEMORY.c.topic == bindparam("topic"), _today)
 )
 
 
@@ -229,7 +226,7 @@ def unseen_by_topic(
     topics = [limits.topic] if limits.topic else _topics(library)
     seen = collections.Counter[str]()
     if learner_id:
-        rows = _SEEN_COUNT.all(db, {"learner": learner_id})
+        rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
         seen = collections.Counter({row[0]: row[1] for row in rows})
     for old, new in limits.strays.moved.values():
         seen[old] -= 1
@@ -264,7 +261,7 @@ def new_cards(
     """All such cards in order, each topic asked for only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}
     for topic in topics:
-        rows = _SEEN.all(db, {**values, "topic": topic})
+        rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
         seen = {row.card for row in rows}.union(limits.strays.moved)
         notes = {row.note for row in rows if row.today}
         for card in library.topics[topic].cards:
@@ -286,8 +283,8 @@ _later = (
     .order_by(MEMORY.c.due_day)
     .limit(1)
 )
-_NEXT_DUE = Prepared(_later)
-_NEXT_DUE_AMONG_STRAYS = Prepared(_later.where(_still_there))
+_NEXT_DUE = _later
+_NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
 def next_due(
@@ -302,7 +299,7 @@ def next_due(
     statement = _NEXT_DUE
     if limits.strays.gone:
         statement, values["gone"] = _NEXT_DUE_AMONG_STRAYS, list(limits.strays.gone)
-    row = statement.first(db, values)
+    row = db.connection().execute(statement, values).first()
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 

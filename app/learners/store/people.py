@@ -9,13 +9,12 @@ from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, col, delete, update
 
 from app.db.insert_once import insert_once
-from app.db.prepared import Prepared
 from app.db.tables import DeviceCode, Learner, LearnerSession
 from app.learners.store.sessions import Arrival, begin_session, learner_of
 from app.web.clock import milliseconds, moment
 
 # Every request asks the first and every write the second.
-_FIND = Prepared(
+_FIND = (
     select(
         col(LearnerSession.revoked_at),
         col(LearnerSession.last_seen),
@@ -33,7 +32,7 @@ _FIND = Prepared(
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
-_COUNT = Prepared(
+_COUNT = (
     update(Learner)
     .where(col(Learner.id) == bindparam("wanted"))
     .values(changes=Learner.changes + 1)
@@ -104,8 +103,8 @@ def people(db: Session) -> list[Person]:
 
 def find_learner(db: Session, digest: str) -> Known | None:
     """The session whose key has this digest, with its learner; None before a write."""
-    row = _FIND.first(db, {"wanted": digest})
-    return Known(*row) if row else None
+    row = db.connection().execute(_FIND, {"wanted": digest}).first()
+    return Known(*tuple(row)) if row else None
 
 
 def enrol(db: Session, enrolment: Enrolment) -> int:
@@ -130,7 +129,7 @@ def count_change(db: Session, learner_id: int) -> bool:
     Says whether there is such a learner still. With many writers at a time, others
     who write for the same learner wait here until this transaction has ended.
     """
-    return _COUNT.first(db, {"wanted": learner_id}) is not None
+    return db.connection().execute(_COUNT, {"wanted": learner_id}).first() is not None
 
 
 def hold(db: Session, learner_id: int) -> None:

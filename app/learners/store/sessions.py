@@ -8,11 +8,10 @@ from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, update
 
 from app.db.insert_once import insert_once
-from app.db.prepared import Prepared
 from app.db.tables import LearnerSession
 from app.web.clock import milliseconds, moment
 
-_SEEN = Prepared(
+_SEEN = (
     update(LearnerSession)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
     .values(last_seen=bindparam("now"), device=bindparam("named"))
@@ -64,7 +63,9 @@ def learner_of(db: Session, digest: str) -> int | None:
 def see(db: Session, arrival: Arrival) -> None:
     """Note that a session is in use."""
     now = milliseconds(arrival.at)
-    _SEEN.run(db, {"wanted": arrival.digest, "now": now, "named": arrival.device})
+    db.connection().execute(
+        _SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device}
+    )
 
 
 def browsers(db: Session, learner_id: int, digest: str) -> list[Browser]:

@@ -18,7 +18,6 @@ from typing import Any
 from sqlalchemy import BindParameter, Engine, bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
-from app.db.prepared import Prepared
 from app.mastery.standing import TopicCards
 
 _MEMORY = SQLModel.metadata.tables["memory"]
@@ -49,7 +48,7 @@ _STATE = select(
 )
 _AT_ONCE = 50
 # The newest review that is known comes along: it proves that the log is the same one.
-_SINCE = Prepared(
+_SINCE = (
     select(*(_REVIEW.c[name] for name in ("id", "token", "card", "rating", "voids")))
     .where(_REVIEW.c.learner_id == _mine, _REVIEW.c.id >= bindparam("since"))
     .order_by(_REVIEW.c.id)
@@ -139,7 +138,9 @@ def _graded_since(
     newest, token, aside, grades, day = known
     if (aside, day) != (state[2], state[4]):
         return None
-    rows = _SINCE.all(db, {"learner": learner_id, "since": newest})
+    rows = (
+        db.connection().execute(_SINCE, {"learner": learner_id, "since": newest}).all()
+    )
     if not rows or (rows[0].id, rows[0].token) != (newest, token):
         return None
     more = rows[1:]

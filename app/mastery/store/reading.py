@@ -14,16 +14,12 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, func, select
 from sqlmodel import Session, SQLModel
 
-from app.db.prepared import Prepared
-
 _READING = SQLModel.metadata.tables["reading"]
 _LEARNERS = 500
 _mine = _READING.c.learner_id == bindparam("learner")
-_STATE = Prepared(
-    select(
-        func.count().label("marks"), func.max(_READING.c.at), func.sum(_READING.c.at)
-    ).where(_mine)
-)
+_STATE = select(
+    func.count().label("marks"), func.max(_READING.c.at), func.sum(_READING.c.at)
+).where(_mine)
 # Names of sections hold no space; that of a page without any is empty.
 _PAGES = (
     select(
@@ -62,7 +58,10 @@ def pages(db: Session, learner_id: int) -> Pages:
     with _lock:
         kept = _kept.setdefault(engine, collections.OrderedDict())
         known = kept.get(learner_id)
-    if known is not None and known[0] == _STATE.first(db, {"learner": learner_id}):
+    if (
+        known is not None
+        and known[0] == db.connection().execute(_STATE, {"learner": learner_id}).first()
+    ):
         return known[1]
     found = _read(db, learner_id)
     with _lock:

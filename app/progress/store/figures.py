@@ -5,7 +5,6 @@ import datetime as dt
 from sqlalchemy import bindparam, func, literal, select
 from sqlmodel import Session, SQLModel
 
-from app.db.prepared import Prepared
 from app.progress.figures import Studied, StudyDays
 
 # Statements are built once: making one costs more than running it.
@@ -30,7 +29,7 @@ _RECENT = select(_DAY.c.day, literal(1), *_SUMS).where(
 _BEFORE = select(func.min(_DAY.c.day), func.count(), *map(func.sum, _SUMS)).where(
     _mine, _worked, _DAY.c.day < bindparam("since")
 )
-_DAYS = Prepared(_BEFORE.union_all(_RECENT))
+_DAYS = _BEFORE.union_all(_RECENT)
 
 
 def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
@@ -38,7 +37,7 @@ def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
     if not learner_id:
         return StudyDays()
     values = {"learner": learner_id, "since": since.isoformat()}
-    (first, earlier, *sums), *rows = _DAYS.all(db, values)
+    (first, earlier, *sums), *rows = db.connection().execute(_DAYS, values).all()
     recent = {day: Studied(*rest) for day, _, *rest in rows}
     begun = min(day for day in (first or "9999-12-31", *recent))
     return StudyDays(

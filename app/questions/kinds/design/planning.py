@@ -10,7 +10,7 @@ from app.content import estimates
 from app.content.estimates import Unanswerable
 from app.content.expressions import BadExpression, Value
 from app.content.quantities import Quantity
-from app.estimator import hardware
+from app.estimator.hardware import accelerators
 from app.estimator.inputs import Input, declared
 from app.questions.kinds.design.conditions import (
     Condition,
@@ -190,7 +190,7 @@ def _options(field: Input) -> tuple[str, ...]:
     if field.kind == "choice":
         return tuple(value for value, _ in field.choices)
     if field.kind == "gpu":
-        return tuple(card.id for card in hardware.accelerators())
+        return tuple(card.id for card in accelerators.accelerators())
     if field.kind == "flag":
         return ("no", "yes")
     return tuple(_within(field, _COUNTS)) or ("1",)

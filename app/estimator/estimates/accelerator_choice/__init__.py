@@ -1,0 +1,1 @@
+"""The estimate `accelerator-choice`: which accelerators do a job, best first."""

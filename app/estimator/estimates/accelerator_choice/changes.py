@@ -1,0 +1,90 @@
+"""What would make another accelerator the best one."""
+
+import dataclasses
+from typing import Any
+
+from app.estimator.estimate import Change
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.search import (
+    USABLE,
+    Candidate,
+    Search,
+    search,
+)
+from app.estimator.inputs import BadInputs
+from app.estimator.models.formats import FORMATS
+from app.estimator.thresholds import within
+from app.estimator.units import format_number, format_value
+
+
+def changes_of(asked: AcceleratorChoice, found: Search) -> tuple[Change, ...]:
+    """Values of inputs near those asked for with which another GPU is the best."""
+    changes = []
+    for field, label, value, now, flips in _tries(asked, found):
+        changed: dict[str, Any] = {field: value}
+        try:
+            other = search(dataclasses.replace(asked, **changed))
+        except BadInputs:
+            continue
+        if _first(other) != _first(found):
+            changes.append(Change(field, label, now, flips, _becomes(other)))
+    return tuple(changes)
+
+
+def _first(found: Search) -> tuple[str, int]:
+    best = found.found[0] if found.found else None
+    return (best.gpu.id, best.count) if best else ("", 0)
+
+
+def _becomes(found: Search) -> str:
+    if not found.found:
+        return "No GPU of the catalogue does it."
+    best = found.found[0]
+    return f"{format_number(best.count)}x {best.gpu.name}."
+
+
+_Try = tuple[str, str, Any, str, str]
+
+
+def _tries(asked: AcceleratorChoice, found: Search) -> tuple[_Try, ...]:
+    best = found.found[0] if found.found else None
+    if asked.job == "training":
+        return _training_tries(asked)
+    tries: list[_Try] = []
+    if best is not None:
+        tries += _fuller(asked, found, best)
+    lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(asked.weights)
+    if best is None:
+        now, value = f"{format_number(asked.slowest * 1e3)} ms", asked.slowest * 4
+        flips = f"{format_number(value * 1e3)} ms"
+        tries.append(("slowest", "Slowest token", min(value, 100.0), now, flips))
+    if lighter:
+        now, flips = FORMATS[asked.weights].label, FORMATS[lighter].label
+        tries.append(("weights", "Weights", lighter, now, flips))
+    return tuple(tries)
+
+
+def _training_tries(asked: AcceleratorChoice) -> tuple[_Try, ...]:
+    now = format_value(asked.days, "s").replace("\u00a0", " ")
+    half = asked.days / 2
+    if not within(type(asked), "days", half):
+        return ()
+    days = f"{format_number(half / 86400)} days"
+    return (("days", "Time for the training", half, now, days),)
+
+
+def _fuller(
+    asked: AcceleratorChoice, found: Search, best: Candidate
+) -> tuple[_Try, ...]:
+    """One sequence more than fits on the best."""
+    load = found.loads[best.count]
+    fixed = load.weights + load.activations + load.overhead
+    room = (best.gpu.memory or 0.0) * USABLE - fixed
+    each = load.cache / asked.concurrent
+    if each <= 0 or room <= 0:
+        return ()
+    more = max(int(room // each), asked.concurrent) + 1
+    if more > 1_000_000:
+        return ()
+    now, flips = format_number(asked.concurrent), format_number(more)
+    return (("concurrent", "Concurrent sequences", more, now, flips),)

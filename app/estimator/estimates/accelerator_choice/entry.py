@@ -1,0 +1,24 @@
+"""The estimate `accelerator-choice`: which accelerators do a job, best first."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.accelerator_choice.asked import TOPIC, AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.search import search
+from app.estimator.estimates.accelerator_choice.words import OUTPUTS, answer
+from app.estimator.registry import Entry
+
+
+def estimate(asked: AcceleratorChoice) -> Estimate:
+    """Rank the GPUs of the catalogue for a job, with reasons for and against."""
+    return answer(asked, search(asked))
+
+
+ENTRY = Entry(
+    name="accelerator-choice",
+    title="Accelerator choice",
+    summary="Which accelerators do a job, best first, and why the others do not.",
+    group="Hardware",
+    inputs=AcceleratorChoice,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic=TOPIC,
+)

@@ -1,0 +1,318 @@
+"""The words, figures, picture and tables of the estimate `accelerator-choice`."""
+
+from app.estimator.confidence import around
+from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Verdict
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.changes import changes_of
+from app.estimator.estimates.accelerator_choice.search import (
+    FOR_STATES,
+    STATES,
+    USABLE,
+    Candidate,
+    Search,
+)
+from app.estimator.estimates.accelerator_choice.tables import (
+    against_table,
+    context_table,
+    ranking,
+)
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("choice", "Best", ""),
+    Output("gpus", "GPUs", "GPU"),
+    Output("memory", "Memory of all", "B"),
+    Output("need", "Needed on each", "B"),
+    Output("power", "Power of all", "W"),
+    Output("token_time", "Time per token", "s"),
+    Output("rate", "Tokens per second", "token/s"),
+    Output("gpu_hours", "GPU-hours", "GPU-h"),
+    Output("duration", "Duration", "s"),
+    Output("cost", "Cost of an hour", "USD/h"),
+    Output("candidates", "That do it", ""),
+    Output("excluded", "That do not", ""),
+)
+
+
+def answer(asked: AcceleratorChoice, found: Search) -> Estimate:
+    """Put the ranking into words, figures, tables and the working of the best."""
+    best = found.found[0] if found.found else None
+    tables = (ranking(asked, found),) if best else ()
+    return Estimate(
+        name="accelerator-choice",
+        verdict=_verdict(asked, found),
+        figures=_figures(asked, found, best),
+        steps=_steps(asked, found, best) if best else _no_steps(found),
+        pictures=(_bar(asked, found, best),) if best else (),
+        tables=(*tables, against_table(found), context_table(asked, found)),
+        notes=_notes(asked, best),
+        changes=changes_of(asked, found),
+    )
+
+
+def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
+    tried = len(found.found) + len(found.against)
+    if not found.found:
+        return Verdict(
+            "no",
+            "No GPU of the catalogue does it.",
+            f"All {tried} are left out; the table says why each.",
+        )
+    best, *rest = found.found
+    job = "train" if asked.job == "training" else "serve"
+    text = f"It is the best of {len(found.found)} that can {job} {found.model.name}"
+    if rest:
+        text += f"; next comes {named(rest[0])}"
+    return Verdict("fits", f"{named(best)}.", f"{text}.")
+
+
+def named(one: Candidate) -> str:
+    """A candidate as words: `2x H200 SXM5 141GB`."""
+    return f"{format_number(one.count)}x {one.gpu.name}"
+
+
+_NONE = "No GPU of the catalogue does it."
+
+
+def _figures(
+    asked: AcceleratorChoice, found: Search, best: Candidate | None
+) -> tuple[Figure, ...]:
+    counts = (
+        Figure("candidates", "That do it", len(found.found)),
+        Figure("excluded", "That do not", len(found.against)),
+    )
+    if best is None:
+        return (
+            *(
+                Figure(o.name, o.label, None, o.unit, note=_NONE, primary=i == 0)
+                for i, o in enumerate(OUTPUTS[:-2])
+            ),
+            *counts,
+        )
+    return (
+        Figure("choice", "Best", best.gpu.name, primary=True),
+        Figure("gpus", "GPUs", best.count, "GPU"),
+        Figure("memory", "Memory of all", best.count * (best.gpu.memory or 0.0), "B"),
+        Figure("need", "Needed on each", best.need, "B"),
+        Figure(
+            "power",
+            "Power of all",
+            best.power,
+            "W",
+            note="At most, without their servers." if best.power else "Not known.",
+        ),
+        *(_served(asked, best) if best.hours is None else _trained(best)),
+        Figure(
+            "cost",
+            "Cost of an hour",
+            best.cost,
+            "USD/h",
+            note="" if best.cost else "No price was given for it.",
+        ),
+        *counts,
+    )
+
+
+def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
+    seconds = best.seconds or 0.0
+    low, high = around("decode" if _fitted(best) else "tpot", seconds)
+    rate = asked.concurrent / seconds
+    pair = asked.concurrent / high, asked.concurrent / low
+    note = "For training."
+    return (
+        Figure("token_time", "Time per token", seconds, "s", low, high),
+        Figure("rate", "Tokens per second", rate, "token/s", *pair),
+        Figure("gpu_hours", "GPU-hours", None, "GPU-h", note=note),
+        Figure("duration", "Duration", None, "s", note=note),
+    )
+
+
+def _fitted(best: Candidate) -> bool:
+    """Whether kernels of this kind of GPU were measured for the model of speed."""
+    return best.gpu.vendor == "NVIDIA"
+
+
+def _trained(best: Candidate) -> tuple[Figure, ...]:
+    hours = best.hours or 0.0
+    low, high = around("gpu-hours", hours)
+    each = 3600 / best.count
+    note = "For serving."
+    return (
+        Figure("token_time", "Time per token", None, "s", note=note),
+        Figure("rate", "Tokens per second", None, "token/s", note=note),
+        Figure("gpu_hours", "GPU-hours", hours, "GPU-h", low, high),
+        Figure("duration", "Duration", hours * each, "s", low * each, high * each),
+    )
+
+
+def _steps(
+    asked: AcceleratorChoice, found: Search, best: Candidate
+) -> tuple[Step, ...]:
+    if best.hours is None:
+        return _serving_steps(asked, best)
+    parameters = format_number(found.model.parameters)
+    memory = format_value(best.gpu.memory, "B")
+    return (
+        Step(
+            "GPUs for the states",
+            "parameters × 16 B ÷ (memory × share for states)",
+            f"{parameters} × {format_number(STATES)} B ÷ ({memory} × "
+            f"{format_value(FOR_STATES, '%')})",
+            found.model.parameters * STATES / ((best.gpu.memory or 1) * FOR_STATES),
+            "GPU",
+            "zero",
+            "training-memory",
+            "need",
+        ),
+        Step(
+            "GPU-hours",
+            "tokens ÷ (tokens per second of a GPU × useful share) ÷ 3,600",
+            f"{format_number(asked.tokens)} ÷ "
+            f"{format_number(asked.tokens / (best.hours * 3600))} ÷ 3,600",
+            best.hours,
+            "GPU-h",
+            "megatron-2021",
+            "parallelism",
+            "gpu_hours",
+        ),
+        Step(
+            "GPUs",
+            "most of both, in whole boards",
+            f"{format_value(best.hours, 'GPU-h')} ÷ {format_value(asked.days, 's')}",
+            best.count,
+            "GPU",
+            "megatron-2021",
+            "parallelism",
+            "gpus",
+        ),
+        *_power_steps(best),
+    )
+
+
+def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...]:
+    return (
+        Step(
+            "Needed on each",
+            "weights + KV cache + activations + overhead, over t GPUs",
+            f"{asked.weights}, {format_number(asked.concurrent)} sequences of "
+            f"{format_number(asked.context)} tokens, t = {best.count}",
+            best.need,
+            "B",
+            "vllm-memory",
+            "inference-memory",
+            "need",
+        ),
+        Step(
+            "Usable on each",
+            "memory × usable share",
+            f"{format_value(best.gpu.memory, 'B')} × {format_value(USABLE, '%')}",
+            (best.gpu.memory or 0.0) * USABLE,
+            "B",
+            "catalogue",
+            "cluster-components",
+            "need",
+        ),
+        Step(
+            "Time per token",
+            "bytes read ÷ bandwidth, or work ÷ rate, + all-reduces + engine",
+            f"{format_number(asked.concurrent)} sequences at once on {named(best)}",
+            best.seconds or 0.0,
+            "s",
+            "pope-2022",
+            "batching-and-latency",
+            "token_time",
+        ),
+        *_power_steps(best),
+    )
+
+
+def _power_steps(best: Candidate) -> tuple[Step, ...]:
+    if best.power is None:
+        return ()
+    return (
+        Step(
+            "Power of all",
+            "GPUs × TDP",
+            f"{format_number(best.count)} × {format_value(best.gpu.tdp, 'W')}",
+            best.power,
+            "W",
+            "catalogue",
+            "power-and-cooling",
+            "power",
+        ),
+    )
+
+
+def _no_steps(found: Search) -> tuple[Step, ...]:
+    return (
+        Step(
+            "That do not",
+            "GPUs of the catalogue left out",
+            f"{len(found.against)} of {len(found.against)}",
+            len(found.against),
+            "",
+            "catalogue",
+            "cluster-components",
+            "excluded",
+        ),
+    )
+
+
+def _bar(asked: AcceleratorChoice, found: Search, best: Candidate) -> StackedBar:
+    memory = best.gpu.memory or 0.0
+    if asked.job == "training":
+        limit, words = memory * FOR_STATES, "for states"
+        parts: tuple[Segment, ...] = (
+            Segment("optimizer", "Weights, gradients, optimizer", best.need),
+        )
+    else:
+        load = found.loads[best.count]
+        limit, words = memory * USABLE, "usable"
+        parts = (
+            Segment("weights", "Weights", load.weights),
+            Segment("kv", "KV cache", load.cache),
+            Segment("activations", "Activations", load.activations),
+            Segment("overhead", "Overhead", load.overhead),
+        )
+    label = f"Memory of each {best.gpu.name}"
+    return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {words}")
+
+
+_RANKED = {
+    "gpus": "Fewest GPUs come first, then least power, then speed.",
+    "power": "Least power of the accelerators comes first, then fewest of them.",
+    "speed": "The fastest comes first, each with the fewest GPUs that do the job.",
+    "cost": "The cheapest hour comes first; those without a price come last.",
+}
+
+
+def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
+    notes = [_RANKED[asked.rank], _OTHERS]
+    if asked.job == "training":
+        notes.append(
+            "Training is mixed-precision AdamW with states sharded over all GPUs, at "
+            "the speed of the best usual layout."
+        )
+    else:
+        notes.append(
+            "One copy of the model on one server, or on one rack-wide domain; the "
+            "speed is that of a good engine with this many sequences."
+        )
+    if best is not None and not _fitted(best):
+        notes.append(
+            f"No measured engine on the {best.gpu.name} went into the model of speed: "
+            "it rests on the shares that other GPUs reach."
+        )
+    if best is not None and best.gpu.unverified:
+        fields = ", ".join(sorted(best.gpu.unverified))
+        notes.append(
+            f"Of the {best.gpu.name} no primary source was found for: {fields}."
+        )
+    return tuple(notes)
+
+
+_OTHERS = (
+    "TPUs, LPUs, wafers and others are shown beside the ranking: their speed follows "
+    "other rules than those fitted on GPUs."
+)

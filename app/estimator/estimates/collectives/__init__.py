@@ -1,0 +1,1 @@
+"""The estimate `collectives`: time and bytes of a collective, and what limits it."""

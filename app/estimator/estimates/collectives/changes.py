@@ -1,0 +1,54 @@
+"""What would turn the verdict of `collectives`."""
+
+from app.estimator.estimate import Change
+from app.estimator.estimates.collectives.asked import Collectives
+from app.estimator.estimates.collectives.compute import Measured
+from app.estimator.hardware import traffic
+from app.estimator.hardware.networks import Fabric, collective_time
+from app.estimator.units import format_number, format_value
+
+
+def kind(asked: Collectives) -> traffic.Collective:
+    return next(kind for kind in FACTORS if kind == asked.operation)
+
+
+FACTORS: dict[traffic.Collective, str] = {
+    "all_reduce": "2 (n − 1) ÷ n × S",
+    "all_gather": "(n − 1) ÷ n × S",
+    "reduce_scatter": "(n − 1) ÷ n × S",
+    "alltoall": "(n − 1) ÷ n × S",
+    "broadcast": "S",
+}
+
+
+def changes(
+    asked: Collectives, fabric: Fabric, measured: Measured
+) -> tuple[Change, ...]:
+    changes = []
+    if measured.limit == "latency":
+        size = asked.message
+        while size < 1e15:
+            size *= 2
+            time = collective_time(kind(asked), max(2, asked.gpus), size, fabric)
+            if time >= 3 * measured.floor:
+                break
+        changes.append(
+            Change(
+                "message",
+                "Message",
+                format_value(asked.message, "B"),
+                format_value(size, "B"),
+                "Bound by bandwidth.",
+            )
+        )
+    if not measured.crosses and asked.gpus > 1:
+        changes.append(
+            Change(
+                "gpus",
+                "GPUs",
+                format_number(asked.gpus),
+                format_number(fabric.domain + 1),
+                "Leaves the link domain for the network.",
+            )
+        )
+    return tuple(changes)

@@ -1,0 +1,273 @@
+"""The words, figures and pictures of the estimate `collectives`."""
+
+import math
+
+from app.estimator.confidence import around, around_rate
+from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimates.collectives.asked import Collectives
+from app.estimator.estimates.collectives.changes import FACTORS, changes, kind
+from app.estimator.estimates.collectives.compute import Measured
+from app.estimator.hardware import traffic
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.networks import Fabric, bus_bandwidth, collective_time
+from app.estimator.hardware.traffic import bytes_sent
+from app.estimator.models.architecture import Architecture
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("time", "Time", "s"),
+    Output("bytes_sent", "Bytes sent per GPU", "B"),
+    Output("bytes_across", "Bytes between nodes per GPU", "B"),
+    Output("bus_bandwidth", "Bus bandwidth", "B/s"),
+    Output("algorithm_bandwidth", "Message over time", "B/s"),
+    Output("latency", "Latency floor", "s"),
+    Output("link_share", "Share of the link", "%"),
+    Output("limit", "Limited by", ""),
+)
+
+
+_NAMES = {
+    "all_reduce": "all-reduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "broadcast": "broadcast",
+}
+
+
+def answer(
+    asked: Collectives,
+    gpu: Accelerator,
+    fabric: Fabric,
+    measured: Measured,
+    model: Architecture,
+) -> Estimate:
+    """Put a collective into words, figures, its curve and its working."""
+    return Estimate(
+        name="collectives",
+        verdict=_verdict(asked, gpu, measured),
+        figures=_figures(asked, fabric, measured),
+        steps=_steps(asked, fabric, measured),
+        pictures=(_curve(asked, fabric),),
+        tables=(_traffic(asked, fabric, model),),
+        notes=_notes(asked, fabric),
+        changes=changes(asked, fabric, measured),
+    )
+
+
+def _verdict(asked: Collectives, gpu: Accelerator, measured: Measured) -> Verdict:
+    leads = {
+        "latency": "Bound by latency.",
+        "network": "Bound by the network.",
+        "links": "Bound by the links inside the node.",
+    }
+    text = (
+        f"An {_NAMES[asked.operation]} of {format_value(asked.message, 'B')} over "
+        f"{format_number(asked.gpus)} {gpu.name} takes "
+        f"{format_value(measured.seconds, 's')}."
+    )
+    if asked.operation in ("reduce_scatter", "broadcast"):
+        text = "A" + text[2:]
+    if asked.gpus == 1:
+        return Verdict("info", "Nothing to send.", "One GPU exchanges with nobody.")
+    return Verdict("info", leads[measured.limit], text)
+
+
+def _figures(
+    asked: Collectives, fabric: Fabric, measured: Measured
+) -> tuple[Figure, ...]:
+    seconds = measured.seconds
+    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
+    bus = sent / seconds if seconds else 0.0
+    plain = asked.message / seconds if seconds else 0.0
+    rate = fabric.nic_rate if measured.limit == "network" else fabric.rate
+    across = _across(asked, fabric)
+    moved = across if measured.limit == "network" else sent
+    share = moved / seconds / rate if seconds else 0.0
+    low, high = around("collective", seconds)
+    return (
+        Figure("time", "Time", seconds, "s", low, high, primary=True),
+        Figure("bytes_sent", "Bytes sent per GPU", sent, "B"),
+        Figure("bytes_across", "Bytes between nodes per GPU", across, "B"),
+        Figure("bus_bandwidth", "Bus bandwidth", bus, "B/s", *_rates(bus)),
+        Figure(
+            "algorithm_bandwidth", "Message over time", plain, "B/s", *_rates(plain)
+        ),
+        Figure(
+            "latency", "Latency floor", measured.floor, "s", *_times(measured.floor)
+        ),
+        Figure("link_share", "Share of the link", share, "%", *_rates(share)),
+        Figure("limit", "Limited by", measured.limit if asked.gpus > 1 else "nothing"),
+    )
+
+
+def _rates(value: float) -> tuple[float, float]:
+    return around_rate("collective", value)
+
+
+def _times(value: float) -> tuple[float, float]:
+    return around("collective", value)
+
+
+def _across(asked: Collectives, fabric: Fabric) -> float:
+    """Bytes that one GPU's adapter sends [B]."""
+    groups = math.ceil(asked.gpus / fabric.domain)
+    if groups == 1:
+        return 0.0
+    if asked.operation == "alltoall":
+        return asked.message * (groups - 1) / groups
+    part = asked.message / fabric.domain
+    sent = bytes_sent(kind(asked), groups, part)
+    halved = asked.in_network and asked.operation == "all_reduce"
+    return sent / 2 if halved else sent
+
+
+def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
+    size, ranks = format_value(asked.message, "B"), format_number(asked.gpus)
+    inside = min(asked.gpus, fabric.domain)
+    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
+    steps = [
+        Step(
+            "Bytes sent per GPU",
+            FACTORS[kind(asked)],
+            f"n = {ranks}, S = {size}",
+            sent,
+            "B",
+            "nccl-tests",
+            "interconnects",
+            "bytes_sent",
+        ),
+        Step(
+            "Latency floor",
+            "base + step × hops",
+            f"{format_value(fabric.link.base, 's')} + "
+            f"{format_value(fabric.link.step, 's')} × hops of {inside} GPUs"
+            + (f", then {asked.network}" if measured.crosses else ""),
+            measured.floor,
+            "s",
+            "aiconfigurator",
+            "interconnects",
+            "latency",
+        ),
+        Step(
+            "Inside the link domain",
+            "(latency^1.5 + (w + 2√(ramp × w))^1.5)^⅔, w = bytes ÷ (share × rate)",
+            f"share {fabric.link.share:.0%} of {format_value(fabric.rate, 'B/s')}, "
+            f"ramp {format_value(fabric.link.ramp, 's')}",
+            measured.inner,
+            "s",
+            "aiconfigurator",
+            "interconnects",
+        ),
+    ]
+    if measured.crosses:
+        steps.append(_across_step(asked, fabric))
+    steps.append(
+        Step(
+            "Time",
+            "(inside² + between nodes²)^½" if measured.crosses else "inside the domain",
+            format_value(measured.inner, "s"),
+            measured.seconds,
+            "s",
+            "ml-engineering",
+            "interconnects",
+            "time",
+        )
+    )
+    return tuple(steps)
+
+
+def _across_step(asked: Collectives, fabric: Fabric) -> Step:
+    groups = math.ceil(asked.gpus / fabric.domain)
+    return Step(
+        "Bytes between nodes per GPU",
+        "what the domain has already reduced or shared: the same rule on S ÷ g",
+        f"{groups} domains of {fabric.domain} GPUs, "
+        f"{format_value(fabric.nic_rate, 'B/s')} each",
+        _across(asked, fabric),
+        "B",
+        "ml-engineering",
+        "interconnects",
+        "bytes_across",
+    )
+
+
+def _curve(asked: Collectives, fabric: Fabric) -> Chart:
+    """Bus bandwidth over message size, with the message of this question."""
+    operation, ranks = kind(asked), max(2, asked.gpus)
+    points = []
+    for power in range(12, 37, 2):
+        size = 2.0**power
+        seconds = collective_time(operation, ranks, size, fabric)
+        points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
+    here = collective_time(operation, ranks, asked.message, fabric)
+    mark = (asked.message, bus_bandwidth(operation, ranks, asked.message, here))
+    limit = tuple((size, fabric.rate) for size, _ in (points[0], points[-1]))
+    return Chart(
+        "Bandwidth by message size",
+        "Message",
+        "Bus bandwidth",
+        "B",
+        "B/s",
+        (
+            Line("Bus bandwidth", tuple(points)),
+            Line("Link, one way", limit, "dash"),
+            Line("This message", (mark,), "mark"),
+        ),
+        x_log=True,
+    )
+
+
+def _traffic(asked: Collectives, fabric: Fabric, model: Architecture) -> Table:
+    """What each parallelism sends for a model, and how long that takes."""
+    tokens, ranks = asked.tokens, max(2, asked.gpus)
+    message = 2.0 * tokens * model.hidden
+    inside = min(ranks, fabric.domain, 8)
+    sets: tuple[tuple[str, traffic.Collective, int, float], ...] = (
+        ("Data: gradients, once a step", "all_reduce", ranks, 2.0 * model.parameters),
+        (
+            "ZeRO-3: weights, each micro-batch",
+            "all_gather",
+            ranks,
+            2.0 * model.parameters,
+        ),
+        ("Tensor: activations, each layer", "all_reduce", inside, message),
+        (
+            "Context: keys and values, each layer",
+            "all_gather",
+            inside,
+            _keys(model, tokens),
+        ),
+        ("Expert: tokens, each layer", "alltoall", inside, _routed(model, message)),
+        ("Pipeline: activations, each boundary", "broadcast", 2, message),
+    )
+    rows: list[tuple[str | tuple[float, str], ...]] = []
+    for label, operation, among, size in sets:
+        if not size:
+            continue
+        seconds = collective_time(operation, among, size, fabric)
+        sent = bytes_sent(operation, among, size)
+        rows.append((label, format_number(among), (sent, "B"), (seconds, "s")))
+    columns = ("Traffic", "GPUs", "Sent per GPU", "Time")
+    return Table(f"What {model.name} sends", columns, tuple(rows))
+
+
+def _keys(model: Architecture, tokens: int) -> float:
+    return 2.0 * tokens * model.cache_elements / max(1, model.layers)
+
+
+def _routed(model: Architecture, message: float) -> float:
+    return message * model.experts_per_token if model.is_routed else 0.0
+
+
+def _notes(asked: Collectives, fabric: Fabric) -> tuple[str, ...]:
+    notes = [
+        f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
+        "The interval holds nine of ten measurements that were not fitted.",
+    ]
+    if fabric.link.crowding:
+        notes.append("Cards without NVLink share the host's lanes and slow each other.")
+    if asked.in_network and asked.gpus <= fabric.domain:
+        notes.append("Within one link domain the network reduces nothing.")
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""The estimate `cost`: renting accelerators against owning them."""

@@ -1,0 +1,24 @@
+"""The estimate `cost`: renting accelerators against owning them."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.cost.asked import TOPIC, Cost
+from app.estimator.estimates.cost.compute import plan
+from app.estimator.estimates.cost.words import OUTPUTS, answer
+from app.estimator.registry import Entry
+
+
+def estimate(asked: Cost) -> Estimate:
+    """Weigh a year of renting against a year of owning."""
+    return answer(asked, plan(asked))
+
+
+ENTRY = Entry(
+    name="cost",
+    title="Rent or buy",
+    summary="Renting against owning, with the utilisation at which both cost the same.",
+    group="Cluster",
+    inputs=Cost,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic=TOPIC,
+)

@@ -1,0 +1,348 @@
+"""The words, figures and pictures of the estimate `cost`."""
+
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    Verdict,
+)
+from app.estimator.estimates.cost.asked import Cost
+from app.estimator.estimates.cost.changes import changes_of
+from app.estimator.estimates.cost.compute import Plan, tokens_cost
+from app.estimator.registry import Output
+from app.estimator.running.ownership import HOURS_PER_YEAR
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("owned_hour", "Owned, used GPU-hour", "USD/h"),
+    Output("rented_hour", "Rented, used GPU-hour", "USD/h"),
+    Output("break_even", "Break-even utilisation", "%"),
+    Output("purchase", "Purchase", "USD"),
+    Output("owned_year", "Owned, a year", "USD/year"),
+    Output("rented_year", "Rented, a year", "USD/year"),
+    Output("saved", "Saved by owning over its life", "USD"),
+    Output("repaid", "Purchase repaid after", "s"),
+    Output("run_owned", "Training run, owned", "USD"),
+    Output("run_rented", "Training run, rented", "USD"),
+    Output("tokens_owned", "Million tokens, owned", "USD/Mtoken"),
+    Output("tokens_rented", "Million tokens, rented", "USD/Mtoken"),
+    Output("buying", "Owning is cheaper", ""),
+)
+
+
+_YEAR = 365.25 * 86400
+
+
+# Within this the prices are not known well enough to tell.
+_EQUAL = 0.05
+
+
+def answer(asked: Cost, found: Plan) -> Estimate:
+    """Put both ways into words, figures, pictures and their working."""
+    return Estimate(
+        name="cost",
+        verdict=_verdict(asked, found),
+        figures=_figures(asked, found),
+        steps=_steps(asked, found),
+        pictures=(_chart(asked, found), _bar(found)),
+        tables=(_table(asked, found),),
+        notes=_notes(asked, found),
+        changes=changes_of(asked, found),
+    )
+
+
+def _verdict(asked: Cost, found: Plan) -> Verdict:
+    owned, rented = found.owned_hour, found.rented_hour
+    lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
+    if abs(owned - rented) < _EQUAL * rented:
+        lead = "About the same."
+    meet = f"; they meet at {format_value(found.meets, '%')}." if found.meets else "."
+    return Verdict(
+        "info",
+        lead,
+        f"At {format_value(asked.utilisation, '%')} utilisation a used GPU-hour costs "
+        f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
+        f"rented{meet}",
+    )
+
+
+def _figures(asked: Cost, found: Plan) -> tuple[Figure, ...]:
+    gain = found.rented - found.owned.running
+    per_hour = asked.rent * (1 - asked.discount)
+    each = found.rented_hour if asked.commitment == "all" else per_hour
+    return (
+        Figure(
+            "owned_hour",
+            "Owned, used GPU-hour",
+            found.owned_hour,
+            "USD/h",
+            primary=True,
+        ),
+        Figure("rented_hour", "Rented, used GPU-hour", found.rented_hour, "USD/h"),
+        Figure(
+            "break_even",
+            "Break-even utilisation",
+            found.meets,
+            "%",
+            note=_never(found),
+        ),
+        Figure("purchase", "Purchase", found.purchase, "USD"),
+        Figure("owned_year", "Owned, a year", found.owned.total, "USD/year"),
+        Figure("rented_year", "Rented, a year", found.rented, "USD/year"),
+        Figure(
+            "saved",
+            "Saved by owning over its life",
+            (found.rented - found.owned.total) * found.years,
+            "USD",
+        ),
+        Figure(
+            "repaid",
+            "Purchase repaid after",
+            found.purchase / gain * _YEAR if gain > 0 else None,
+            "s",
+            note="Without interest and resale."
+            if gain > 0
+            else "Renting costs less than running what was bought.",
+        ),
+        Figure("run_owned", "Training run, owned", asked.run * found.owned_hour, "USD"),
+        Figure("run_rented", "Training run, rented", asked.run * each, "USD"),
+        Figure(
+            "tokens_owned",
+            "Million tokens, owned",
+            tokens_cost(asked, found.owned_hour),
+            "USD/Mtoken",
+        ),
+        Figure(
+            "tokens_rented",
+            "Million tokens, rented",
+            tokens_cost(asked, found.rented_hour),
+            "USD/Mtoken",
+        ),
+        Figure("buying", "Owning is cheaper", found.owned_hour < found.rented_hour),
+    )
+
+
+def _never(found: Plan) -> str:
+    if found.meets is not None:
+        return ""
+    cheaper = "Owning" if found.owned_hour < found.rented_hour else "Renting"
+    return f"{cheaper} is cheaper at any utilisation."
+
+
+def _steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+    gpus = format_number(asked.gpus)
+    share = format_value(asked.utilisation, "%")
+    return (
+        _step(
+            "Purchase",
+            "GPUs × price × (1 + network, storage and racks)",
+            f"{gpus} × {format_value(asked.price, 'USD')} × "
+            f"{format_number(1 + asked.infrastructure)}",
+            (found.purchase, "USD"),
+            "purchase",
+        ),
+        *_owned_steps(asked, found),
+        _step(
+            "Owned, used GPU-hour",
+            "a year of owning ÷ used GPU-hours",
+            f"{format_value(found.owned.total, 'USD/year')} ÷ "
+            f"({gpus} × {format_number(HOURS_PER_YEAR)} h × {share})",
+            (found.owned_hour, "USD/h"),
+            "owned_hour",
+        ),
+        *_rented_steps(asked, found),
+        *_break_even_steps(found),
+        _step(
+            "Million tokens, owned",
+            "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
+            f"{format_value(found.owned_hour, 'USD/h')} ÷ (3,600 × "
+            f"{format_number(asked.token_rate)}) × 10⁶",
+            (tokens_cost(asked, found.owned_hour), "USD/Mtoken"),
+            "tokens_owned",
+        ),
+        _step(
+            "Training run, owned",
+            "hours of the run × owned GPU-hour",
+            f"{format_number(asked.run)} × {format_value(found.owned_hour, 'USD/h')}",
+            (asked.run * found.owned_hour, "USD"),
+            "run_owned",
+            "deepseek-v3",
+        ),
+    )
+
+
+def _step(
+    label: str,
+    formula: str,
+    numbers: str,
+    value: tuple[float, str],
+    figure: str,
+    source: str = "barroso-2018",
+) -> Step:
+    return Step(
+        label, formula, numbers, *value, source, "on-premises-and-cloud", figure
+    )
+
+
+def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+    owned = found.owned
+    sold = asked.gpus * asked.price * asked.resale
+    kilowatts = asked.gpus * asked.power / 1000
+    return (
+        _step(
+            "Machines, a year",
+            "(purchase − resale ÷ (1 + i)ⁿ) × i ÷ (1 − (1 + i)⁻ⁿ)",
+            f"({format_value(found.purchase, 'USD')} − {format_value(sold, 'USD')} ÷ "
+            f"{format_number(1 + asked.interest)}^{format_number(found.years)}), "
+            f"i = {format_value(asked.interest, '%')}",
+            (owned.capital, "USD/year"),
+            "owned_year",
+        ),
+        _step(
+            "Electricity, a year",
+            "kW × (idle + (1 − idle) × utilisation) × hours × PUE × price",
+            f"{format_number(kilowatts)} kW × ({format_number(asked.idle)} + "
+            f"{format_number(1 - asked.idle)} × {format_number(asked.utilisation)}) × "
+            f"{format_number(HOURS_PER_YEAR)} h × {format_number(asked.pue)} × "
+            f"{format_value(asked.electricity, 'USD/kWh')}",
+            (owned.electricity, "USD/year"),
+            "owned_year",
+        ),
+        _step(
+            "A year of owning",
+            "machines + support + electricity + place + staff",
+            f"{_money(owned.capital)} + {_money(owned.upkeep)} + "
+            f"{_money(owned.electricity)} + {_money(owned.place)} + "
+            f"{_money(owned.staff)} USD",
+            (owned.total, "USD/year"),
+            "owned_year",
+        ),
+    )
+
+
+def _money(value: float) -> str:
+    return format_value(value, "USD").partition("\u00a0")[0]
+
+
+def _rented_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+    every = asked.commitment == "all"
+    share = "" if every else f" × {format_value(asked.utilisation, '%')}"
+    return (
+        _step(
+            "A year of renting",
+            f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data "
+            "moved out",
+            f"{format_number(asked.gpus)} × {format_number(HOURS_PER_YEAR)} h{share} × "
+            f"{format_value(asked.rent, 'USD/h')} × "
+            f"{format_number(1 - asked.discount)} + {_money(found.egress)} USD",
+            (found.rented, "USD/year"),
+            "rented_year",
+        ),
+        _step(
+            "Rented, used GPU-hour",
+            "a year of renting ÷ used GPU-hours",
+            f"{format_value(found.rented, 'USD/year')} ÷ {format_number(found.hours)}",
+            (found.rented_hour, "USD/h"),
+            "rented_hour",
+        ),
+    )
+
+
+def _break_even_steps(found: Plan) -> tuple[Step, ...]:
+    if found.meets is None:
+        return ()
+    (idle, full), (none, every) = found.ends, found.rent_ends
+    return (
+        _step(
+            "Break-even utilisation",
+            "(owning − renting, idle) ÷ (renting − owning, from idle to full)",
+            f"({_money(idle)} − {_money(none)}) ÷ ({_money(every - none)} − "
+            f"{_money(full - idle)})",
+            (found.meets, "%"),
+            "break_even",
+        ),
+    )
+
+
+_SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+_TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+def _chart(asked: Cost, found: Plan) -> Chart:
+    hours = asked.gpus * HOURS_PER_YEAR
+    theirs = tuple((share, found.hour_at(share, hours)[1]) for share in _SHARES)
+    up = [share for share in _SHARES if share < asked.availability]
+    mine = tuple((s, found.hour_at(s, hours)[0]) for s in (*up, asked.availability))
+    here = (asked.utilisation, found.owned_hour)
+    return Chart(
+        "Cost of a used GPU-hour by utilisation",
+        "Utilisation",
+        "Used GPU-hour",
+        "%",
+        "USD/h",
+        (
+            Line("Owned", mine),
+            Line("Rented", theirs, "dash"),
+            Line("Asked for", (here,), "mark"),
+        ),
+    )
+
+
+def _bar(found: Plan) -> StackedBar:
+    owned, hours = found.owned, found.hours
+    return StackedBar(
+        "A used GPU-hour when owned",
+        (
+            Segment("weights", "Machines", owned.capital / hours),
+            Segment("overhead", "Support and repair", owned.upkeep / hours),
+            Segment("activations", "Electricity", owned.electricity / hours),
+            Segment("kv", "Place", owned.place / hours),
+            Segment("optimizer", "Staff", owned.staff / hours),
+        ),
+        found.rented_hour,
+        f"{format_value(found.rented_hour, 'USD/h')} rented",
+        "USD/h",
+    )
+
+
+def _table(asked: Cost, found: Plan) -> Table:
+    rows = []
+    for share in _TOLD:
+        owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
+        cheaper = "Owned" if owned < rented else "Rented"
+        mine: str | tuple[float, str] = (owned, "USD/h")
+        if share > asked.availability:
+            mine, cheaper = "never up so long", "Rented"
+        rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
+    columns = ("Utilisation", "Owned", "Rented", "Cheaper")
+    return Table("Used GPU-hour by utilisation", columns, tuple(rows))
+
+
+_PRICES = (
+    "All prices are the inputs; none is an offer, and what stands there before you "
+    "write is an example."
+)
+
+
+def _notes(asked: Cost, found: Plan) -> tuple[str, ...]:
+    notes = [f"{_PRICES} They are of {asked.priced_in}."]
+    if asked.commitment == "used":
+        notes.append("On demand, hours without work cost nothing; nor are they kept.")
+    else:
+        notes.append("A reservation is paid whether the GPUs work or not.")
+    if found.meets and found.meets > asked.availability:
+        notes.append(
+            "The break-even lies above the availability, so owning never reaches it."
+        )
+    notes.append(
+        "Not counted: the time until machines stand and run, taxes, and a cheaper next "
+        "generation, which lowers rents and resale."
+    )
+    return tuple(notes)

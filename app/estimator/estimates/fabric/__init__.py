@@ -1,0 +1,1 @@
+"""The estimate `fabric`: switches and cables of the networks of a cluster."""

@@ -1,0 +1,156 @@
+"""What `fabric` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+
+LAYOUTS = (("rail", "Rail-optimised"), ("tree", "Fat tree, nodes by leaf"))
+
+
+TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and core"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fabric:
+    """The cluster, and how its networks are to be built."""
+
+    system: str = ask(
+        "dgx-h100",
+        "System",
+        kind="system",
+        help="What the cluster is made of; it brings adapters and their rate.",
+        group="Cluster",
+        topic="cluster-components",
+    )
+    nodes: int = ask(
+        127,
+        "Systems",
+        kind="count",
+        unit="node",
+        minimum=1,
+        maximum=100_000,
+        help="Servers, or racks where a rack is the system.",
+        group="Cluster",
+        topic="cluster-components",
+    )
+    switch: str = ask(
+        "qm9700",
+        "Switch",
+        kind="network",
+        help="The switch of the compute network, the same in every tier.",
+        group="Compute network",
+        topic="interconnects",
+    )
+    layout: str = ask(
+        "rail",
+        "Layout",
+        kind="choice",
+        choices=LAYOUTS,
+        help="Rail-optimised: adapter 1 of every node on one leaf, adapter 2 on the "
+        "next.",
+        term="rail-optimised",
+        group="Compute network",
+        topic="interconnects",
+    )
+    oversubscription: float = ask(
+        1.0,
+        "Oversubscription",
+        minimum=1.0,
+        maximum=16.0,
+        help="Ports towards nodes over ports towards spines: 1 is non-blocking.",
+        term="oversubscription",
+        group="Compute network",
+        topic="interconnects",
+    )
+    tiers: str = ask(
+        "auto",
+        "Tiers",
+        kind="choice",
+        choices=TIERS,
+        help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
+        group="Compute network",
+        topic="interconnects",
+        advanced=True,
+    )
+    managers: int = ask(
+        4,
+        "Links of fabric managers",
+        kind="count",
+        minimum=0,
+        maximum=64,
+        help="Ports that the fabric manager takes; published designs give it four, in "
+        "place of a node.",
+        group="Compute network",
+        topic="interconnects",
+        advanced=True,
+    )
+    planes: int = ask(
+        1,
+        "Planes",
+        kind="count",
+        minimum=1,
+        maximum=8,
+        help="Separate fabrics over which each adapter splits its rate.",
+        group="Compute network",
+        topic="interconnects",
+        advanced=True,
+    )
+    adapters: int | None = ask(
+        None,
+        "Adapters per system",
+        kind="count",
+        minimum=1,
+        maximum=144,
+        help="Adapters of the compute network; left empty: those of the system.",
+        group="Cluster",
+        topic="cluster-components",
+        advanced=True,
+    )
+    rate: float | None = ask(
+        None,
+        "Rate of an adapter",
+        unit="B/s",
+        typed_unit="Gbit/s",
+        minimum=1e8,
+        maximum=1e12,
+        help="In one direction; left empty: that of the system.",
+        group="Cluster",
+        topic="interconnects",
+        advanced=True,
+    )
+    storage_links: int = ask(
+        2,
+        "Storage links per node",
+        kind="count",
+        minimum=0,
+        maximum=64,
+        help="Ports that each server or compute tray has on the storage network.",
+        term="storage-network",
+        group="Other networks",
+        topic="interconnects",
+        advanced=True,
+    )
+    storage_ports: int | None = ask(
+        None,
+        "Ports of the storage",
+        kind="count",
+        minimum=0,
+        maximum=100_000,
+        help="Ports of the storage servers; left empty: one for every four of the "
+        "nodes.",
+        group="Other networks",
+        topic="interconnects",
+        advanced=True,
+    )
+    servers: int = ask(
+        5,
+        "Management servers",
+        kind="count",
+        minimum=0,
+        maximum=10_000,
+        help="Servers that provision, schedule and monitor.",
+        term="in-band-management",
+        group="Other networks",
+        topic="interconnects",
+        advanced=True,
+    )

@@ -1,0 +1,24 @@
+"""The estimate `fabric`: switches and cables of the networks of a cluster."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.compute import plan
+from app.estimator.estimates.fabric.words import OUTPUTS, answer
+from app.estimator.registry import Entry
+
+
+def estimate(asked: Fabric) -> Estimate:
+    """Count switches, cables and transceivers of the four networks."""
+    return answer(asked, plan(asked))
+
+
+ENTRY = Entry(
+    name="fabric",
+    title="Network fabric",
+    summary="Switches, cables and transceivers that join a number of systems.",
+    group="Cluster",
+    inputs=Fabric,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic="interconnects",
+)

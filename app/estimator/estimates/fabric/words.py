@@ -1,0 +1,320 @@
+"""The words, figures and pictures of the estimate `fabric`."""
+
+from app.estimator.estimate import Estimate, Figure, Step, Table, Verdict
+from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.changes import changes_of, named, steps_chart
+from app.estimator.estimates.fabric.compute import Plan, most_systems
+from app.estimator.hardware.switches import Tree
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("switches", "Switches", ""),
+    Output("leaves", "Leaf switches", ""),
+    Output("spines", "Spine switches", ""),
+    Output("cores", "Core switches", ""),
+    Output("tiers", "Tiers", ""),
+    Output("cables", "Cables", ""),
+    Output("node_links", "Cables to nodes", ""),
+    Output("leaf_spine_links", "Cables from leaf to spine", ""),
+    Output("spine_core_links", "Cables from spine to core", ""),
+    Output("transceivers", "Transceivers", ""),
+    Output("oversubscription", "Oversubscription", ""),
+    Output("bisection", "Bisection bandwidth", "B/s"),
+    Output("scalable_units", "Scalable units", ""),
+    Output("nodes_per_unit", "Nodes of a full unit", "node"),
+    Output("most_systems", "Most systems in these tiers", "node"),
+    Output("storage_switches", "Storage switches", ""),
+    Output("in_band_switches", "In-band switches", ""),
+    Output("out_of_band_switches", "Out-of-band switches", ""),
+    Output("power", "Power of the compute switches", "W"),
+)
+
+
+def answer(asked: Fabric, found: Plan) -> Estimate:
+    """Put the networks into words, figures, a picture and their working."""
+    return Estimate(
+        name="fabric",
+        verdict=_verdict(found),
+        figures=_figures(found),
+        steps=_steps(asked, found),
+        pictures=(steps_chart(found),),
+        tables=(_table(found),),
+        notes=_notes(asked, found),
+        changes=changes_of(asked, found),
+    )
+
+
+def _verdict(found: Plan) -> Verdict:
+    hosts = found.hosts
+    words = named(found.tree, found.planes)
+    ratio = found.tree.oversubscription
+    blocking = (
+        "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
+    )
+    gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
+    size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
+    units = ""
+    if found.units > 1:
+        units = f" in {format_number(found.units)} scalable units"
+    return Verdict(
+        "info",
+        f"{words[:1].upper()}{words[1:]}.",
+        f"They join {size}{units}, {blocking}, over "
+        f"{format_number(found.cables)} cables.",
+    )
+
+
+def _figures(found: Plan) -> tuple[Figure, ...]:
+    tree, planes = found.tree, found.planes
+    sides = {s.name: s for s in found.sides}
+    counts = (
+        ("leaves", "Leaf switches", tree.leaves * planes),
+        ("spines", "Spine switches", tree.spines * planes),
+        ("cores", "Core switches", tree.cores * planes),
+        ("tiers", "Tiers", tree.tiers),
+        ("cables", "Cables", found.cables),
+        ("node_links", "Cables to nodes", found.node_links),
+        ("leaf_spine_links", "Cables from leaf to spine", tree.leaf_spine * planes),
+        ("spine_core_links", "Cables from spine to core", tree.spine_core * planes),
+        ("transceivers", "Transceivers", found.transceivers),
+        ("oversubscription", "Oversubscription", tree.oversubscription),
+    )
+    each = found.switch.power
+    most = most_systems(found.way, found.hosts, max(2, tree.tiers))
+    return (
+        Figure("switches", "Switches", found.switches, "", primary=True),
+        *(Figure(name, label, value) for name, label, value in counts),
+        Figure("bisection", "Bisection bandwidth", found.bisection, "B/s"),
+        Figure("scalable_units", "Scalable units", found.units),
+        Figure("nodes_per_unit", "Nodes of a full unit", found.per_unit, "node"),
+        Figure("most_systems", "Most systems in these tiers", most, "node"),
+        *(
+            Figure(f"{key}_switches", f"{name} switches", sides[name].tree.switches)
+            for key, name in (
+                ("storage", "Storage"),
+                ("in_band", "In-band"),
+                ("out_of_band", "Out-of-band"),
+            )
+        ),
+        Figure(
+            "power",
+            "Power of the compute switches",
+            None if each is None else each * found.switches,
+            "W",
+            note="At most, without cooling."
+            if each
+            else f"The power of the {found.switch.name} is not known.",
+        ),
+    )
+
+
+def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
+    hosts, tree = found.hosts, found.tree
+    nodes = "hosts × adapters + links of managers"
+    steps = [
+        _step(
+            "Cables to nodes",
+            f"({nodes}) × planes" if found.planes > 1 else nodes,
+            f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}"
+            + (f", × {found.planes}" if found.planes > 1 else ""),
+            found.node_links,
+            "superpod-h100",
+            "node_links",
+        )
+    ]
+    if tree.spines:
+        steps += _tree_steps(asked, found)
+    steps.append(
+        Step(
+            "Bisection bandwidth",
+            "adapters × rate ÷ 2 ÷ oversubscription",
+            f"{format_number(hosts.ports)} × "
+            f"{format_value(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
+            f"{format_number(tree.oversubscription)}",
+            found.bisection,
+            "B/s",
+            "leiserson-1985",
+            "interconnects",
+            "bisection",
+        )
+    )
+    return (*steps, *_side_steps(found))
+
+
+def _step(
+    label: str, formula: str, numbers: str, value: float, source: str, figure: str
+) -> Step:
+    return Step(
+        label, formula, numbers, value, "", source, "interconnects", figure=figure
+    )
+
+
+def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
+    tree, rails, planes = found.tree, found.hosts.rails, found.planes
+    units = f"{found.units} × {rails}"
+    shared = asked.layout == "rail" and tree.leaves == found.units * rails
+    per_leaf = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+    steps = [
+        _step(
+            "Ports of a leaf to nodes",
+            "p − ⌈p ÷ (1 + r)⌉",
+            f"{tree.ports} − {tree.up}",
+            tree.down,
+            "leiserson-1985",
+            "nodes_per_unit",
+        ),
+        _step(
+            "Leaf switches",
+            "scalable units × adapters" if shared else "⌈cables to nodes ÷ ports⌉",
+            f"{units if shared else per_leaf}{_times(planes)}",
+            tree.leaves * planes,
+            "superpod-h100",
+            "leaves",
+        ),
+        _step(
+            "Spine switches",
+            "least s that divides the links up of a leaf, s × p ≥ leaves × links up",
+            _spine_numbers(tree, planes),
+            tree.spines * planes,
+            "superpod-h100",
+            "spines",
+        ),
+    ]
+    if tree.cores:
+        steps.append(
+            _step(
+                "Core switches",
+                "spines of a pod × least c that joins all pods evenly",
+                f"{tree.spines // tree.pods} × "
+                f"{tree.cores * tree.pods // tree.spines}{_times(planes)}",
+                tree.cores * planes,
+                "superpod-b200",
+                "cores",
+            )
+        )
+    steps.append(
+        _step(
+            "Cables between switches",
+            "leaves × links up" + (" + spines × p ÷ 2" if tree.cores else ""),
+            f"{tree.leaves} × {tree.up}"
+            + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else "")
+            + _times(planes),
+            (tree.leaf_spine + tree.spine_core) * planes,
+            "superpod-b200",
+            "leaf_spine_links",
+        )
+    )
+    return steps
+
+
+def _times(planes: int) -> str:
+    return f", × {planes}" if planes > 1 else ""
+
+
+def _spine_numbers(tree: Tree, planes: int) -> str:
+    if tree.pods > 1:
+        each = tree.spines // tree.pods
+        return f"{tree.pods} pods × {each}{_times(planes)}"
+    return f"{tree.leaves} × {tree.up} ÷ {tree.ports}, evenly{_times(planes)}"
+
+
+def _side_steps(found: Plan) -> list[Step]:
+    sources = {"Storage": "basepod", "In-band": "basepod", "Out-of-band": "basepod"}
+    keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
+    return [
+        _step(
+            f"{side.name} switches",
+            f"{format_number(side.endpoints)} ports on {side.switch.name}",
+            named(side.tree) if side.endpoints else "none",
+            side.tree.switches,
+            sources[side.name],
+            f"{keys[side.name]}_switches",
+        )
+        for side in found.sides
+    ]
+
+
+def _table(found: Plan) -> Table:
+    tree, planes = found.tree, found.planes
+    compute = (
+        "Compute",
+        found.switch.name,
+        _count(found.node_links),
+        _count(tree.leaves * planes),
+        _count(tree.spines * planes),
+        _count(tree.cores * planes),
+        _count(found.cables),
+    )
+    others = tuple(
+        (
+            side.name,
+            side.switch.name,
+            _count(side.endpoints),
+            _count(side.tree.leaves),
+            _count(side.tree.spines),
+            _count(side.tree.cores),
+            _count(side.cables),
+        )
+        for side in found.sides
+    )
+    columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
+    return Table("The four networks", columns, (compute, *others))
+
+
+def _count(value: int) -> tuple[float, str]:
+    return (float(value), "")
+
+
+def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
+    hosts, tree = found.hosts, found.tree
+    notes = [_CABLES, _FULL]
+    if asked.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
+        notes.append(_MANAGERS)
+    if hosts.per_system > 1:
+        notes.append(
+            f"The {hosts.system.name} counts as {hosts.per_system} compute trays with "
+            f"{hosts.rails} adapters each; a unit is as many trays as a leaf has ports."
+        )
+    if asked.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
+        notes.append(
+            f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
+            "means new cables."
+        )
+    if found.split > 1:
+        notes.append(
+            f"Each port of {format_value((found.switch.port_rate or 0) * 8e-9)} Gbit/s "
+            f"is split into {found.split}."
+        )
+    if found.link * found.planes < hosts.rate:
+        notes.append(
+            "The switch is slower than the adapters, which run at its rate: "
+            f"{format_value(found.link, 'B/s')} in one direction."
+        )
+    notes.append(_MANAGEMENT)
+    return tuple(notes)
+
+
+_CABLES = (
+    "A cable is one link; transceivers stand at both ends, two links to a module where "
+    "cages take two. Copper cables within a rack need none."
+)
+
+
+_FULL = (
+    "Counted are full leaves: a cluster that grows to its scalable units needs no new "
+    "switch."
+)
+
+
+_MANAGERS = (
+    "The links of the fabric manager take ports of a node: published designs leave one "
+    "place of the last unit free for it."
+)
+
+
+_MANAGEMENT = (
+    "In-band management is counted with two links per node and server and 3:1, "
+    "out-of-band with one for every node, server and switch; power strips and storage "
+    "controllers come on top."
+)

@@ -1,0 +1,1 @@
+"""The estimate `inference-memory`: what serving a model takes on each GPU."""

@@ -1,0 +1,84 @@
+"""What `inference-memory` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.shared_inputs import (
+    ask_cache,
+    ask_context,
+    ask_gpu,
+    ask_model,
+    ask_tensor_parallel,
+    ask_weights,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InferenceMemory:
+    """What is to be served, and on what."""
+
+    model: str = ask_model()
+    weights: str = ask_weights()
+    cache: str = ask_cache()
+    context: int = ask_context()
+    concurrent: int = ask(
+        16,
+        "Concurrent sequences",
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that are answered at the same time.",
+        term="batch-size",
+        group="Load",
+        topic="batching-and-latency",
+    )
+    gpu: str = ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    memory_utilization: float = ask(
+        0.9,
+        "Usable share of memory",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="The share of GPU memory that the engine may take.",
+        group="Engine",
+        topic="inference-memory",
+    )
+    step_tokens: int = ask(
+        8192,
+        "Tokens per engine step",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=10_000_000,
+        help="The most tokens that the engine computes at once.",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    overhead: float | None = ask(
+        None,
+        "Overhead per GPU",
+        unit="B",
+        typed_unit="GB",
+        minimum=0.0,
+        maximum=1e12,
+        help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two "
+        "GPUs on.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=True,
+    )
+    block: int = ask(
+        16,
+        "Cache block",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=4096,
+        help="Tokens of one block of the paged cache.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=True,
+    )

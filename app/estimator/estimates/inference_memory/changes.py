@@ -1,0 +1,31 @@
+"""What would turn the verdict of `inference-memory`."""
+
+from app.estimator.estimate import Change
+from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.compute import Limits
+from app.estimator.models.formats import FORMATS
+from app.estimator.units import format_number, format_value
+
+
+def changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change, ...]:
+    becomes = "Does not fit." if fits else "Fits."
+    step = 1 if fits else 0
+    changes = []
+    if limits.context:
+        flips = format_value(limits.context + step, "token")
+        now = format_value(asked.context, "token")
+        changes.append(Change("context", "Context", now, flips, becomes))
+    if limits.concurrent:
+        flips = format_number(limits.concurrent + step)
+        now = format_number(asked.concurrent)
+        changes.append(
+            Change("concurrent", "Concurrent sequences", now, flips, becomes)
+        )
+    if limits.gpus and limits.gpus != asked.tensor_parallel:
+        now, flips = str(asked.tensor_parallel), str(limits.gpus)
+        word = "Fits with fewer GPUs." if fits else "Fits."
+        changes.append(Change("tensor_parallel", "GPUs", now, flips, word))
+    if limits.weights:
+        now, flips = FORMATS[asked.weights].label, FORMATS[limits.weights].label
+        changes.append(Change("weights", "Weights", now, flips, "Fits."))
+    return tuple(changes)

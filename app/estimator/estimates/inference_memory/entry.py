@@ -1,0 +1,32 @@
+"""The estimate `inference-memory`: what serving a model takes on each GPU."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.compute import check, limits_of, load_of
+from app.estimator.estimates.inference_memory.words import OUTPUTS, answer
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.models.architecture import find_model
+from app.estimator.registry import Entry
+
+
+def estimate(asked: InferenceMemory) -> Estimate:
+    """Weigh weights, cache, activations and overhead against one GPU's memory."""
+    model = find_model(asked.model)
+    gpu = find_accelerator(asked.gpu)
+    check(model, asked, gpu)
+    limit = (gpu.memory or 0.0) * asked.memory_utilization
+    load = load_of(model, asked, asked.tensor_parallel)
+    limits = limits_of(model, asked, load, limit)
+    return answer(model, asked, gpu, load, limits)
+
+
+ENTRY = Entry(
+    name="inference-memory",
+    title="Inference memory",
+    summary="Whether a model fits for serving, and how far context and load can go.",
+    group="Memory",
+    inputs=InferenceMemory,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic="inference-memory",
+)

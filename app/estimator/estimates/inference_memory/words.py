@@ -1,0 +1,251 @@
+"""The words, figures and picture of the estimate `inference-memory`."""
+
+from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
+from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.changes import changes
+from app.estimator.estimates.inference_memory.compute import Limits, Load
+from app.estimator.fitting import memory_verdict
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("weights", "Weights", "B"),
+    Output("kv_cache", "KV cache", "B"),
+    Output("activations", "Activations", "B"),
+    Output("overhead", "Overhead", "B"),
+    Output("total", "In all", "B"),
+    Output("per_gpu", "On each GPU", "B"),
+    Output("free", "Free on each GPU", "B"),
+    Output("fits", "Fits", ""),
+    Output("max_context", "Longest context", "token"),
+    Output("max_concurrent", "Most sequences", "sequence"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU"),
+    Output("cache_room", "Room for the cache on each GPU", "B"),
+    Output("cache_tokens", "Tokens that the cache holds", "token"),
+)
+
+
+def answer(
+    model: Architecture,
+    asked: InferenceMemory,
+    gpu: Accelerator,
+    load: Load,
+    limits: Limits,
+) -> Estimate:
+    """Put the load of one GPU into words, figures, a picture and its working."""
+    whole = gpu.memory or 0.0
+    limit = whole * asked.memory_utilization
+    return Estimate(
+        name="inference-memory",
+        verdict=memory_verdict(load.total, limit, whole, asked.tensor_parallel),
+        figures=_figures(asked, load, limits, limit),
+        steps=_steps(model, asked, gpu, load),
+        pictures=(_bar(gpu, load, limit),),
+        tables=(_table(asked, load),),
+        notes=_notes(model, asked, load),
+        changes=changes(asked, limits, load.total <= limit),
+    )
+
+
+# Start-up logs put memory outside of the model between these shares of the default,
+# and the engine's own measurement of a step between those of the formula.
+_OVERHEAD = (0.4, 2.0)
+
+
+_ACTIVE = (0.6, 1.6)
+
+
+def _figures(
+    asked: InferenceMemory, load: Load, limits: Limits, limit: float
+) -> tuple[Figure, ...]:
+    gpus = asked.tensor_parallel
+    low, high = _bounds(asked, load)
+    free = (limit - load.total, limit - high, limit - low)
+    return (
+        Figure("weights", "Weights", load.weights * gpus, "B"),
+        Figure("kv_cache", "KV cache", load.cache * gpus, "B"),
+        _modelled("activations", "Activations", load.activations * gpus, _ACTIVE),
+        _modelled("overhead", "Overhead", load.overhead * gpus, _spread(asked)),
+        Figure("total", "In all", load.total * gpus, "B", low * gpus, high * gpus),
+        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
+        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
+        Figure("fits", "Fits", load.total <= limit),
+        _limit("max_context", "Longest context", limits.context, "token"),
+        _limit("max_concurrent", "Most sequences", limits.concurrent, "sequence"),
+        _fewest(limits.gpus),
+        Figure("cache_room", "Room for the cache on each GPU", limits.room, "B"),
+        _limit("cache_tokens", "Tokens that the cache holds", limits.tokens, "token"),
+    )
+
+
+def _spread(asked: InferenceMemory) -> tuple[float, float]:
+    """How far overhead may lie from what is taken; not at all where it is given."""
+    return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
+
+
+def _fewest(gpus: int | None) -> Figure:
+    note = "" if gpus else "More than 64 GPUs, or not at all."
+    return Figure("fewest_gpus", "Fewest GPUs", gpus, "GPU", note=note)
+
+
+def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
+    fixed = load.weights + load.cache
+    below, above = (
+        fixed + load.overhead * spread + load.activations * active
+        for spread, active in zip(_spread(asked), _ACTIVE, strict=True)
+    )
+    return below, above
+
+
+def _modelled(
+    name: str, label: str, value: float, share: tuple[float, float]
+) -> Figure:
+    if share == (1.0, 1.0):
+        return Figure(name, label, value, "B")
+    return Figure(name, label, value, "B", value * share[0], value * share[1])
+
+
+def _limit(name: str, label: str, value: int | None, unit: str) -> Figure:
+    note = "" if value is not None else "The cache does not grow with it."
+    return Figure(name, label, value, unit, note=note)
+
+
+def _steps(
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load
+) -> tuple[Step, ...]:
+    return (
+        _weights_step(model, asked, load),
+        _cache_step(model, asked, load),
+        _activations_step(model, asked, load),
+        _overhead_step(asked, load),
+        _sum_step(load),
+        _usable_step(asked, gpu),
+    )
+
+
+def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    per_token = model.cache_elements * CACHE_BITS[asked.cache] / 8
+    numbers = (
+        f"{format_value(per_token, 'B')} × {format_number(asked.context)} × "
+        f"{format_number(asked.concurrent)} ÷ {asked.tensor_parallel}"
+    )
+    formula = "bytes per token × context × sequences ÷ t"
+    return _step("KV cache", formula, numbers, load.cache, "kv_cache")
+
+
+def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    tokens = min(asked.step_tokens, asked.context * asked.concurrent)
+    numbers = (
+        f"{format_number(tokens)} × 2 B × (3 × {format_number(model.mlp_width)} ÷ "
+        f"{asked.tensor_parallel} + 4 × {format_number(model.hidden)})"
+    )
+    formula = "T × 2 B × (3f ÷ t + 4h)"
+    return _step("Activations", formula, numbers, load.activations, "activations")
+
+
+def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
+    given = asked.overhead is not None
+    numbers = "given" if given else "1 GB + 1 GB from two GPUs on"
+    formula = "CUDA context + communication buffers"
+    return _step("Overhead", formula, numbers, load.overhead, "overhead")
+
+
+def _sum_step(load: Load) -> Step:
+    parts = (load.weights, load.cache, load.activations, load.overhead)
+    numbers = " + ".join(format_value(part, "B") for part in parts)
+    formula = "weights + KV cache + activations + overhead"
+    return _step("On each GPU", formula, numbers, load.total, "per_gpu")
+
+
+def _usable_step(asked: InferenceMemory, gpu: Accelerator) -> Step:
+    memory = gpu.memory or 0.0
+    share = asked.memory_utilization
+    numbers = f"{format_value(memory, 'B')} × {format_value(share, '%')}"
+    return _step("Usable", "memory × usable share", numbers, memory * share, "")
+
+
+# The figure of a line of the working: its source and the page that teaches it.
+_TAUGHT = {
+    "weights": ("shape", "number-formats"),
+    "kv_cache": ("shazeer-2019", "inference-memory"),
+    "activations": ("vllm-memory", "inference-memory"),
+    "overhead": ("vllm-memory", "inference-memory"),
+    "per_gpu": ("vllm-memory", "inference-memory"),
+    "": ("catalogue", "cluster-components"),
+}
+
+
+def _step(label: str, formula: str, numbers: str, value: float, figure: str) -> Step:
+    source, topic = _TAUGHT[figure]
+    return Step(label, formula, numbers, value, "B", source, topic, figure)
+
+
+def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    form = FORMATS[asked.weights]
+    formula = "N × b ÷ 8 ÷ t"
+    numbers = f"{format_number(model.parameters)} × {format_number(form.bits, 5)} ÷ 8"
+    if form.covers != "all":
+        covered = weight_table(model, asked.weights).quantised
+        formula = "(N_q × b ÷ 8 + N_16 × 2 B) ÷ t"
+        numbers = (
+            f"({format_number(covered)} × {format_number(form.bits, 5)} ÷ 8 + "
+            f"{format_number(model.parameters - covered)} × 2 B)"
+        )
+    numbers = f"{numbers} ÷ {asked.tensor_parallel}"
+    return _step("Weights", formula, numbers, load.weights, "weights")
+
+
+def _bar(gpu: Accelerator, load: Load, limit: float) -> StackedBar:
+    return StackedBar(
+        "Memory of each GPU",
+        (
+            Segment("weights", "Weights", load.weights),
+            Segment("kv", "KV cache", load.cache),
+            Segment("activations", "Activations", load.activations),
+            Segment("overhead", "Overhead", load.overhead),
+        ),
+        limit,
+        f"{format_value(limit, 'B')} usable of {gpu.name}",
+    )
+
+
+def _table(asked: InferenceMemory, load: Load) -> Table:
+    gpus = asked.tensor_parallel
+    parts = (
+        ("Weights", load.weights),
+        ("KV cache", load.cache),
+        ("Activations", load.activations),
+        ("Overhead", load.overhead),
+        ("Sum", load.total),
+    )
+    rows = tuple((label, (b, "B"), (b * gpus, "B")) for label, b in parts)
+    return Table("Parts", ("Part", "Each GPU", "All GPUs"), rows)
+
+
+def _notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str, ...]:
+    form = FORMATS[asked.weights]
+    notes = []
+    if form.covers != "all":
+        notes.append(
+            f"{form.label}: embeddings, output head, norms and routers stay in 16 bit."
+        )
+    if asked.overhead is None:
+        notes.append(
+            f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
+            "start-up logs show 0.3 to 4 GB."
+        )
+    if model.is_routed:
+        notes.append("All experts are in memory, although few work on one token.")
+    if model.window:
+        notes.append(
+            f"Sliding layers keep at most {format_number(model.window)} tokens; an "
+            "engine without support for it keeps all."
+        )
+    if model.max_context and asked.context > model.max_context:
+        notes.append(
+            f"The model is configured for {format_number(model.max_context)} tokens."
+        )
+    return tuple(notes)

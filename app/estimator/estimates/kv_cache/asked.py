@@ -1,0 +1,45 @@
+"""What `kv-cache` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.shared_inputs import (
+    ask_cache,
+    ask_context,
+    ask_model,
+    ask_tensor_parallel,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KvCache:
+    """What the cache is asked for."""
+
+    model: str = ask_model()
+    cache: str = ask_cache()
+    context: int = ask_context()
+    sequences: int = ask(
+        1,
+        "Sequences",
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that are in the cache at the same time.",
+        group="Load",
+        topic="batching-and-latency",
+    )
+    tensor_parallel: int = ask_tensor_parallel()
+    block: int = ask(
+        1,
+        "Block",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=4096,
+        help="Tokens of one block of a paged cache; 1 counts exact tokens.",
+        term="paged-attention",
+        group="Engine",
+        topic="inference-memory",
+        advanced=True,
+    )

@@ -1,0 +1,68 @@
+"""The estimate `kv-cache`: what the cache of a model takes, per token and in all."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.estimates.kv_cache.compute import Found, state_bytes
+from app.estimator.estimates.kv_cache.words import (
+    figures,
+    notes,
+    picture,
+    steps,
+    table,
+    verdict,
+)
+from app.estimator.memory.cache import (
+    elements_per_sequence,
+    elements_per_token,
+    whole_blocks,
+)
+from app.estimator.memory.sharding import tensor_parallel_problem
+from app.estimator.models.architecture import find_model
+from app.estimator.models.formats import CACHE_BITS
+from app.estimator.registry import Entry, Output
+from app.estimator.shared_inputs import refuse
+
+
+def estimate(asked: KvCache) -> Estimate:
+    """Bytes of the cache per token, per sequence, in all and on one GPU."""
+    model = find_model(asked.model)
+    gpus = asked.tensor_parallel
+    problem = tensor_parallel_problem(model, gpus)
+    if problem:
+        raise refuse("tensor_parallel", gpus, problem)
+    width = CACHE_BITS[asked.cache] / 8
+    tokens = whole_blocks(asked.context, asked.block)
+    state = state_bytes(model)
+    per_token = elements_per_token(model) * width
+    per_sequence = elements_per_sequence(model, tokens) * width + state
+    on_one = elements_per_sequence(model, tokens, gpus) * width + state / gpus
+    per_gpu = on_one * asked.sequences
+    found = Found(
+        per_token, per_sequence, per_sequence * asked.sequences, per_gpu, state
+    )
+    return Estimate(
+        name="kv-cache",
+        verdict=verdict(model, asked, found),
+        figures=figures(found),
+        steps=steps(model, asked, found, tokens),
+        pictures=(picture(model, asked, found, width),),
+        tables=(table(model, asked, width),),
+        notes=notes(model, asked, found),
+    )
+
+
+ENTRY = Entry(
+    name="kv-cache",
+    title="KV cache",
+    summary="What cached keys and values take, per token, sequence and GPU.",
+    group="Memory",
+    inputs=KvCache,
+    compute=estimate,
+    outputs=(
+        Output("per_token", "Per token", "B"),
+        Output("per_sequence", "Per sequence", "B"),
+        Output("total", "All sequences", "B"),
+        Output("per_gpu", "On one GPU", "B"),
+    ),
+    topic="inference-memory",
+)

@@ -1,0 +1,167 @@
+"""The words, figures and working of `kv-cache`."""
+
+from app.estimator.estimate import (
+    Chart,
+    Figure,
+    Line,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    Verdict,
+)
+from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.estimates.kv_cache.compute import Found
+from app.estimator.memory.cache import elements_per_sequence
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import CACHE_BITS
+from app.estimator.units import format_number, format_value
+
+
+def figures(found: Found) -> tuple[Figure, ...]:
+    return (
+        Figure("per_token", "Per token", found.per_token, "B"),
+        Figure("per_sequence", "Per sequence", found.per_sequence, "B"),
+        Figure("total", "All sequences", found.total, "B", primary=True),
+        Figure("per_gpu", "On one GPU", found.per_gpu, "B"),
+    )
+
+
+def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
+    tokens = format_number(asked.context)
+    count = format_value(asked.sequences, "sequence")
+    return Verdict(
+        "info",
+        f"{format_value(found.total, 'B')}.",
+        f"{model.name} keeps {format_value(found.per_token, 'B')} for each token; "
+        f"{count} of {tokens} tokens.",
+    )
+
+
+def steps(
+    model: Architecture, asked: KvCache, found: Found, tokens: int
+) -> tuple[Step, ...]:
+    width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
+    each = format_value(found.per_token, "B")
+    one = format_value(found.per_sequence, "B")
+    total = format_value(found.total, "B")
+    windowed = bool(model.window)
+    sequence = _step(
+        "One sequence",
+        "Σ min(context, window) × bytes" if windowed else "bytes per token × context",
+        f"{each} × {format_number(tokens)}",
+        found.per_sequence,
+        "per_sequence",
+    )
+    all_of_them = _step(
+        "All sequences",
+        "sequence × sequences",
+        f"{one} × {format_number(asked.sequences)}",
+        found.total,
+        "total",
+    )
+    share = _step(
+        "On one GPU",
+        "total ÷ t, at least one KV head on each",
+        f"{total} over {asked.tensor_parallel}",
+        found.per_gpu,
+        "per_gpu",
+    )
+    return (
+        _per_token_step(model, width, found.per_token),
+        sequence,
+        all_of_them,
+        share,
+    )
+
+
+# The figure of a line of the working: its source and the page that teaches it.
+_TAUGHT = {
+    "per_sequence": ("mistral-7b", "inference-memory"),
+    "total": ("paged-attention", "batching-and-latency"),
+    "per_gpu": ("gqa-2023", "parallelism"),
+}
+
+
+def _step(
+    label: str, formula: str, substituted: str, value: float, figure: str
+) -> Step:
+    source, topic = _TAUGHT[figure]
+    return Step(label, formula, substituted, value, "B", source, topic, figure)
+
+
+def _per_token_step(model: Architecture, width: str, value: float) -> Step:
+    mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
+    caching = sum(n for a, n in model.runs if a.mixer.cache)
+    if mixer is None:
+        formula, numbers, source = "no cache that grows", "state only", "mamba"
+    elif mixer.kind == "latent":
+        formula, source = "L × (r_kv + d_r) × W", "deepseek-v2"
+        numbers = f"{caching} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
+    else:
+        formula, source = "2 × L × g × d × W", "shazeer-2019"
+        numbers = f"2 × {caching} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
+    return Step(
+        "One token",
+        formula,
+        numbers,
+        value,
+        "B",
+        source,
+        "inference-memory",
+        "per_token",
+    )
+
+
+def picture(
+    model: Architecture, asked: KvCache, found: Found, width: float
+) -> StackedBar | Chart:
+    if asked.tensor_parallel > 1 or model.cache_elements == 0:
+        segment = Segment("kv", "KV cache", found.per_gpu)
+        return StackedBar("Cache on one GPU", (segment,), None, "")
+
+    def size(context: int) -> float:
+        one = elements_per_sequence(model, context) * width + found.state
+        return one * asked.sequences
+
+    ends = (0, asked.context // 4, asked.context // 2, asked.context, 2 * asked.context)
+    points = tuple((float(context), size(context)) for context in ends)
+    now = ((float(asked.context), found.total),)
+    lines = (Line("KV cache", points), Line("Asked for", now, "mark"))
+    return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
+
+
+def table(model: Architecture, asked: KvCache, width: float) -> Table:
+    rows = tuple(
+        (
+            format_number(context),
+            (elements_per_sequence(model, context) * width, "B"),
+            (elements_per_sequence(model, context) * width * asked.sequences, "B"),
+        )
+        for context in (1024, 8192, 32768, 131072)
+    )
+    return Table("By context", ("Context", "One sequence", "All sequences"), rows)
+
+
+def notes(model: Architecture, asked: KvCache, found: Found) -> tuple[str, ...]:
+    notes = []
+    if model.window:
+        notes.append(
+            f"Sliding layers keep at most {format_number(model.window)} tokens."
+        )
+    if found.state:
+        notes.append(
+            f"Recurrent layers keep {format_value(found.state, 'B')} per sequence, "
+            "whatever its length."
+        )
+    heads = {a.mixer.kv_heads for a, _ in model.runs if a.mixer.cache}
+    if heads and asked.tensor_parallel > min(heads):
+        notes.append(
+            f"There are fewer KV heads than GPUs, so each of the {min(heads)} is "
+            "kept more than once."
+        )
+    if model.max_context and asked.context > model.max_context:
+        notes.append(
+            f"The model is configured for {format_number(model.max_context)} tokens."
+        )
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""The estimate `latency`: time to the first token and per token, and what bounds it."""

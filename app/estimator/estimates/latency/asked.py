@@ -1,0 +1,108 @@
+"""What `latency` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.job_inputs import (
+    ask_domain,
+    ask_engine,
+    ask_network_rate,
+    ask_tokens,
+)
+from app.estimator.shared_inputs import (
+    ask_cache,
+    ask_gpu,
+    ask_model,
+    ask_tensor_parallel,
+    ask_weights,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Latency:
+    """One engine step after another for one batch of requests."""
+
+    model: str = ask_model("llama-3.1-8b")
+    weights: str = ask_weights()
+    cache: str = ask_cache()
+    gpu: str = ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = ask_tensor_parallel()
+    prompt: int = ask_tokens(1024, "Prompt", "Tokens of the prompt.")
+    answer: int = ask_tokens(256, "Answer", "Tokens of the answer.")
+    batch: int = ask(
+        1,
+        "Sequences at once",
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that are answered in the same step.",
+        term="batch-size",
+        group="Load",
+        topic="batching-and-latency",
+    )
+    chunk: int | None = ask(
+        None,
+        "Prompt chunk",
+        kind="count",
+        unit="token",
+        minimum=16,
+        maximum=10_000_000,
+        help="Tokens of a prompt computed in one step beside the answers of others; "
+        "left empty: the whole prompt at once.",
+        term="chunked-prefill",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    cached_share: float = ask(
+        0.0,
+        "Prompt already cached",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.99,
+        help="Share of the prompt whose cache is there from earlier requests.",
+        term="prefix-caching",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    draft_tokens: int = ask(
+        0,
+        "Draft tokens",
+        kind="count",
+        unit="token",
+        minimum=0,
+        maximum=32,
+        help="Tokens a small model proposes per step; 0: no speculation.",
+        term="speculative-decoding",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    acceptance: float = ask(
+        0.8,
+        "Acceptance",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="Probability that a proposed token is kept.",
+        term="speculative-decoding",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    draft_cost: float = ask(
+        0.05,
+        "Draft step",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="Time of one step of the small model as a share of the large one's.",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    engine: str = ask_engine()
+    network_rate: float = ask_network_rate()
+    domain: int | None = ask_domain()

@@ -1,0 +1,194 @@
+"""The numbers of `latency`."""
+
+import dataclasses
+import math
+
+from app.estimator.estimates.latency.asked import Latency
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.memory.sharding import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import FORMATS
+from app.estimator.serving.load import room, sequence_bytes
+from app.estimator.serving.step import (
+    TILE,
+    Batch,
+    InferenceStep,
+    Placed,
+    decode_time,
+    prefill_time,
+    step_time,
+)
+from app.estimator.shared_inputs import refuse
+from app.estimator.timing.speculative import tokens_per_step
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timed:
+    """Steps of prompt and answer, times of the first and of each token [s].
+
+    `turns` is the batch from which computing outweighs the weights, `flips` the one
+    from which something else than memory bounds the step.
+    """
+
+    prefill: InferenceStep
+    decode: InferenceStep
+    first: float
+    chunks: int
+    per_token: float
+    accepted: float
+    turns: int | None
+    flips: int | None
+    fits: bool
+
+    @property
+    def reading(self) -> float:
+        """Reading weights and cache in a decoding step [s]."""
+        return self.decode.weights + self.decode.attention
+
+    @property
+    def overhead(self) -> float:
+        """Launches and host in a decoding step [s]."""
+        return self.decode.launch + self.decode.host
+
+    @property
+    def bound(self) -> str:
+        """What takes most of a decoding step."""
+        return bound_of(self.decode)
+
+
+def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
+    """Refuse a card whose rates are unknown, a format or a split that cannot be."""
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
+        message = f"Rates and memory of the {gpu.name} are not all known."
+        raise refuse("gpu", gpu.id, message)
+    if FORMATS[weights].math == "fp8" and gpu.lacks("fp8"):
+        message = f"The {gpu.name} cannot compute in {FORMATS[weights].label}."
+        raise refuse("weights", weights, message)
+    problem = tensor_parallel_problem(model, tensor)
+    if problem:
+        raise refuse("tensor_parallel", tensor, problem)
+
+
+def timed(asked: Latency, placed: Placed) -> Timed:
+    """Everything the answer says, in seconds."""
+    new = max(1.0, asked.prompt * (1 - asked.cached_share))
+    context = asked.prompt + asked.answer / 2
+    decode = decode_time(placed, asked.batch, context)
+    prefill = prefill_time(placed, new)
+    chunks, first = 1, placed.engine.front + prefill.total
+    if asked.chunk and asked.chunk < new:
+        chunks, first = _in_chunks(asked, placed, asked.chunk, new)
+    tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
+    verified = _verified(asked, placed, context, decode.total)
+    per_token = verified / tokens
+    turns = flips = None
+    if decode.weights > decode.compute:
+        turns = turning_point(placed, context, asked.batch, decode)
+        flips = flipping_point(placed, context, asked.batch, turns)
+    each = sequence_bytes(placed, asked.prompt + asked.answer)
+    if flips is not None and flips * each > room(placed):
+        flips = None
+    return Timed(
+        prefill=prefill,
+        decode=decode,
+        first=first,
+        chunks=chunks,
+        per_token=per_token,
+        accepted=tokens,
+        turns=turns,
+        flips=flips,
+        fits=asked.batch * each <= room(placed),
+    )
+
+
+def _in_chunks(
+    asked: Latency, placed: Placed, chunk: int, new: float
+) -> tuple[int, float]:
+    """Steps a prompt takes, and the time until its first token [s]."""
+    chunks = math.ceil(new / chunk)
+    context = asked.prompt + asked.answer / 2
+    others = asked.batch - 1.0
+    total, done = 0.0, asked.prompt - new
+    for _ in range(min(chunks, _MOST_CHUNKS)):
+        size = min(chunk, asked.prompt - done)
+        done += size
+        batch = Batch(size, done, others, context, others + 1)
+        total += step_time(placed, batch).total
+    scale = chunks / min(chunks, _MOST_CHUNKS)
+    return chunks, placed.engine.front + total * scale
+
+
+# Chunks that are timed one by one; more are taken in proportion.
+_MOST_CHUNKS = 64
+
+
+def _verified(asked: Latency, placed: Placed, context: float, alone: float) -> float:
+    """One step of the large model with what the small one adds [s]."""
+    if not asked.draft_tokens:
+        return alone
+    rows = asked.batch * (asked.draft_tokens + 1.0)
+    wide = decode_time(placed, rows, context / (asked.draft_tokens + 1))
+    return max(alone, wide.total) + asked.draft_tokens * asked.draft_cost * alone
+
+
+def turning_point(
+    placed: Placed, context: float, start: int, step: InferenceStep
+) -> int | None:
+    """The batch from which computing takes longer than reading the weights.
+
+    For a dense model at once, since computing grows with the tiles of rows; with
+    experts by doubling from `start`, whose step is `step`. None when no batch up
+    to 65,536 does it.
+    """
+    if not placed.model.is_routed:
+        tiles = math.ceil(start / TILE) * step.weights / step.compute
+        turn = int(TILE) * math.floor(tiles) + 1
+        return turn if turn <= _MOST_ROWS else None
+    batch = start
+    while step.compute <= step.weights and batch <= _MOST_ROWS:
+        batch *= 2
+        step = decode_time(placed, batch, context)
+    return batch if batch <= _MOST_ROWS else None
+
+
+def flipping_point(
+    placed: Placed, context: float, start: int, turn: int | None
+) -> int | None:
+    """The fewest sequences with which reading is no longer the longest part.
+
+    None where the cache, which grows with every sequence, is always longer.
+    """
+    below, batch = start, turn or _MOST_ROWS + 1
+    while batch <= _MOST_ROWS:
+        step = decode_time(placed, batch, context)
+        if bound_of(step) != "memory":
+            return _nearest(placed, context, below, batch)
+        if step.attention >= step.compute:
+            return None
+        below, batch = batch, 2 * batch
+    return None
+
+
+def _nearest(placed: Placed, context: float, below: int, above: int) -> int:
+    """The first batch above `below` that memory does not bound, as `above` is."""
+    while above - below > 1:
+        middle = (below + above) // 2
+        if bound_of(decode_time(placed, middle, context)) == "memory":
+            below = middle
+        else:
+            above = middle
+    return above
+
+
+_MOST_ROWS = 65536
+
+
+def bound_of(step: InferenceStep) -> str:
+    """What takes most of a step: reading, computing, exchange or overhead."""
+    parts = {
+        "memory": step.weights + step.attention,
+        "compute": step.compute,
+        "communication": step.communication,
+        "overhead": step.launch + step.host,
+    }
+    return max(parts, key=lambda name: parts[name])

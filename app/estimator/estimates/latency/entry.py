@@ -1,0 +1,40 @@
+"""The estimate `latency`: time to the first token and per token, and what bounds it."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.latency.asked import Latency
+from app.estimator.estimates.latency.compute import check, timed
+from app.estimator.estimates.latency.words import OUTPUTS, answer
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.models.architecture import find_model
+from app.estimator.registry import Entry
+from app.estimator.serving.engine import Serving
+from app.estimator.serving.step import place
+
+
+def estimate(asked: Latency) -> Estimate:
+    """Time prompt and answer, and say what bounds each."""
+    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
+    check(model, gpu, asked.weights, asked.tensor_parallel)
+    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
+    serving = Serving(
+        weights=asked.weights,
+        cache=asked.cache,
+        tensor=asked.tensor_parallel,
+        expert_tensor=asked.tensor_parallel,
+        software=asked.engine,
+    )
+    placed = place(model, gpu, fabric, serving)
+    return answer(asked, placed, timed(asked, placed))
+
+
+ENTRY = Entry(
+    name="latency",
+    title="Latency",
+    summary="Time to the first token and per token, and what each is bound by.",
+    group="Serving",
+    inputs=Latency,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic="batching-and-latency",
+)

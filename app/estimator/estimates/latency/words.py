@@ -1,0 +1,275 @@
+"""The words, figures and pictures of the estimate `latency`."""
+
+from app.estimator.confidence import around, around_rate
+from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimates.latency.asked import Latency
+from app.estimator.estimates.latency.changes import changes
+from app.estimator.estimates.latency.compute import Timed
+from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
+from app.estimator.models.formats import FORMATS
+from app.estimator.registry import Output
+from app.estimator.serving.engine import math_of
+from app.estimator.serving.load import weights_per_gpu
+from app.estimator.serving.step import Placed
+from app.estimator.timing.flops import score_flops, visible
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("ttft", "Time to first token", "s"),
+    Output("tpot", "Time per output token", "s"),
+    Output("total", "Whole answer", "s"),
+    Output("prefill_time", "Computing the prompt", "s"),
+    Output("decode_time", "One decoding step", "s"),
+    Output("memory_time", "Reading weights and cache", "s"),
+    Output("compute_time", "Computing", "s"),
+    Output("communication_time", "Exchanging between GPUs", "s"),
+    Output("overhead_time", "Launches and host", "s"),
+    Output("tokens_per_second", "Tokens per second and sequence", "token/s"),
+    Output("throughput", "Tokens per second of the batch", "token/s"),
+    Output("bound", "Decoding is bound by", ""),
+    Output("critical_batch", "Critical batch", "sequence"),
+    Output("fits", "Fits in memory", ""),
+)
+
+
+def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
+    """Put latencies into words, figures, a roofline and their working."""
+    return Estimate(
+        name="latency",
+        verdict=_verdict(asked, placed, timed),
+        figures=_figures(asked, placed, timed),
+        steps=_steps(asked, placed, timed),
+        pictures=(_roofline(asked, placed),),
+        tables=(_table(timed),),
+        notes=_notes(asked, placed, timed),
+        changes=changes(asked, timed),
+    )
+
+
+_LEADS = {
+    "memory": "Bound by memory.",
+    "compute": "Bound by compute.",
+    "communication": "Bound by communication.",
+    "overhead": "Bound by overhead.",
+}
+
+
+def _verdict(asked: Latency, placed: Placed, timed: Timed) -> Verdict:
+    text = (
+        f"First token after {format_value(timed.first, 's')}, then one every "
+        f"{format_value(timed.per_token, 's')} "
+        f"({format_number(1 / timed.per_token)} tokens/s for each sequence)."
+    )
+    if not timed.fits:
+        where = f"{asked.tensor_parallel} {placed.gpu.name}"
+        return Verdict("no", "Does not fit.", f"Too large for {where}; else: {text}")
+    return Verdict("info", _LEADS[timed.bound], text)
+
+
+def _figures(asked: Latency, placed: Placed, timed: Timed) -> tuple[Figure, ...]:
+    rate = 1 / timed.per_token
+    whole = timed.first + (asked.answer - 1) * timed.per_token
+    return (
+        _time("ttft", "Time to first token", timed.first, "prefill", primary=True),
+        _time("tpot", "Time per output token", timed.per_token, primary=True),
+        _time("total", "Whole answer", whole),
+        _time("prefill_time", "Computing the prompt", timed.prefill.total, "prefill"),
+        _time("decode_time", "One decoding step", timed.decode.total),
+        _time("memory_time", "Reading weights and cache", timed.reading),
+        _time("compute_time", "Computing", timed.decode.compute),
+        _time(
+            "communication_time", "Exchanging between GPUs", timed.decode.communication
+        ),
+        _time("overhead_time", "Launches and host", timed.overhead),
+        _rate("tokens_per_second", "Tokens per second and sequence", rate),
+        _rate("throughput", "Tokens per second of the batch", rate * asked.batch),
+        Figure("bound", "Decoding is bound by", timed.bound),
+        Figure("critical_batch", "Critical batch", _critical(placed), "sequence"),
+        Figure("fits", "Fits in memory", timed.fits),
+    )
+
+
+def _time(
+    name: str, label: str, value: float, kind: str = "decode", *, primary: bool = False
+) -> Figure:
+    low, high = around(kind, value)
+    return Figure(name, label, value, "s", low, high, primary=primary)
+
+
+def _rate(name: str, label: str, value: float) -> Figure:
+    low, high = around_rate("decode", value)
+    return Figure(name, label, value, "token/s", low, high)
+
+
+def _critical(placed: Placed) -> float:
+    """Sequences from which weights stop deciding, by the data sheet."""
+    gpu, form = placed.gpu, placed.form
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, form)]
+    peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 0.0
+    dense = critical_batch(peak, gpu.memory_bandwidth or 1.0, form.bits / 8)
+    if not placed.model.is_routed:
+        return dense
+    per_token = placed.model.experts_per_token
+    return routed_critical_batch(dense, placed.model.experts, per_token)
+
+
+def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
+    gpu = placed.gpu
+    weights = format_value(weights_per_gpu(placed), "B")
+    return (
+        Step(
+            "Reading weights and cache",
+            "(weights + sequences × cache) per GPU ÷ reached bandwidth",
+            f"{weights} of weights, {format_number(asked.batch)} sequences, "
+            f"{format_value(gpu.memory_bandwidth or 0.0, 'B/s')} × "
+            f"{placed.rates.bandwidth / (gpu.memory_bandwidth or 1.0):.0%}",
+            timed.reading,
+            "s",
+            "pope-2022",
+            "batching-and-latency",
+            "memory_time",
+        ),
+        Step(
+            "Exchanging between GPUs",
+            "2 all-reduces per layer",
+            f"{format_number(2 * placed.model.layers)} over {asked.tensor_parallel}",
+            timed.decode.communication,
+            "s",
+            "aiconfigurator",
+            "interconnects",
+            "communication_time",
+        ),
+        Step(
+            "Launches and host",
+            "kernels × launch + host",
+            f"{placed.engine.label}: {format_value(placed.engine.kernel, 's')} each, "
+            f"{format_value(placed.engine.host, 's')} per step",
+            timed.overhead,
+            "s",
+            "inferencex",
+            "batching-and-latency",
+            "overhead_time",
+        ),
+        *_token_steps(asked, placed, timed),
+    )
+
+
+def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
+    tokens = format_number(timed.accepted)
+    return (
+        Step(
+            "Time per output token",
+            "one step ÷ tokens kept per step",
+            f"{format_value(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
+            timed.per_token,
+            "s",
+            "leviathan-2023" if asked.draft_tokens else "pope-2022",
+            "batching-and-latency",
+            "tpot",
+        ),
+        Step(
+            "Computing the prompt",
+            "2 × active weights × tokens ÷ reached rate + attention",
+            f"{format_number(asked.prompt * (1 - asked.cached_share))} tokens, "
+            f"{format_value(placed.rates.matmul, 'FLOP/s')}",
+            timed.prefill.total,
+            "s",
+            "pope-2022",
+            "batching-and-latency",
+            "prefill_time",
+        ),
+        Step(
+            "Time to first token",
+            "way to the engine + prompt in its chunks",
+            f"{format_value(placed.engine.front, 's')} + {timed.chunks} "
+            f"{'steps' if timed.chunks > 1 else 'step'}",
+            timed.first,
+            "s",
+            "inferencex",
+            "batching-and-latency",
+            "ttft",
+        ),
+    )
+
+
+def _roofline(asked: Latency, placed: Placed) -> Chart:
+    """What the card reaches at an intensity, with prompt and answer on it."""
+    gpu = placed.gpu
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, placed.form)]
+    peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 1.0
+    band = gpu.memory_bandwidth or 1.0
+    turn = peak / band
+    lowest, highest = turn / 4096, turn * 16
+    roof = tuple((x, roofline(x, peak, band)) for x in (lowest, turn, highest))
+    marks = []
+    for label, rows, context in (
+        ("Answer", float(asked.batch), asked.prompt + asked.answer / 2),
+        ("Prompt", float(asked.prompt), asked.prompt / 2),
+    ):
+        each = min(max(_intensity(placed, rows, context, label), lowest), highest)
+        point = (each, roofline(each, peak, band))
+        marks.append(Line(label, (point,), "mark"))
+    return Chart(
+        f"Roofline of {gpu.name} in {FORMATS[placed.form.id].label}",
+        "Operations per byte",
+        "Rate",
+        "",
+        "FLOP/s",
+        (Line("Highest rate", roof), *marks),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def _intensity(placed: Placed, rows: float, context: float, part: str) -> float:
+    """Operations per byte of one step on one GPU [FLOP/B]."""
+    model, tensor = placed.model, placed.serving.tensor
+    work = 2.0 * (model.active_parameters - model.embedding_parameters)
+    scores = sum(
+        number
+        * score_flops(
+            layer.mixer, min(context, visible(2 * context, layer.mixer.window))
+        )
+        for layer, number in model.runs
+    )
+    read = weights_per_gpu(placed)
+    if part == "Answer":
+        each = model.sequence_elements(max(1, round(context)))
+        read += rows * each * placed.element / tensor
+    return rows * (work + scores) / tensor / read
+
+
+def _table(timed: Timed) -> Table:
+    names = (
+        ("Weights", "weights"),
+        ("Computing", "compute"),
+        ("Attention and cache", "attention"),
+        ("Exchange", "communication"),
+        ("Launches", "launch"),
+        ("Host", "host"),
+        ("Sum", "total"),
+    )
+    rows = tuple(
+        (label, (getattr(timed.prefill, name), "s"), (getattr(timed.decode, name), "s"))
+        for label, name in names
+    )
+    return Table("Parts of a step", ("Part", "Prompt", "Answer"), rows)
+
+
+def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
+    notes = [
+        "Time per output token is the pause between tokens of one sequence.",
+        "No other request waits; serving-capacity adds the queue.",
+    ]
+    if placed.narrow:
+        label = FORMATS[placed.form.id].label
+        notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
+    if timed.turns is not None:
+        turns = format_number(timed.turns)
+        notes.append(f"From {turns} sequences on, computing outweighs the weights.")
+    if asked.draft_tokens:
+        kept = format_number(timed.accepted)
+        notes.append(f"{kept} tokens are kept of each step on average.")
+    if placed.model.is_routed:
+        notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
+    return tuple(notes)

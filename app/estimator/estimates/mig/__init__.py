@@ -1,0 +1,1 @@
+"""The estimate `mig`: which instances fit together on one card."""

@@ -1,0 +1,23 @@
+"""What `mig` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.shared_inputs import ask_gpu
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mig:
+    """Which card, and which instances on it."""
+
+    gpu: str = ask_gpu("h100-sxm5-80")
+    instances: str = ask(
+        "3g.40gb, 2g.20gb, 1g.10gb",
+        "Instances",
+        kind="text",
+        maximum=400,
+        help="Profiles with commas between them; 7x 1g.10gb for several.",
+        term="mig",
+        group="Partitions",
+        topic="virtualisation",
+    )

@@ -1,0 +1,27 @@
+"""The numbers of `mig`."""
+
+import re
+
+from app.estimator.hardware.partitions import Card, Profile
+from app.estimator.shared_inputs import refuse
+
+_COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
+
+
+def read_instances(card: Card, text: str) -> tuple[Profile, ...]:
+    """Read `3g.40gb, 7x 1g.10gb`; BadInputs names the profiles of the card."""
+    wanted: list[Profile] = []
+    for word in re.split(r"[,;+\n]+", text):
+        match = _COUNTED.match(word.strip())
+        if match is None:
+            continue
+        profile = card.find(match[2])
+        if profile is None:
+            names = ", ".join(p.name for p in card.profiles)
+            message = f"“{match[2]}” is not a profile of this card: {names}."
+            raise refuse("instances", word.strip(), message)
+        wanted += [profile] * min(int(match[1] or 1), 16)
+    if not wanted:
+        names = ", ".join(p.name for p in card.profiles)
+        raise refuse("instances", text, f"Name at least one profile: {names}.")
+    return tuple(wanted[:64])

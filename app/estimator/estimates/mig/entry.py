@@ -1,0 +1,55 @@
+"""The estimate `mig`: which instances fit together on one card."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.mig.asked import Mig
+from app.estimator.estimates.mig.compute import read_instances
+from app.estimator.estimates.mig.words import bar, figures, notes, steps, table, verdict
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.partitions import cards, find_card, place
+from app.estimator.registry import Entry, Output
+from app.estimator.shared_inputs import refuse
+
+
+def estimate(asked: Mig) -> Estimate:
+    """Place the instances on the slices of the card, or say why they do not fit."""
+    gpu = find_accelerator(asked.gpu)
+    card = find_card(gpu.id)
+    if card is None:
+        raise refuse(
+            "gpu",
+            asked.gpu,
+            f"The {gpu.name} cannot be partitioned; cards that can: "
+            f"{', '.join(cards())}.",
+        )
+    wanted = read_instances(card, asked.instances)
+    starts = place(card, wanted)
+    return Estimate(
+        name="mig",
+        verdict=verdict(card, gpu, wanted, starts),
+        figures=figures(card, wanted, starts),
+        steps=steps(card, wanted),
+        pictures=(bar(card, gpu, wanted),),
+        tables=(table(card, wanted, starts),),
+        notes=notes(card, wanted, starts),
+    )
+
+
+ENTRY = Entry(
+    name="mig",
+    title="MIG partitions",
+    summary="Which instances fit together on one card, and what each gets.",
+    group="Hardware",
+    inputs=Mig,
+    compute=estimate,
+    outputs=(
+        Output("fits", "Fits", ""),
+        Output("instances", "Instances", ""),
+        Output("memory", "Memory of the instances", "B"),
+        Output("compute_slices", "Compute slices used", ""),
+        Output("memory_slices", "Memory slices used", ""),
+        Output("compute_share", "Share of compute", "%"),
+        Output("memory_share", "Share of memory", "%"),
+        Output("more", "More of the smallest that fit", ""),
+    ),
+    topic="virtualisation",
+)

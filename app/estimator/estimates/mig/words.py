@@ -1,0 +1,123 @@
+"""The words, figures and working of `mig`."""
+
+from app.estimator.estimate import Figure, Segment, StackedBar, Step, Table, Verdict
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.partitions import Card, Profile, most
+from app.estimator.units import format_value
+
+
+def verdict(
+    card: Card, gpu: Accelerator, wanted: tuple[Profile, ...], starts: object
+) -> Verdict:
+    compute_used = sum(p.compute_slices for p in wanted)
+    memory_used = sum(p.memory_slices for p in wanted)
+    if starts is not None:
+        count = "1 instance" if len(wanted) == 1 else f"{len(wanted)} instances"
+        text = (
+            f"{count} use {compute_used} of {card.compute_slices} compute slices and "
+            f"{memory_used} of {card.memory_slices} memory slices of the {gpu.name}."
+        )
+        return Verdict("fits", "Fits.", text)
+    if compute_used > card.compute_slices:
+        text = f"{compute_used} compute slices are asked for of {card.compute_slices}."
+    elif memory_used > card.memory_slices:
+        text = f"{memory_used} memory slices are asked for of {card.memory_slices}."
+    else:
+        text = "Each profile starts only at certain slices, and these overlap."
+    return Verdict("no", "Does not fit.", text)
+
+
+def figures(
+    card: Card, wanted: tuple[Profile, ...], starts: object
+) -> tuple[Figure, ...]:
+    compute_used = sum(p.compute_slices for p in wanted)
+    memory_used = sum(p.memory_slices for p in wanted)
+    memory = sum(p.memory for p in wanted)
+    more = most(card, card.profiles[0], wanted) if starts is not None else 0
+    return (
+        Figure("fits", "Fits", starts is not None, primary=True),
+        Figure("instances", "Instances", len(wanted)),
+        Figure("memory", "Memory of the instances", memory, "B"),
+        Figure("compute_slices", "Compute slices used", compute_used),
+        Figure("memory_slices", "Memory slices used", memory_used),
+        Figure(
+            "compute_share", "Share of compute", compute_used / card.compute_slices, "%"
+        ),
+        Figure(
+            "memory_share", "Share of memory", memory_used / card.memory_slices, "%"
+        ),
+        Figure("more", f"More of {card.profiles[0].name} that fit", more),
+    )
+
+
+def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
+    computed = sum(p.compute_slices for p in wanted)
+    placed = sum(p.memory_slices for p in wanted)
+    rows = (
+        (
+            ("Compute slices", f"Σ slices, at most {card.compute_slices}"),
+            " + ".join(str(p.compute_slices) for p in wanted),
+            (computed, "", "compute_slices"),
+        ),
+        (
+            ("Memory slices", f"Σ slices, at most {card.memory_slices}"),
+            " + ".join(str(p.memory_slices) for p in wanted),
+            (placed, "", "memory_slices"),
+        ),
+        (
+            ("Memory", "Σ memory of the profiles"),
+            " + ".join(format_value(p.memory, "B") for p in wanted),
+            (sum(p.memory for p in wanted), "B", "memory"),
+        ),
+    )
+    return tuple(
+        Step(*words, numbers, value, unit, "mig-guide", "virtualisation", figure)
+        for words, numbers, (value, unit, figure) in rows
+    )
+
+
+def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar:
+    unit = (gpu.memory or 0.0) / card.memory_slices
+    segments = tuple(Segment("other", p.name, unit * p.memory_slices) for p in wanted)
+    return StackedBar("Memory slices", segments, gpu.memory, gpu.name)
+
+
+def table(
+    card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
+) -> Table:
+    rows = []
+    for profile in card.profiles:
+        placed = [
+            str(start)
+            for p, start in zip(wanted, starts or (), strict=starts is not None)
+            if p is profile
+        ]
+        rows.append(
+            (
+                profile.name,
+                (profile.memory, "B"),
+                f"{profile.compute_slices} of {card.compute_slices}",
+                f"{profile.memory_slices} of {card.memory_slices}",
+                str(most(card, profile)),
+                ", ".join(placed) or "–",
+            )
+        )
+    columns = ("Profile", "Memory", "Compute", "Memory slices", "At most", "Placed at")
+    return Table("Profiles of this card", columns, tuple(rows))
+
+
+def notes(
+    card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
+) -> tuple[str, ...]:
+    apart = (
+        "Memory, cache and compute of an instance are its own; instances have neither "
+        "NVLink nor peer-to-peer transfers between them."
+    )
+    notes = [apart]
+    idle = card.compute_slices - sum(p.compute_slices for p in wanted)
+    if starts is not None and idle and most(card, card.profiles[0], wanted) == 0:
+        notes.append(
+            f"{idle} of {card.compute_slices} compute slices stay idle: no memory "
+            "slice is left for them."
+        )
+    return tuple(notes)

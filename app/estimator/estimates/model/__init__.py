@@ -1,0 +1,1 @@
+"""The estimate `model`: what a model consists of, counted from its shape."""

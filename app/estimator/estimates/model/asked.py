@@ -1,0 +1,33 @@
+"""What `model` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.shared_inputs import ask_model
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Model:
+    """Which model is asked about."""
+
+    model: str = ask_model()
+    config: str = ask(
+        "",
+        "config.json",
+        kind="text",
+        maximum=200_000,
+        help="Paste a configuration of the Hugging Face Hub to read that model.",
+        group="Model",
+        topic="training-versus-inference",
+    )
+    sequence: int = ask(
+        4096,
+        "Sequence",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=100_000_000,
+        help="Length over which attention is counted in the operations.",
+        group="Load",
+        topic="training-versus-inference",
+    )

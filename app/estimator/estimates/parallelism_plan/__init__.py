@@ -1,0 +1,1 @@
+"""The estimate `parallelism-plan`: the best layouts of a model on a cluster."""

@@ -1,0 +1,83 @@
+"""What `parallelism-plan` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.job_inputs import (
+    ask_domain,
+    ask_gpus,
+    ask_network,
+    ask_network_rate,
+    ask_number_format,
+    ask_price,
+    ask_training_software,
+)
+from app.estimator.shared_inputs import ask_gpu, ask_model
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParallelismPlan:
+    """A training job and the cluster it should be laid out on."""
+
+    model: str = ask_model("llama-3.1-70b")
+    gpu: str = ask_gpu(count_field="gpus")
+    gpus: int = ask_gpus(256)
+    sequence: int = ask(
+        8192,
+        "Sequence",
+        kind="count",
+        unit="token",
+        minimum=16,
+        maximum=10_000_000,
+        help="Tokens of one training sequence.",
+        group="Batch",
+        topic="training-memory",
+    )
+    global_batch: int | None = ask(
+        None,
+        "Global batch",
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=10**7,
+        help="Sequences per optimizer step; left empty: about eight million tokens.",
+        term="batch-size",
+        group="Batch",
+        topic="parallelism",
+    )
+    tokens: float = ask(
+        1e12,
+        "Training tokens",
+        unit="token",
+        minimum=1,
+        maximum=1e18,
+        help="Tokens of the whole run, for time and cost.",
+        group="Model",
+        topic="training-versus-inference",
+    )
+    number_format: str = ask_number_format()
+    objective: str = ask(
+        "time",
+        "Rank by",
+        kind="choice",
+        choices=(("time", "time of the run"), ("cost", "cost of the run")),
+        help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
+        group="Recipe",
+        topic="parallelism",
+    )
+    usable_memory: float = ask(
+        0.95,
+        "Usable share of memory",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="A plan may fill this share of each GPU.",
+        group="Hardware",
+        topic="training-memory",
+        advanced=True,
+    )
+    software: str = ask_training_software()
+    network_rate: float = ask_network_rate()
+    network: str = ask_network()
+    domain: int | None = ask_domain()
+    usd_per_gpu_hour: float = ask_price()

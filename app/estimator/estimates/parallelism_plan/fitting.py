@@ -1,0 +1,93 @@
+"""Which layouts of a training job fit in memory, worked out part by part."""
+
+from collections.abc import Iterator
+
+from app.estimator.estimates.parallelism_plan.layouts import Family, Job
+from app.estimator.memory.frameworks import FRAMEWORKS
+from app.estimator.memory.layouts import Layout
+from app.estimator.memory.training import moving, standing
+from app.estimator.models.architecture import Architecture
+from app.estimator.timing.fit import OVERHEAD, layout_of, step_of, usual_states
+from app.estimator.timing.plan import Recompute
+
+_Stages = tuple[float, ...]
+
+
+_STAGE = 3  # steps for working out one stage of a layout
+
+
+_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
+
+
+class Fitting:
+    """What fits of one job.
+
+    States depend on how experts and parameters are divided, activations on how
+    sequences are; each is worked out once and added up for every layout that has
+    both. `steps` counts this work.
+    """
+
+    def __init__(self, model: Architecture, job: Job, limit: float) -> None:
+        self.steps = 0
+        self._model, self._job, self._limit = model, job, limit
+        self._standing: dict[tuple[int, ...], _Stages] = {}
+        self._moving: dict[tuple[object, ...], _Stages] = {}
+
+    @property
+    def holds_states(self) -> bool:
+        """Whether the states alone fit where nothing of them is kept twice."""
+        alone = standing(self._model, Layout(), FRAMEWORKS["torch"], usual_states())[0]
+        states = alone.weights + alone.gradients + alone.optimizer
+        return states / self._job.gpus <= self._limit
+
+    def lightest(
+        self, family: Family
+    ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
+        """Every size that fits, with the least recomputation and its memory [B]."""
+        self.steps += 1
+        stays = self._stays(family)
+        if max(stays) > self._limit:
+            return
+        start = 0
+        for size in family.sizes:
+            self.steps += 1
+            for number in range(start, len(_RECOMPUTES)):
+                moves = self._moves(family, size, _RECOMPUTES[number])
+                memory = max(map(float.__add__, stays, moves))
+                if memory <= self._limit:
+                    yield size, _RECOMPUTES[number], memory
+                    break
+            else:
+                return  # a larger micro-batch keeps more still
+            start = number
+
+    def has_room(self, family: Family) -> bool:
+        """Whether anything of a family fits; the smallest micro-batch needs least."""
+        return next(self.lightest(family), None) is not None
+
+    def _stays(self, family: Family) -> _Stages:
+        shared = (family.tensor, family.pipeline, family.pieces)
+        key = (*shared, family.expert, family.zero)
+        found = self._standing.get(key)
+        if found is None:
+            plan = family.plan(self._job, family.sizes[0])
+            framework = step_of(plan).framework
+            stages = standing(self._model, layout_of(plan), framework, usual_states())
+            found = tuple(stage.total + OVERHEAD for stage in stages)
+            self._standing[key] = found
+            self.steps += _STAGE * len(found)
+        return found
+
+    def _moves(
+        self, family: Family, size: tuple[int, int], recompute: Recompute
+    ) -> _Stages:
+        shared = (family.tensor, family.pipeline, family.pieces)
+        key = (*shared, family.context, size, recompute)
+        found = self._moving.get(key)
+        if found is None:
+            plan = family.plan(self._job, size, recompute)
+            stages = moving(self._model, layout_of(plan), step_of(plan))
+            found = tuple(activations + logits for activations, logits in stages)
+            self._moving[key] = found
+            self.steps += _STAGE * len(found)
+        return found

@@ -1,0 +1,315 @@
+"""The words, figures and pictures of the estimate `parallelism-plan`."""
+
+import math
+
+from app.estimator.confidence import around, around_rate
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Segment,
+    Span,
+    StackedBar,
+    Step,
+    Timeline,
+    Verdict,
+)
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
+from app.estimator.estimates.parallelism_plan.changes import changes
+from app.estimator.estimates.parallelism_plan.compute import Found
+from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, ranking
+from app.estimator.estimates.parallelism_plan.search import Candidate
+from app.estimator.estimates.training_time.words import one_step
+from app.estimator.hardware.accelerators import Accelerator, find_reference_design
+from app.estimator.models.architecture import Architecture
+from app.estimator.registry import Output
+from app.estimator.timing.flops import flops_per_token, utilisation
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("fits", "A layout fits", ""),
+    Output("tensor_parallel", "Tensor parallel", ""),
+    Output("pipeline_parallel", "Pipeline parallel", ""),
+    Output("data_parallel", "Data parallel", ""),
+    Output("context_parallel", "Context parallel", ""),
+    Output("expert_parallel", "Expert parallel", ""),
+    Output("micro_batch", "Micro-batch", "sequence"),
+    Output("interleave", "Interleaving", ""),
+    Output("recompute", "Recomputation", ""),
+    Output("zero", "ZeRO stage", ""),
+    Output("gpus", "GPUs", "GPU"),
+    Output("step_time", "One step", "s"),
+    Output("tokens_per_second_per_gpu", "Tokens per second and GPU", "token/s"),
+    Output("mfu", "MFU", "%"),
+    Output("memory", "Memory on each GPU", "B"),
+    Output("time", "Whole run", "s"),
+    Output("gpu_hours", "GPU-hours", "GPU-h"),
+    Output("cost", "Cost", "USD"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU"),
+    Output("reference_design", "Reference design", ""),
+)
+
+
+# The reference architecture that sells each card by the hundreds.
+_DESIGNS = {
+    "a100-sxm4-80": "dgx-superpod-a100",
+    "a100-sxm4-40": "dgx-superpod-a100",
+    "h100-sxm5-80": "dgx-superpod-h100",
+    "h200-sxm5-141": "dgx-superpod-h100",
+    "b200-sxm": "dgx-superpod-b200",
+    "b300-sxm": "dgx-superpod-b300",
+    "gb200-gpu": "dgx-superpod-gb200",
+    "gb300-gpu": "dgx-superpod-gb200",
+}
+
+
+def answer(
+    asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
+) -> Estimate:
+    """Put the ranking into words, figures, a timeline and its working."""
+    first = found.first
+    return Estimate(
+        name="parallelism-plan",
+        verdict=_verdict(asked, gpu, found),
+        figures=_figures(asked, model, gpu, found),
+        steps=_steps(asked, model, gpu, found),
+        pictures=_pictures(gpu, first) if first else (),
+        tables=(ranking(found.ranked),) if first else (),
+        notes=_notes(asked, found),
+        changes=changes(asked, found),
+    )
+
+
+def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
+    first = found.first
+    where = f"{format_number(asked.gpus)} {gpu.name}"
+    if first is None:
+        return _none(where, found)
+    plan = first.plan
+    limit = (gpu.memory or 0.0) * asked.usable_memory
+    rate = format_number(first.tokens_per_second / plan.gpus)
+    count = format_number(plan.gpus)
+    text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
+    text += _unseen(found)
+    tight = first.memory > 0.95 * limit
+    return Verdict(
+        "tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text
+    )
+
+
+def _none(where: str, found: Found) -> Verdict:
+    if found.seen == found.legal:
+        text = f"No layout of the model fits on {where} with this batch."
+        return Verdict("no", "Does not fit.", text)
+    text = f"No layout that was looked at fits on {where} with this batch."
+    return Verdict("no", "No layout was found.", text + _unseen(found))
+
+
+def _unseen(found: Found) -> str:
+    """That a search ended early; empty where it saw everything."""
+    if found.seen == found.legal:
+        return ""
+    seen, legal = format_number(found.seen), format_number(found.legal)
+    return f" The search looked at {seen} of {legal} layouts; a better one may exist."
+
+
+def _figures(
+    asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
+) -> tuple[Figure, ...]:
+    first = found.first
+    return (
+        Figure("fits", "A layout fits", first is not None),
+        *_degrees(first),
+        *_speed(asked, model, gpu, first),
+        Figure(
+            "fewest_gpus",
+            "Fewest GPUs",
+            found.fewest.gpus,
+            "GPU",
+            note="Powers of two up to the cluster were tried."
+            if found.fewest.sure
+            else "The search ended before it found a size on which a layout fits.",
+        ),
+        Figure(
+            "reference_design", "Reference design", reference_design(gpu, asked.gpus)
+        ),
+    )
+
+
+def _degrees(first: Candidate | None) -> tuple[Figure, ...]:
+    units = {o.name: (o.label, o.unit) for o in OUTPUTS}
+    names = (
+        ("tensor_parallel", "tensor"),
+        ("pipeline_parallel", "pipeline"),
+        ("data_parallel", "data"),
+        ("context_parallel", "context"),
+        ("expert_parallel", "expert"),
+        ("micro_batch", "micro_batch"),
+        ("interleave", "pieces"),
+        ("recompute", "recompute"),
+        ("zero", "zero"),
+        ("gpus", "gpus"),
+    )
+    return tuple(
+        Figure(
+            name,
+            units[name][0],
+            getattr(first.plan, of) if first else None,
+            units[name][1],
+        )
+        for name, of in names
+    )
+
+
+def _speed(
+    asked: ParallelismPlan,
+    model: Architecture,
+    gpu: Accelerator,
+    first: Candidate | None,
+) -> tuple[Figure, ...]:
+    units = {o.name: (o.label, o.unit) for o in OUTPUTS}
+    names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
+    if first is None:
+        every = (*names, "gpu_hours", "cost")
+        return tuple(Figure(n, units[n][0], None, units[n][1]) for n in every)
+    kind = "training-routed" if model.is_routed else "training"
+    rate = first.tokens_per_second
+    seconds = asked.tokens / rate
+    hours = seconds * first.plan.gpus / 3600
+    values = {
+        "step_time": first.step.total,
+        "tokens_per_second_per_gpu": rate / first.plan.gpus,
+        "mfu": _mfu(model, gpu, first),
+        "memory": first.memory,
+        "time": seconds,
+        "gpu_hours": hours,
+        "cost": hours * asked.usd_per_gpu_hour,
+    }
+    figures = []
+    for name, value in values.items():
+        label, unit = units[name]
+        rates = name in ("tokens_per_second_per_gpu", "mfu")
+        low, high = around_rate(kind, value) if rates else around(kind, value)
+        if name == "memory":
+            low, high = 0.9 * value, 1.1 * value
+        figures.append(
+            Figure(name, label, value, unit, low, high, primary=name == "time")
+        )
+    return tuple(figures)
+
+
+def _mfu(model: Architecture, gpu: Accelerator, found: Candidate) -> float:
+    each = flops_per_token(model, found.plan.sequence)
+    rate = found.tokens_per_second / found.plan.gpus
+    return utilisation(each, rate, gpu.peak(found.plan.number_format) or 1.0)
+
+
+def reference_design(gpu: Accelerator, gpus: int) -> str:
+    """The published reference architecture of this size, in words."""
+    known = _DESIGNS.get(gpu.id)
+    if known is None:
+        return "none for this card"
+    if gpus <= 8:
+        return "one server"
+    if gpus <= 64 and "gb" not in gpu.id:
+        return find_reference_design("dgx-basepod").name
+    design = find_reference_design(known)
+    units = math.ceil(gpus / (design.gpus_per_unit or 256))
+    word = "unit" if units == 1 else "units"
+    return f"{design.name}, {format_number(units)} scalable {word}"
+
+
+def _steps(
+    asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
+) -> tuple[Step, ...]:
+    first = found.first
+    if first is None:
+        return (_tried(found),)
+    plan, step = first.plan, first.step
+    return (
+        _tried(found),
+        Step(
+            "Memory on each GPU",
+            "states ÷ their shards + activations in flight + logits + overhead",
+            f"{described(first)}, ZeRO {plan.zero}",
+            first.memory,
+            "B",
+            "korthikanti-2022",
+            "training-memory",
+            "memory",
+        ),
+        one_step(plan, step),
+        Step(
+            "Whole run",
+            "tokens ÷ tokens per step × step",
+            f"{format_number(asked.tokens)} ÷ {format_number(plan.tokens)} × "
+            f"{format_value(step.total, 's')}",
+            asked.tokens / first.tokens_per_second,
+            "s",
+            "megatron-2021",
+            "parallelism",
+            "time",
+        ),
+        Step(
+            "MFU",
+            "operations per token × tokens per second and GPU ÷ peak",
+            format_value(gpu.peak(plan.number_format) or 0.0, "FLOP/s"),
+            _mfu(model, gpu, first),
+            "%",
+            "palm",
+            "number-formats",
+            "mfu",
+        ),
+    )
+
+
+def _tried(found: Found) -> Step:
+    job = found.job
+    return Step(
+        "Layouts that fit",
+        "t × p × d × c = GPUs; heads, layers, experts and the batch divide",
+        f"{format_number(job.gpus)} GPUs, {format_number(job.global_batch)} sequences",
+        found.count,
+        "",
+        "megatron-2021",
+        "parallelism",
+    )
+
+
+def _pictures(gpu: Accelerator, first: Candidate) -> tuple[Timeline | StackedBar, ...]:
+    spans, now = [], 0.0
+    waiting = {"tensor", "expert", "context", "gather", "data"}
+    for name, label in PARTS:
+        length = getattr(first.step, name)
+        if length <= 0:
+            continue
+        lane = "Communication" if name in waiting else "Computing"
+        lane = "Idle" if name == "bubble" else lane
+        text = label[0].upper() + label[1:]
+        spans.append(Span(lane, text, now, now + length, lane != "Computing"))
+        now += length
+    whole = gpu.memory or 0.0
+    load = first.load
+    bar = StackedBar(
+        "Memory of each GPU",
+        (
+            Segment("weights", "Weights", load.weights),
+            Segment("gradients", "Gradients", load.gradients),
+            Segment("optimizer", "Optimizer", load.optimizer),
+            Segment("activations", "Activations", load.activations + load.logits),
+            Segment("overhead", "Overhead", load.overhead + load.buffers),
+        ),
+        whole,
+        f"{format_value(whole, 'B')} of {gpu.name}",
+    )
+    return Timeline("Where one step goes", tuple(spans)), bar
+
+
+def _notes(asked: ParallelismPlan, found: Found) -> tuple[str, ...]:
+    notes = [
+        f"{format_number(found.job.global_batch)} sequences per step.",
+        "Failures, checkpoints and evaluation are left out; training-time adds them.",
+        "Tensor parallelism stays within the inner links.",
+    ]
+    if asked.objective == "cost":
+        notes.append("Fewer GPUs take longer and lose less to communication.")
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""The estimate `power-cooling`: power, current, heat and racks of a site."""

@@ -1,0 +1,24 @@
+"""The estimate `power-cooling`: power, current, heat and racks of a site."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.power_cooling.asked import TOPIC, PowerCooling
+from app.estimator.estimates.power_cooling.compute import plan
+from app.estimator.estimates.power_cooling.words import OUTPUTS, answer
+from app.estimator.registry import Entry
+
+
+def estimate(asked: PowerCooling) -> Estimate:
+    """Plan racks, feeds, cooling and energy of a number of systems."""
+    return answer(asked, plan(asked))
+
+
+ENTRY = Entry(
+    name="power-cooling",
+    title="Power and cooling",
+    summary="Racks, current, heat and air of a number of systems; energy and carbon.",
+    group="Cluster",
+    inputs=PowerCooling,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic=TOPIC,
+)

@@ -1,0 +1,346 @@
+"""The words, figures and picture of the estimate `power-cooling`."""
+
+import dataclasses
+
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Segment,
+    StackedBar,
+    Status,
+    Step,
+    Table,
+    Verdict,
+)
+from app.estimator.estimates.power_cooling.asked import PowerCooling
+from app.estimator.estimates.power_cooling.changes import changes
+from app.estimator.estimates.power_cooling.compute import (
+    CONTINUOUS,
+    Plan,
+    air_of,
+    coolant_of,
+)
+from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+LOAD_RANGE = (0.6, 0.9)
+
+
+OUTPUTS = (
+    Output("racks", "Racks", ""),
+    Output("nodes_per_rack", "Systems in a rack", "node"),
+    Output("rack_power", "Power of a full rack", "W"),
+    Output("machines_power", "Machines, highest", "W"),
+    Output("machines_typical", "Machines, typical", "W"),
+    Output("site_power", "Site, highest", "W"),
+    Output("site_typical", "Site, typical", "W"),
+    Output("current", "Current of a rack, each phase", "A"),
+    Output("circuits", "Circuits of a rack", ""),
+    Output("heat", "Heat of the machines", "W"),
+    Output("heat_btu", "Heat in BTU/h", "BTU/h"),
+    Output("air", "Air through the systems", "m3/s"),
+    Output("air_node", "Air through one system", "CFM"),
+    Output("coolant", "Coolant", "m3/s"),
+    Output("energy", "Energy", "Wh"),
+    Output("carbon", "Carbon dioxide", "kg"),
+    Output("fits", "Fits", ""),
+)
+
+
+# Above this a rack of air-cooled machines is rare; published designs reach 57 kW.
+_DENSE = 50e3
+
+
+_TIGHT = 0.9
+
+
+def answer(asked: PowerCooling, found: Plan) -> Estimate:
+    """Put a site into words, figures, a picture and its working."""
+    return Estimate(
+        name="power-cooling",
+        verdict=_verdict(asked, found),
+        figures=_figures(asked, found),
+        steps=_steps(asked, found),
+        pictures=(_bar(asked, found),),
+        tables=(_table(found),),
+        notes=_notes(asked, found),
+        changes=changes(asked, found),
+    )
+
+
+def status_of(asked: PowerCooling, found: Plan) -> Status:
+    """`no` where a system does not fit in a rack or the site lacks the power."""
+    limit = asked.site_limit
+    if found.racks is None or (limit is not None and found.site > limit):
+        return "no"
+    near = limit is not None and found.site > _TIGHT * limit
+    hot = found.rack * (1 - found.liquid) > _DENSE
+    return "tight" if near or hot else "fits"
+
+
+def _verdict(asked: PowerCooling, found: Plan) -> Verdict:
+    status = status_of(asked, found)
+    name, most = found.system.name, format_value(found.node, "W")
+    if found.racks is None:
+        return Verdict(status, "Too dense for the racks.", _too_dense(asked, found))
+    site = format_value(found.site, "W")
+    if status == "no":
+        text = (
+            f"{format_number(asked.nodes)} {name} need {site} with their cooling and "
+            f"the site has {format_value(asked.site_limit, 'W')}."
+        )
+        return Verdict(status, "Too much for the site.", text)
+    racks = "One rack" if found.racks == 1 else f"{format_number(found.racks)} racks"
+    each = "one system" if found.in_rack == 1 else f"{found.in_rack} systems"
+    return Verdict(
+        status,
+        f"{racks} of {each}.",
+        f"{format_number(asked.nodes)} {name} of {most} draw at most "
+        f"{format_value(found.machines, 'W')} with their network and storage, and the "
+        f"site {site}.",
+    )
+
+
+def _too_dense(asked: PowerCooling, found: Plan) -> str:
+    name = found.system.name
+    if found.units > asked.rack_units:
+        return f"The {name} is {found.units} units high and a rack {asked.rack_units}."
+    most, limit = format_value(found.node, "W"), format_value(asked.rack_limit, "W")
+    return f"One {name} draws up to {most} and a rack has {limit}."
+
+
+def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
+    heat = found.machines
+    systems = asked.nodes * found.node
+    per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
+    dense = "" if found.racks else "No system fits in a rack."
+    return (
+        Figure("racks", "Racks", found.racks, "", note=dense, primary=True),
+        Figure("nodes_per_rack", "Systems in a rack", found.in_rack, "node"),
+        Figure("rack_power", "Power of a full rack", found.rack, "W"),
+        Figure("machines_power", "Machines, highest", found.machines, "W"),
+        _typical(asked, found, "machines_typical", "Machines, typical", found.machines),
+        Figure("site_power", "Site, highest", found.site, "W"),
+        _typical(asked, found, "site_typical", "Site, typical", found.site),
+        Figure("current", "Current of a rack, each phase", found.current, "A"),
+        Figure("circuits", "Circuits of a rack", found.circuits),
+        Figure("heat", "Heat of the machines", heat, "W"),
+        Figure("heat_btu", "Heat in BTU/h", round(heat_in_btu(heat)), "BTU/h"),
+        Figure("air", "Air through the systems", air_of(asked, found, systems), "m3/s"),
+        Figure("air_node", "Air through one system", round(per_node), "CFM"),
+        Figure("coolant", "Coolant", coolant_of(asked, found), "m3/s"),
+        _scaled(asked, found, "energy", "Energy", (found.energy, "Wh")),
+        _scaled(asked, found, "carbon", "Carbon dioxide", (found.carbon, "kg")),
+        Figure("fits", "Fits", status_of(asked, found) != "no"),
+    )
+
+
+def _typical(
+    asked: PowerCooling, found: Plan, name: str, label: str, most: float
+) -> Figure:
+    return _scaled(asked, found, name, label, (most * found.load, "W"))
+
+
+def _scaled(
+    asked: PowerCooling, found: Plan, name: str, label: str, value: tuple[float, str]
+) -> Figure:
+    """A figure that grows with the typical load; exact where the load is given."""
+    figure = Figure(name, label, *value)
+    if asked.load is not None:
+        return figure
+    low, high = (value[0] * share / found.load for share in LOAD_RANGE)
+    return dataclasses.replace(figure, low=low, high=high)
+
+
+def _steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+    node, nodes = format_value(found.node, "W"), format_number(asked.nodes)
+    return (
+        _step(
+            "Systems in a rack",
+            "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
+            f"{format_value(asked.rack_limit, 'W')} ÷ {node}, {asked.rack_units} ÷ "
+            f"{found.units}",
+            (found.in_rack, "node"),
+            ("catalogue", "nodes_per_rack"),
+        ),
+        _step(
+            "Machines, highest",
+            "systems × highest power × (1 + network and storage)",
+            f"{nodes} × {node} × {format_number(1 + asked.other)}",
+            (found.machines, "W"),
+            ("catalogue", "machines_power"),
+        ),
+        _step(
+            "Machines, typical",
+            "highest × typical load",
+            f"{format_value(found.machines, 'W')} × {format_value(found.load, '%')}",
+            (found.typical, "W"),
+            ("latif-2025", "machines_typical"),
+        ),
+        _step(
+            "Site, highest",
+            "machines × PUE",
+            f"{format_value(found.machines, 'W')} × {format_number(asked.pue)}",
+            (found.site, "W"),
+            ("iso-30134-2", "site_power"),
+        ),
+        *_rack_steps(asked, found),
+        *_cooling_steps(asked, found),
+        *_energy_steps(asked, found),
+    )
+
+
+def _step(
+    label: str,
+    formula: str,
+    numbers: str,
+    value: tuple[float, str],
+    keys: tuple[str, str],
+) -> Step:
+    source, figure = keys
+    return Step(label, formula, numbers, *value, source, "power-and-cooling", figure)
+
+
+def _rack_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+    breaker = f"{format_number(asked.circuit)} A × {format_value(CONTINUOUS, '%')}"
+    twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[asked.feeds]
+    return (
+        _step(
+            "Current of a rack, each phase",
+            "P ÷ (√3 × V × cos φ)",
+            f"{format_value(found.rack, 'W')} ÷ (1.732 × "
+            f"{format_number(asked.voltage)} V × {format_number(asked.power_factor)})",
+            (found.current, "A"),
+            ("ieee-1459", "current"),
+        ),
+        _step(
+            "Circuits of a rack",
+            f"{twice}⌈current ÷ (breaker × {format_value(CONTINUOUS, '%')})⌉",
+            f"{twice}⌈{format_value(found.current, 'A')} ÷ ({breaker})⌉",
+            (found.circuits, ""),
+            ("nfpa-70", "circuits"),
+        ),
+    )
+
+
+def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+    systems = asked.nodes * found.node
+    shown = format_value(systems, "W")
+    air = f"{shown} × {format_value(1 - found.liquid, '%')}"
+    steps = [
+        _step(
+            "Heat in BTU/h",
+            "watts × 3.412",
+            f"{format_value(found.machines, 'W')} × 3.412",
+            (round(heat_in_btu(found.machines)), "BTU/h"),
+            ("ashrae-datacom", "heat_btu"),
+        ),
+        _step(
+            "Air through the systems",
+            "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × ΔT)",
+            f"{air} ÷ (1.2 × 1,005 × {format_number(asked.air_rise)})",
+            (air_of(asked, found, systems), "m3/s"),
+            ("ashrae-datacom", "air"),
+        ),
+    ]
+    if found.liquid:
+        steps.append(
+            _step(
+                "Coolant",
+                "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × ΔT)",
+                f"{shown} × {format_value(found.liquid, '%')} ÷ (997 × 4,180 × "
+                f"{format_number(asked.liquid_rise)})",
+                (coolant_of(asked, found), "m3/s"),
+                ("ashrae-datacom", "coolant"),
+            )
+        )
+    return tuple(steps)
+
+
+def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+    return (
+        _step(
+            "Energy",
+            "site, typical × running time",
+            f"{format_value(found.site_typical, 'W')} × "
+            f"{format_value(asked.duration, 's')}",
+            (found.energy, "Wh"),
+            ("llama-1", "energy"),
+        ),
+        _step(
+            "Carbon dioxide",
+            "energy × carbon intensity",
+            f"{format_value(found.energy, 'Wh')} × "
+            f"{format_value(asked.carbon_intensity * 1000)} g/kWh",
+            (found.carbon, "kg"),
+            ("llama-2", "carbon"),
+        ),
+    )
+
+
+def _bar(asked: PowerCooling, found: Plan) -> StackedBar:
+    """The highest power of the site, from the GPUs outwards."""
+    systems = asked.nodes * found.node
+    gpus = found.gpus or 0.0
+    named = Segment("weights", "GPUs", gpus)
+    rest = "Rest of the systems" if gpus else "Systems"
+    parts = (
+        *((named,) if gpus else ()),
+        Segment("kv", rest, systems - gpus),
+        Segment("activations", "Network and storage", found.others),
+        Segment("overhead", "Cooling and losses", found.site - found.machines),
+    )
+    limit = asked.site_limit
+    words = f"{format_value(limit, 'W')} of the site" if limit else ""
+    return StackedBar("Highest power of the site", parts, limit, words, "W")
+
+
+def _table(found: Plan) -> Table:
+    rows = tuple(
+        (
+            words,
+            (watts, "W"),
+            (watts * found.load, "W"),
+            (round(heat_in_btu(watts)), "BTU/h"),
+        )
+        for words, watts in (
+            ("One system", found.node),
+            ("A full rack", found.rack),
+            ("All machines", found.machines),
+            ("The site", found.site),
+        )
+    )
+    columns = ("What", "Highest", "Typical", "Highest heat")
+    return Table("From the system to the site", columns, rows)
+
+
+def _notes(asked: PowerCooling, found: Plan) -> tuple[str, ...]:
+    notes = [_HIGHEST]
+    if asked.load is None:
+        notes.append(
+            "Typical load is taken as 80 %; measured servers with eight GPUs lie "
+            "between 60 and 90 %."
+        )
+    if found.rack * (1 - found.liquid) > _DENSE:
+        notes.append(
+            f"{format_value(found.rack * (1 - found.liquid), 'W')} of heat in the air "
+            "of one rack is more than most buildings carry away."
+        )
+    notes.append(
+        "Network, storage and management stand in racks of their own, which are not "
+        "counted."
+    )
+    if found.liquid:
+        notes.append(
+            f"Liquid takes {format_value(found.liquid, '%')} of the heat of the "
+            "systems, reckoned as water at sea level pressure."
+        )
+    notes.append("Air is reckoned at sea level; at 1,500 m it takes a fifth more.")
+    return tuple(notes)
+
+
+_HIGHEST = (
+    "Racks, feeds and cooling are planned for the highest power; energy and carbon "
+    "follow from the typical one."
+)

@@ -1,0 +1,116 @@
+"""The words, figures and working of `quantization`."""
+
+from app.estimator.estimate import Figure, Step, Table, Verdict
+from app.estimator.estimates.quantization.asked import Quantization
+from app.estimator.estimates.quantization.compute import Side
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import Format, weight_table
+from app.estimator.units import format_number, format_value
+
+
+def rate_used(gpu: Accelerator, form: Format) -> str:
+    """The format that products are computed in; 4 bit is unpacked where it must."""
+    narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
+    if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
+        return "bf16"
+    return narrow
+
+
+def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
+    saved = old.total - new.total
+    lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
+    fit = new.per_gpu <= (gpu.memory or 0.0)
+    text = (
+        f"{new.form.label} takes {format_value(new.total, 'B')} instead of "
+        f"{format_value(old.total, 'B')}; the weights alone "
+        f"{'fit' if fit else 'do not fit'} on the GPUs."
+    )
+    return Verdict("fits" if fit else "no", lead, text)
+
+
+def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
+    faster = old.floor / new.floor if old.floor and new.floor else None
+    rate = new.peak / old.peak if old.peak and new.peak else None
+    low = None if new.floor is None else new.floor * 0.85
+    high = None if new.floor is None else new.floor * 1.5
+    unknown = "The catalogue has no rate for this."
+    return (
+        Figure("total", "Weights after", new.total, "B", primary=True),
+        Figure("before", "Weights before", old.total, "B"),
+        Figure("saved", "Saved", old.total - new.total, "B"),
+        Figure("per_gpu", "On one GPU", new.per_gpu, "B"),
+        Figure("fits", "Weights fit", new.per_gpu <= (gpu.memory or 0.0)),
+        Figure("decode_floor", "Fastest token", new.floor, "s", low, high),
+        Figure(
+            "decode_speedup",
+            "Faster decoding at most",
+            faster,
+            note="" if faster else unknown,
+        ),
+        Figure("peak", "Peak rate of products", new.peak, "FLOP/s"),
+        Figure(
+            "peak_ratio", "Faster prefill at most", rate, note="" if rate else unknown
+        ),
+    )
+
+
+def steps(
+    model: Architecture, asked: Quantization, gpu: Accelerator, new: Side
+) -> tuple[Step, ...]:
+    weights = Step(
+        "Weights after",
+        "N_q × bits ÷ 8 + N_rest × 2 B",
+        f"{format_number(weight_table(model, asked.weights).quantised)} × "
+        f"{format_number(new.form.bits, 5)} ÷ 8, and the rest in 16 bit",
+        new.total,
+        "B",
+        "shape",
+        "number-formats",
+        "total",
+    )
+    if new.floor is None:
+        return (weights,)
+    floor = Step(
+        "Fastest token",
+        "active bytes on one GPU ÷ (bandwidth × reached share)",
+        f"{format_value(new.per_gpu * model.active_parameters / model.parameters, 'B')}"
+        f" ÷ ({format_value(gpu.memory_bandwidth, 'B/s')} × "
+        f"{format_value(asked.bandwidth_share, '%')})",
+        new.floor,
+        "s",
+        "pope-2022",
+        "batching-and-latency",
+        "decode_floor",
+    )
+    return (weights, floor)
+
+
+def table(gpu: Accelerator, old: Side, new: Side) -> Table:
+    def row(side: Side) -> tuple[str | tuple[float, str], ...]:
+        return (
+            side.form.label,
+            (side.total, "B"),
+            (side.per_gpu, "B"),
+            (side.floor, "s") if side.floor is not None else "unknown",
+            (side.peak, "FLOP/s") if side.peak is not None else "unknown",
+        )
+
+    columns = ("Format", "Weights", "On one GPU", "Fastest token", "Peak rate")
+    return Table(f"On the {gpu.name}", columns, (row(old), row(new)))
+
+
+def notes(gpu: Accelerator, new: Side) -> tuple[str, ...]:
+    notes = [
+        "Nothing here says how well the model answers in this format: measure it.",
+        "The KV cache keeps its own format and does not shrink with the weights.",
+    ]
+    math = rate_used(gpu, new.form)
+    if new.form.bits < 16 and math in {"bf16", "fp16"}:
+        notes.append(
+            "Weights are unpacked to 16 bit before they are multiplied: decoding gains "
+            "from fewer bytes, prefill does not."
+        )
+    if new.form.scale:
+        notes.append(f"Metadata: {new.form.scale}.")
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""The estimate `serving-capacity`: from traffic and targets to GPUs and nodes."""

@@ -1,0 +1,182 @@
+"""What `serving-capacity` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.job_inputs import (
+    ask_domain,
+    ask_engine,
+    ask_network_rate,
+    ask_price,
+    ask_tokens,
+)
+from app.estimator.shared_inputs import (
+    ask_cache,
+    ask_gpu,
+    ask_model,
+    ask_tensor_parallel,
+    ask_weights,
+)
+
+
+def _target(default: float, label: str, help_text: str) -> float | None:
+    field: float | None = ask(
+        default,
+        label,
+        unit="s",
+        typed_unit="ms",
+        minimum=1e-4,
+        maximum=3600.0,
+        help=help_text,
+        term="service-level-objective",
+        group="Targets",
+        topic="batching-and-latency",
+    )
+    return field
+
+
+MOST_REPLICAS = 100_000
+
+
+def _variation(label: str) -> float:
+    field: float = ask(
+        0.5,
+        label,
+        minimum=0.0,
+        maximum=10.0,
+        help="Squared coefficient of variation of the lengths: 0 all alike, 1 as "
+        "spread out as random, more for a few very long ones.",
+        group="Load",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    return field
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServingCapacity:
+    """A service: the model, its users, and what it promises them."""
+
+    model: str = ask_model()
+    weights: str = ask_weights("fp8")
+    cache: str = ask_cache("fp8")
+    gpu: str = ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    replicas: int | None = ask(
+        None,
+        "Replicas",
+        kind="count",
+        minimum=1,
+        maximum=MOST_REPLICAS,
+        help="Copies of the model; left empty: as few as keep the targets.",
+        group="Hardware",
+        topic="batching-and-latency",
+    )
+    prompt_tokens: int = ask_tokens(1000, "Prompt", "Tokens of a prompt on average.")
+    output_tokens: int = ask_tokens(300, "Answer", "Tokens of an answer on average.")
+    concurrent: int = ask(
+        100,
+        "Users at once",
+        kind="count",
+        minimum=1,
+        maximum=10_000_000,
+        help="Requests that are being answered at the same time.",
+        term="concurrency",
+        group="Load",
+        topic="batching-and-latency",
+    )
+    requests_per_second: float | None = ask(
+        None,
+        "Requests per second",
+        unit="request/s",
+        minimum=1e-6,
+        maximum=1e7,
+        help="Instead of the users at once: how many requests arrive, on average.",
+        group="Load",
+        topic="batching-and-latency",
+    )
+    peak: float = ask(
+        1.0,
+        "Peak over mean",
+        minimum=1.0,
+        maximum=100.0,
+        help="The load to plan for as a multiple of the one given.",
+        group="Load",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    prompt_variation: float = _variation("Variation of prompts")
+    answer_variation: float = _variation("Variation of answers")
+    ttft_target: float | None = _target(
+        2.0, "Target: first token", "The time to the first token that is promised."
+    )
+    tpot_target: float | None = _target(
+        0.05, "Target: per token", "The pause between tokens that is promised."
+    )
+    percentile: str = ask(
+        "p95",
+        "Kept for",
+        kind="choice",
+        choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
+        help="For how many requests the targets have to hold.",
+        term="percentile",
+        group="Targets",
+        topic="batching-and-latency",
+    )
+    spare: int = ask(
+        1,
+        "Spare replicas",
+        kind="count",
+        minimum=0,
+        maximum=1000,
+        help="Copies that may fail without breaking the promise.",
+        group="Hardware",
+        topic="cluster-components",
+    )
+    gpus_per_node: int = ask(
+        8,
+        "GPUs per node",
+        kind="count",
+        unit="GPU",
+        minimum=1,
+        maximum=72,
+        help="GPUs of one server.",
+        group="Hardware",
+        topic="cluster-components",
+        advanced=True,
+    )
+    memory_utilization: float = ask(
+        0.9,
+        "Usable share of memory",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="The share of GPU memory that the engine may take.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=True,
+    )
+    engine: str = ask_engine()
+    cost_per_gpu_hour: float = ask_price()
+    network_rate: float = ask_network_rate()
+    domain: int | None = ask_domain()
+    simulate: bool = ask(
+        default=False,
+        label="Simulate",
+        kind="flag",
+        help="Serve 1,500 random requests step by step beside the formula.",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    seed: int = ask(
+        1,
+        "Random seed",
+        kind="count",
+        minimum=0,
+        maximum=2**31,
+        help="Another number draws other random requests.",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )

@@ -1,0 +1,117 @@
+"""The numbers of `serving-capacity`."""
+
+import dataclasses
+import math
+
+from app.estimator.estimates.serving_capacity.asked import (
+    MOST_REPLICAS,
+    ServingCapacity,
+)
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.memory.sharding import tensor_parallel_choices
+from app.estimator.models.architecture import find_model
+from app.estimator.serving.capacity import Capacity
+from app.estimator.serving.engine import Serving
+from app.estimator.serving.load import Requests, most_sequences
+from app.estimator.serving.profile import (
+    Profile,
+    Settled,
+    Targets,
+    Traffic,
+    highest,
+    profile_of,
+    settle,
+    settle_rate,
+)
+from app.estimator.serving.simulation import Outcome, simulate
+from app.estimator.serving.step import place
+
+
+def profile_for(asked: ServingCapacity) -> Profile:
+    """The curves of one replica."""
+    gpu = find_accelerator(asked.gpu)
+    serving = Serving(
+        weights=asked.weights,
+        cache=asked.cache,
+        tensor=asked.tensor_parallel,
+        expert_tensor=asked.tensor_parallel,
+        software=asked.engine,
+    )
+    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
+    placed = place(find_model(asked.model), gpu, fabric, serving)
+    requests = Requests(asked.prompt_tokens, asked.output_tokens)
+    traffic = Traffic(requests, asked.prompt_variation, asked.answer_variation)
+    return profile_of(placed, traffic, asked.memory_utilization)
+
+
+def targets_of(asked: ServingCapacity) -> Targets:
+    """The promise as numbers."""
+    share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
+    return Targets(share, asked.ttft_target, asked.tpot_target)
+
+
+def size(asked: ServingCapacity, profile: Profile) -> Capacity:
+    """Replicas, and how each of them settles."""
+    targets = targets_of(asked)
+    top = highest(profile, targets)
+    replicas = asked.replicas or _fewest(asked, top)
+    settled = settled_at(asked, profile, replicas or 1)
+    return Capacity(
+        replicas=replicas,
+        settled=settled,
+        top=top,
+        met=bool(replicas) and settled is not None and targets.met(settled),
+        memory=profile.most >= 1,
+        simulated=_simulated(asked, profile, settled),
+        alone=settle(profile, 1.0) if profile.most >= 1 and top is None else None,
+        enough=_enough(asked, profile) if profile.most < 1 else None,
+    )
+
+
+def _enough(asked: ServingCapacity, profile: Profile) -> int | None:
+    """The fewest GPUs per replica that hold the weights and one request."""
+    model, gpu = profile.placed.model, profile.placed.gpu
+    for tensor in tensor_parallel_choices(model):
+        if tensor <= asked.tensor_parallel:
+            continue
+        serving = dataclasses.replace(
+            profile.placed.serving, tensor=tensor, expert_tensor=tensor
+        )
+        wider = place(model, gpu, profile.placed.fabric, serving)
+        context = profile.traffic.requests.mean_context
+        if most_sequences(wider, context, asked.memory_utilization) >= 1:
+            return tensor
+    return None
+
+
+def _fewest(asked: ServingCapacity, top: Settled | None) -> int | None:
+    """The fewest replicas that each stay within the highest load; None: no number."""
+    if top is None:
+        return None
+    if asked.requests_per_second is not None:
+        needed = asked.requests_per_second * asked.peak / top.rate
+    else:
+        needed = asked.concurrent * asked.peak / top.batch
+    count = max(1, math.ceil(needed - 1e-9))
+    return count if count <= MOST_REPLICAS else None
+
+
+def settled_at(
+    asked: ServingCapacity, profile: Profile, replicas: int
+) -> Settled | None:
+    """How one of `replicas` settles; None when it cannot keep up."""
+    if profile.most < 1:
+        return None
+    if asked.requests_per_second is not None:
+        return settle_rate(profile, asked.requests_per_second * asked.peak / replicas)
+    batch = asked.concurrent * asked.peak / replicas
+    return settle(profile, batch) if batch <= profile.most else None
+
+
+def _simulated(
+    asked: ServingCapacity, profile: Profile, settled: Settled | None
+) -> Outcome | None:
+    if not asked.simulate or settled is None:
+        return None
+    return simulate(profile, settled.rate, seed=asked.seed)

@@ -1,0 +1,30 @@
+"""The estimate `serving-capacity`: from traffic and targets to GPUs and nodes."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.latency.compute import check
+from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.estimates.serving_capacity.compute import profile_for, size
+from app.estimator.estimates.serving_capacity.words import OUTPUTS, answer
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.models.architecture import find_model
+from app.estimator.registry import Entry
+
+
+def estimate(asked: ServingCapacity) -> Estimate:
+    """Find the replicas that keep the promise, and what they do."""
+    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
+    check(model, gpu, asked.weights, asked.tensor_parallel)
+    profile = profile_for(asked)
+    return answer(asked, profile, size(asked, profile))
+
+
+ENTRY = Entry(
+    name="serving-capacity",
+    title="Serving capacity",
+    summary="From users and promised latencies to replicas, GPUs, nodes and cost.",
+    group="Serving",
+    inputs=ServingCapacity,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic="batching-and-latency",
+)

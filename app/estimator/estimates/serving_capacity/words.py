@@ -1,0 +1,338 @@
+"""The words, figures and pictures of the estimate `serving-capacity`."""
+
+import math
+
+from app.estimator.confidence import around, around_rate
+from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.estimates.serving_capacity.changes import changes_of
+from app.estimator.registry import Output
+from app.estimator.running.money import usd_per_million_tokens
+from app.estimator.serving.capacity import Capacity
+from app.estimator.serving.profile import Profile, Settled, best_batch, settle
+from app.estimator.serving.simulation import Outcome, quantile
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("fits", "Keeps the promise", ""),
+    Output("replicas", "Replicas", ""),
+    Output("gpus", "GPUs", "GPU"),
+    Output("nodes", "Nodes", "node"),
+    Output("ttft_p50", "First token, half", "s"),
+    Output("ttft_p95", "First token, 95 of 100", "s"),
+    Output("ttft_p99", "First token, 99 of 100", "s"),
+    Output("tpot_p50", "Per token, half", "s"),
+    Output("tpot_p95", "Per token, 95 of 100", "s"),
+    Output("tpot_p99", "Per token, 99 of 100", "s"),
+    Output("throughput", "Output tokens per second", "token/s"),
+    Output("requests_per_second", "Requests per second", "request/s"),
+    Output("max_rate", "Most requests per second", "request/s"),
+    Output("utilisation", "Utilisation", "%"),
+    Output("concurrent", "Requests at once on a replica", ""),
+    Output("max_concurrent", "Most requests in memory of a replica", ""),
+    Output("cost_per_month", "Cost per month", "USD/month"),
+    Output("cost_per_million_tokens", "Cost per million output tokens", "USD/Mtoken"),
+)
+
+
+_HOURS = 730.5
+
+
+_SHARES = (("p50", 0.5, "half"), ("p95", 0.95, "95 of 100"), ("p99", 0.99, "99 of 100"))
+
+
+def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
+    """Put a service into words, figures, the curve with its knee and its working."""
+    return Estimate(
+        name="serving-capacity",
+        verdict=_verdict(asked, profile, found),
+        figures=_figures(asked, profile, found),
+        steps=_steps(asked, profile, found),
+        pictures=_pictures(asked, profile, found),
+        tables=_tables(asked, profile, found),
+        notes=_notes(asked, profile, found),
+        changes=changes_of(asked, found),
+    )
+
+
+def _gpus(asked: ServingCapacity, found: Capacity) -> int | None:
+    if found.replicas is None:
+        return None
+    return (found.replicas + asked.spare) * asked.tensor_parallel
+
+
+def _nodes(asked: ServingCapacity, found: Capacity) -> int | None:
+    """Servers; a replica is not torn apart where it fits into one."""
+    if found.replicas is None:
+        return None
+    copies = found.replicas + asked.spare
+    each = asked.gpus_per_node // asked.tensor_parallel
+    if each:
+        return math.ceil(copies / each)
+    return copies * math.ceil(asked.tensor_parallel / asked.gpus_per_node)
+
+
+def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdict:
+    gpu = profile.placed.gpu.name
+    if not found.memory:
+        text = (
+            f"The weights leave no room for a request on {asked.tensor_parallel} {gpu}."
+        )
+        return Verdict("no", "Does not fit.", text)
+    if found.replicas is None:
+        text = "Even one request alone is slower than promised on this hardware."
+        return Verdict("no", "Cannot be kept.", text)
+    copies = f"{format_number(found.replicas)} × {asked.tensor_parallel} {gpu}"
+    if found.settled is None:
+        return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
+    first = format_value(found.settled.ttft[_share(asked)], "s")
+    each = format_value(found.settled.tpot[_share(asked)], "s")
+    text = f"{copies}: first token within {first}, then one every {each}."
+    if not found.met:
+        return Verdict("no", "Too slow.", text)
+    busy = found.utilisation or 0.0
+    return Verdict(
+        "tight" if busy > 0.9 else "fits",
+        "Kept, but full." if busy > 0.9 else "Kept.",
+        text,
+    )
+
+
+def _share(asked: ServingCapacity) -> float:
+    return next(share for name, share, _ in _SHARES if name == asked.percentile)
+
+
+def _figures(
+    asked: ServingCapacity, profile: Profile, found: Capacity
+) -> tuple[Figure, ...]:
+    copies, settled = found.replicas or 0, found.settled
+    rate = settled.rate * copies if settled else None
+    top = found.top.rate * copies if found.top else None
+    tokens = rate * asked.output_tokens if rate is not None else None
+    return (
+        Figure("fits", "Keeps the promise", found.met),
+        Figure("replicas", "Replicas", found.replicas),
+        Figure("gpus", "GPUs", _gpus(asked, found), "GPU", primary=True),
+        Figure("nodes", "Nodes", _nodes(asked, found), "node"),
+        *_latencies(settled),
+        _rate("throughput", "Output tokens per second", tokens, "token/s"),
+        _rate("requests_per_second", "Requests per second", rate, "request/s"),
+        _rate("max_rate", "Most requests per second", top, "request/s"),
+        Figure("utilisation", "Utilisation", found.utilisation, "%"),
+        Figure(
+            "concurrent",
+            "Requests at once on a replica",
+            round(settled.batch, 1) if settled else None,
+        ),
+        Figure(
+            "max_concurrent",
+            "Most requests in memory of a replica",
+            max(0, int(profile.most)),
+        ),
+        *_costs(asked, found, tokens),
+    )
+
+
+def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
+    figures = []
+    for kind, label in (("ttft", "First token"), ("tpot", "Per token")):
+        for name, share, words in _SHARES:
+            title = f"{label}, {words}"
+            value = getattr(settled, kind)[share] if settled else None
+            key = f"{kind}_{name}"
+            if value is None:
+                note = "No load settles."
+                figures.append(Figure(key, title, None, "s", note=note))
+                continue
+            low, high = around(kind, value)
+            figures.append(Figure(key, title, value, "s", low, high))
+    return tuple(figures)
+
+
+def _rate(name: str, label: str, value: float | None, unit: str) -> Figure:
+    if value is None:
+        return Figure(name, label, None, unit, note="No load settles.")
+    low, high = around_rate("tpot", value)
+    return Figure(name, label, value, unit, low, high)
+
+
+def _costs(
+    asked: ServingCapacity, found: Capacity, tokens: float | None
+) -> tuple[Figure, ...]:
+    gpus = _gpus(asked, found)
+    month, million = None, None
+    if gpus is not None:
+        month = gpus * asked.cost_per_gpu_hour * _HOURS
+        if tokens:
+            million = usd_per_million_tokens(tokens, gpus, asked.cost_per_gpu_hour)
+    cost = Figure("cost_per_month", "Cost per month", month, "USD/month")
+    each = "Cost per million output tokens"
+    return cost, _rate("cost_per_million_tokens", each, million, "USD/Mtoken")
+
+
+def _steps(
+    asked: ServingCapacity, profile: Profile, found: Capacity
+) -> tuple[Step, ...]:
+    batch = found.settled.batch if found.settled else 1.0
+    decode, cost = profile.decode_at(batch), profile.prompt_at(batch)
+    steps = [
+        Step(
+            "One decoding step",
+            "weights and cache ÷ bandwidth + exchange + launches",
+            f"{format_number(round(batch, 1))} requests on a replica",
+            decode,
+            "s",
+            "pope-2022",
+            "batching-and-latency",
+        ),
+        Step(
+            "What a prompt adds",
+            "step with the prompt − step without",
+            f"{format_number(asked.prompt_tokens)} tokens",
+            cost,
+            "s",
+            "inferencex",
+            "batching-and-latency",
+        ),
+        Step(
+            "Per token, half",
+            "step + (requests − 1) × prompt ÷ answer",
+            f"{format_value(decode, 's')} + {format_number(round(batch - 1, 1))} × "
+            f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
+            profile.tpot_at(batch),
+            "s",
+            "inferencex",
+            "batching-and-latency",
+            "tpot_p50",
+        ),
+        Step(
+            "Requests per second of a replica",
+            "requests at once ÷ (first token + answer × per token)",
+            f"{format_number(round(batch, 1))} requests at once",
+            profile.rate_at(batch),
+            "request/s",
+            "little-1961",
+            "batching-and-latency",
+        ),
+    ]
+    if found.top is not None and found.replicas is not None:
+        steps.append(_replica_step(asked, found, found.top))
+    return tuple(steps)
+
+
+def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
+    if asked.requests_per_second is not None:
+        formula = "⌈rate × peak ÷ highest rate of one⌉"
+        load, most = asked.requests_per_second, top.rate
+    else:
+        formula = "⌈users × peak ÷ highest number on one⌉"
+        load, most = float(asked.concurrent), top.batch
+    numbers = f"{format_number(load)} × {format_number(asked.peak)} ÷ "
+    return Step(
+        "Replicas",
+        "given" if asked.replicas else formula,
+        numbers + format_number(round(most, 2)),
+        found.replicas or 0,
+        "",
+        "little-1961",
+        "batching-and-latency",
+        "replicas",
+    )
+
+
+def _pictures(
+    asked: ServingCapacity, profile: Profile, found: Capacity
+) -> tuple[Chart, ...]:
+    """Latency against the load of one replica: flat, then the knee."""
+    if not found.memory:
+        return ()
+    share, top = _share(asked), best_batch(profile)
+    first, each = [], []
+    for part in range(1, 21):
+        settled = settle(profile, max(1.0, top * (part / 20) ** 2))
+        first.append((settled.rate, settled.ttft[share]))
+        each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
+    lines = [
+        Line("First token", tuple(first)),
+        Line("Whole answer", tuple(each), "dash"),
+    ]
+    if found.settled is not None:
+        here = (found.settled.rate, found.settled.ttft[share])
+        lines.append(Line("This load", (here,), "mark"))
+    return (
+        Chart(
+            "Latency against load of one replica",
+            "Requests per second",
+            f"Time, {asked.percentile}",
+            "request/s",
+            "s",
+            tuple(lines),
+            y_log=True,
+        ),
+    )
+
+
+def _tables(
+    asked: ServingCapacity, profile: Profile, found: Capacity
+) -> tuple[Table, ...]:
+    if not found.memory:
+        return ()
+    share, rows = _share(asked), []
+    batch = 1.0
+    top = best_batch(profile)
+    while batch < 2 * top:
+        settled = settle(profile, min(batch, top))
+        rows.append(
+            (
+                format_number(round(settled.batch)),
+                (settled.rate, "request/s"),
+                (settled.ttft[share], "s"),
+                (settled.tpot[share], "s"),
+            )
+        )
+        batch *= 2
+    columns = ("Requests at once", "Rate", "First token", "Per token")
+    tables = [Table("One replica by load", columns, tuple(rows))]
+    if found.simulated is not None and found.settled is not None:
+        tables.append(_simulation(found.simulated, found.settled))
+    return tuple(tables)
+
+
+def _simulation(outcome: Outcome, settled: Settled) -> Table:
+    rows = []
+    for name, share, _ in _SHARES:
+        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
+        rows.append(
+            (
+                name,
+                (settled.ttft[share], "s"),
+                (first or 0.0, "s"),
+                (settled.tpot[share], "s"),
+                (pace or 0.0, "s"),
+            )
+        )
+    columns = (
+        "Share",
+        "First token, formula",
+        "First token, simulated",
+        "Per token, formula",
+        "Per token, simulated",
+    )
+    return Table("Formula and simulation", columns, tuple(rows))
+
+
+def _notes(
+    asked: ServingCapacity, profile: Profile, found: Capacity
+) -> tuple[str, ...]:
+    front = format_value(profile.placed.engine.front, "s")
+    notes = [
+        f"{profile.placed.engine.label}: {front} pass before a prompt waits.",
+        "Requests arrive at random; bursts beyond that need the peak factor.",
+    ]
+    if asked.spare:
+        copies = "replica is" if asked.spare == 1 else "replicas are"
+        notes.append(f"{asked.spare} spare {copies} counted in GPUs, nodes and cost.")
+    if found.simulated is not None:
+        served = format_number(found.simulated.served)
+        notes.append(f"The simulated replica served {served} requests/s.")
+    return tuple(notes)

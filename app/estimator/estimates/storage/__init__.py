@@ -1,0 +1,1 @@
+"""The estimate `storage`: data, checkpoints, and how often to save."""

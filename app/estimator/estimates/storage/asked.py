@@ -1,0 +1,195 @@
+"""What `storage` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.job_inputs import ask_gpus
+from app.estimator.shared_inputs import ask_model
+
+CONTENTS: dict[str, tuple[str, float]] = {
+    "adamw": ("Everything of AdamW, 14 B", 14.0),
+    "adamw-12": ("AdamW without the 16-bit copy, 12 B", 12.0),
+    "muon": ("Everything of Muon, 10 B", 10.0),
+    "weights": ("16-bit weights alone, 2 B", 2.0),
+}
+
+
+SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Storage:
+    """The training job, its data, and the storage beneath it."""
+
+    model: str = ask_model()
+    gpus: int = ask_gpus(1024, "training-memory")
+    gpu_rate: float = ask(
+        900.0,
+        "Tokens per second of a GPU",
+        unit="token/s",
+        minimum=0.001,
+        maximum=1e9,
+        help="What one GPU trains on; an H100 at 40 % of its peak does about 900 of a "
+        "70B model.",
+        group="Job",
+        topic="training-memory",
+    )
+    tokens: float = ask(
+        15e12,
+        "Tokens of the data set",
+        unit="token",
+        minimum=1.0,
+        maximum=1e18,
+        help="Once each, as stored for training.",
+        term="token",
+        group="Data",
+        topic="cluster-components",
+    )
+    bytes_per_token: float = ask(
+        4.0,
+        "Bytes per token",
+        unit="B",
+        minimum=0.01,
+        maximum=1e9,
+        help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
+        "the bytes of a file over the tokens it becomes.",
+        group="Data",
+        topic="cluster-components",
+    )
+    copies: int = ask(
+        2,
+        "Copies of the data set",
+        kind="count",
+        minimum=1,
+        maximum=100,
+        help="Raw and prepared ones together; one is on the fast tier.",
+        group="Data",
+        topic="cluster-components",
+        advanced=True,
+    )
+    content: str = ask(
+        "adamw",
+        "Checkpoint",
+        kind="choice",
+        choices=tuple((key, label) for key, (label, _) in CONTENTS.items()),
+        help="Resuming needs weights and optimizer states; serving only weights.",
+        term="checkpoint",
+        group="Checkpoints",
+        topic="training-memory",
+    )
+    saving: str = ask(
+        "wait",
+        "While saving",
+        kind="choice",
+        choices=SAVING,
+        help="Training waits for the write, or copies to host memory and goes on.",
+        group="Checkpoints",
+        topic="training-memory",
+    )
+    write_bandwidth: float = ask(
+        100e9,
+        "Write bandwidth",
+        unit="B/s",
+        typed_unit="GB/s",
+        minimum=1e6,
+        maximum=1e15,
+        help="What the storage takes from all nodes together.",
+        term="parallel-file-system",
+        group="Storage",
+        topic="cluster-components",
+    )
+    read_bandwidth: float = ask(
+        200e9,
+        "Read bandwidth",
+        unit="B/s",
+        typed_unit="GB/s",
+        minimum=1e6,
+        maximum=1e15,
+        help="What the storage gives to all nodes together.",
+        term="parallel-file-system",
+        group="Storage",
+        topic="cluster-components",
+    )
+    acceptable: float = ask(
+        0.05,
+        "Acceptable loss",
+        typed_unit="%",
+        minimum=0.001,
+        maximum=0.9,
+        help="Share of the time that saving and failures may cost.",
+        group="Checkpoints",
+        topic="training-memory",
+    )
+    kept: int = ask(
+        5,
+        "Checkpoints kept",
+        kind="count",
+        minimum=1,
+        maximum=100_000,
+        help="On the fast tier at the same time.",
+        group="Checkpoints",
+        topic="cluster-components",
+        advanced=True,
+    )
+    stall: float | None = ask(
+        None,
+        "Stall of a save",
+        unit="s",
+        typed_unit="s",
+        minimum=0.001,
+        maximum=86400.0,
+        help="How long training stands; left empty: the whole write, or a second and "
+        "the copy to host memory at 20 GB/s a GPU.",
+        group="Checkpoints",
+        topic="training-memory",
+        advanced=True,
+    )
+    mtbf: float | None = ask(
+        None,
+        "Hours between failures of a GPU",
+        unit="s",
+        typed_unit="h",
+        minimum=3600.0,
+        maximum=3.6e9,
+        help="All causes, its share of the node included; left empty: 50,000 h as in "
+        "the training of Llama 3.",
+        group="Failures",
+        topic="cluster-components",
+        advanced=True,
+    )
+    restart: float = ask(
+        600.0,
+        "Restart",
+        unit="s",
+        typed_unit="min",
+        minimum=0.0,
+        maximum=604800.0,
+        help="From the failure to training again, without reading the checkpoint.",
+        group="Failures",
+        topic="training-memory",
+        advanced=True,
+    )
+    replicas: int = ask(
+        1,
+        "Readers of the checkpoint",
+        kind="count",
+        minimum=1,
+        maximum=100_000,
+        help="Data-parallel copies that each read all of it; 1 where it is read once "
+        "and passed on.",
+        term="data-parallelism",
+        group="Failures",
+        topic="parallelism",
+        advanced=True,
+    )
+    fill: float = ask(
+        0.8,
+        "Fill level",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="Share of the capacity that is filled at most.",
+        group="Storage",
+        topic="cluster-components",
+        advanced=True,
+    )

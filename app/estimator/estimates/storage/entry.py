@@ -1,0 +1,24 @@
+"""The estimate `storage`: data, checkpoints, and how often to save."""
+
+from app.estimator.estimate import Estimate
+from app.estimator.estimates.storage.asked import Storage
+from app.estimator.estimates.storage.compute import plan
+from app.estimator.estimates.storage.words import OUTPUTS, answer
+from app.estimator.registry import Entry
+
+
+def estimate(asked: Storage) -> Estimate:
+    """Size data and checkpoints, and find the interval that loses least."""
+    return answer(asked, plan(asked))
+
+
+ENTRY = Entry(
+    name="storage",
+    title="Storage and checkpoints",
+    summary="Data and checkpoint sizes, rates that keep GPUs fed, how often to save.",
+    group="Cluster",
+    inputs=Storage,
+    compute=estimate,
+    outputs=OUTPUTS,
+    topic="cluster-components",
+)

@@ -1,0 +1,385 @@
+"""The words, figures and pictures of the estimate `storage`."""
+
+import dataclasses
+
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Status,
+    Step,
+    Table,
+    Verdict,
+)
+from app.estimator.estimates.storage.asked import CONTENTS, Storage
+from app.estimator.estimates.storage.changes import changes_of
+from app.estimator.estimates.storage.compute import (
+    BARRIER,
+    GPU_MTBF,
+    HOST_COPY,
+    Losses,
+    Plan,
+    losses_of,
+)
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+# One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
+# 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
+GPU_MTBF_RANGE = (8_000 * 3600.0, 51_000 * 3600.0)
+
+
+OUTPUTS = (
+    Output("interval", "Save every", "s"),
+    Output("lost", "Lost time", "%"),
+    Output("goodput", "Goodput", "%"),
+    Output("checkpoint", "Checkpoint", "B"),
+    Output("write_time", "Time to write it", "s"),
+    Output("stall", "Stall of a save", "s"),
+    Output("writing", "Share of time writing", "%"),
+    Output("needed_write", "Write bandwidth needed", "B/s"),
+    Output("needed_read", "Read bandwidth needed", "B/s"),
+    Output("restart_read", "Time to read a checkpoint", "s"),
+    Output("mtbf", "Between failures of the job", "s"),
+    Output("young", "Interval of Young", "s"),
+    Output("saves_per_day", "Checkpoints a day", ""),
+    Output("dataset", "Data set", "B"),
+    Output("fast", "Fast tier", "B"),
+    Output("bulk", "Bulk tier", "B"),
+    Output("fits", "Keeps up", ""),
+)
+
+
+_TIGHT = 0.8
+
+
+def answer(asked: Storage, found: Plan) -> Estimate:
+    """Put sizes, rates and losses into words, figures and their working."""
+    return Estimate(
+        name="storage",
+        verdict=_verdict(asked, found),
+        figures=_figures(asked, found),
+        steps=_steps(asked, found),
+        pictures=(_chart(asked, found),),
+        tables=(_tiers(asked, found), _intervals(found)),
+        notes=_notes(asked, found),
+        changes=changes_of(asked, found),
+    )
+
+
+def status_of(asked: Storage, found: Plan) -> Status:
+    """`no` where reading starves or too much is lost, `tight` near it."""
+    reads = found.needed_read / asked.read_bandwidth
+    loses = found.losses.lost / asked.acceptable
+    worst = max(reads, loses)
+    return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
+
+
+def _verdict(asked: Storage, found: Plan) -> Verdict:
+    losses = found.losses
+    status = status_of(asked, found)
+    every = f"Save every {format_value(losses.interval, 's')}."
+    if found.needed_read > asked.read_bandwidth:
+        return Verdict(
+            status,
+            "The GPUs starve.",
+            f"Training reads {format_value(found.needed_read, 'B/s')} and the storage "
+            f"gives {format_value(asked.read_bandwidth, 'B/s')}.",
+        )
+    lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": every}
+    lost = format_value(losses.lost, "%")
+    size = format_value(found.checkpoint, "B")
+    takes = format_value(found.write_time, "s")
+    text = (
+        f"A checkpoint of {size} takes {takes} to write; saving and failures cost "
+        f"{lost} of the time."
+    )
+    words = lead[status]
+    return Verdict(status, words, text if words == every else f"{every} {text}")
+
+
+def _figures(asked: Storage, found: Plan) -> tuple[Figure, ...]:
+    losses = found.losses
+    rare, often = _bounds(asked, found)
+    fast, bulk = _capacities(asked, found)
+    known = asked.mtbf is not None
+
+    def ranged(
+        name: str, label: str, value: float, unit: str, pair: tuple[float, float]
+    ) -> Figure:
+        if known:
+            return Figure(name, label, value, unit)
+        low, high = min(*pair, value), max(*pair, value)
+        return Figure(name, label, value, unit, low, high)
+
+    pairs = tuple(zip(_measures(found, rare), _measures(found, often), strict=True))
+    return (
+        dataclasses.replace(
+            ranged("interval", "Save every", losses.interval, "s", pairs[0]),
+            primary=True,
+        ),
+        ranged("lost", "Lost time", losses.lost, "%", pairs[1]),
+        ranged("goodput", "Goodput", losses.goodput, "%", pairs[2]),
+        Figure("checkpoint", "Checkpoint", found.checkpoint, "B"),
+        Figure("write_time", "Time to write it", found.write_time, "s"),
+        Figure("stall", "Stall of a save", losses.stall, "s"),
+        ranged(
+            "writing", "Share of time writing", found.writing(losses), "%", pairs[3]
+        ),
+        Figure(
+            "needed_write",
+            "Write bandwidth needed",
+            found.needed_write,
+            "B/s",
+            note=""
+            if found.needed_write
+            else "No bandwidth decides whether the acceptable loss is met.",
+        ),
+        Figure("needed_read", "Read bandwidth needed", found.needed_read, "B/s"),
+        Figure("restart_read", "Time to read a checkpoint", found.restart_read, "s"),
+        ranged("mtbf", "Between failures of the job", losses.mtbf, "s", pairs[4]),
+        ranged("young", "Interval of Young", losses.young, "s", pairs[5]),
+        ranged("saves_per_day", "Checkpoints a day", _saves(losses), "", pairs[6]),
+        Figure("dataset", "Data set", found.dataset, "B"),
+        Figure("fast", "Fast tier", fast, "B"),
+        Figure("bulk", "Bulk tier", bulk, "B"),
+        Figure("fits", "Keeps up", status_of(asked, found) != "no"),
+    )
+
+
+def _bounds(asked: Storage, found: Plan) -> tuple[Losses, Losses]:
+    """The losses where failures are as rare and as frequent as was published."""
+    often, rare = GPU_MTBF_RANGE
+    size = found.checkpoint
+    return losses_of(asked, size, each=rare), losses_of(asked, size, each=often)
+
+
+def _measures(found: Plan, of: Losses) -> tuple[float, ...]:
+    """What is shown with an interval, in the order of the figures."""
+    return (
+        of.interval,
+        of.lost,
+        of.goodput,
+        found.writing(of),
+        of.mtbf,
+        of.young,
+        _saves(of),
+    )
+
+
+def _saves(of: Losses) -> float:
+    return 86400 / (of.interval + of.stall)
+
+
+def _capacities(asked: Storage, found: Plan) -> tuple[float, float]:
+    kept = found.dataset + asked.kept * found.checkpoint
+    rest = (asked.copies - 1) * found.dataset + found.checkpoint
+    return kept / asked.fill, rest / asked.fill
+
+
+def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
+    losses = found.losses
+    stall, mtbf = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
+    return (
+        *_size_steps(asked, found),
+        _step(
+            "Stall of a save",
+            *_stall_words(asked, found),
+            (losses.stall, "s"),
+            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
+            "stall",
+        ),
+        _step(
+            "Between failures of the job",
+            "hours of a GPU ÷ GPUs",
+            f"{format_number((asked.mtbf or GPU_MTBF) / 3600)} h ÷ "
+            f"{format_number(asked.gpus)}",
+            (losses.mtbf, "s"),
+            "llama-3",
+            "mtbf",
+        ),
+        _step(
+            "Interval of Young",
+            "√(2 × C × M)",
+            f"√(2 × {stall} × {mtbf})",
+            (losses.young, "s"),
+            "young-1974",
+            "young",
+        ),
+        _step(
+            "Save every",
+            "√(2CM) × (1 + ⅓ √(C ÷ 2M) + C ÷ 18M) − C"
+            + (", at least the write" if asked.saving == "beside" else ""),
+            f"C = {stall}, M = {mtbf}",
+            (losses.interval, "s"),
+            "daly-2006",
+            "interval",
+        ),
+        _step(
+            "Goodput",
+            "τ ÷ (M × e^(R ÷ M) × (e^((τ + C) ÷ M) − 1))",
+            f"τ = {format_value(losses.interval, 's')}, R = "
+            f"{format_value(losses.restart, 's')}",
+            (losses.goodput, "%"),
+            "daly-2006",
+            "goodput",
+        ),
+    )
+
+
+def _step(
+    label: str,
+    formula: str,
+    numbers: str,
+    value: tuple[float, str],
+    source: str,
+    figure: str,
+) -> Step:
+    return Step(label, formula, numbers, *value, source, "training-memory", figure)
+
+
+def _stall_words(asked: Storage, found: Plan) -> tuple[str, str]:
+    if asked.stall is not None:
+        return "given", format_value(asked.stall, "s")
+    size = format_value(found.checkpoint, "B")
+    if asked.saving == "beside":
+        part = (
+            f"{size} ÷ {format_number(asked.gpus)} ÷ {format_value(HOST_COPY, 'B/s')}"
+        )
+        return (
+            "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory",
+            f"{format_value(BARRIER, 's')} + {part}",
+        )
+    return (
+        "checkpoint ÷ write bandwidth",
+        f"{size} ÷ {format_value(asked.write_bandwidth, 'B/s')}",
+    )
+
+
+def _size_steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
+    each = CONTENTS[asked.content][1]
+    read = "bytes of a token × tokens per second of a GPU × GPUs"
+    return (
+        _step(
+            "Checkpoint",
+            "parameters × bytes each",
+            f"{format_number(found.parameters)} × {format_number(each)} B",
+            (found.checkpoint, "B"),
+            "mlperf-storage",
+            "checkpoint",
+        ),
+        _step(
+            "Read bandwidth needed",
+            read,
+            f"{format_number(asked.bytes_per_token)} B × "
+            f"{format_number(asked.gpu_rate)} × {format_number(asked.gpus)}",
+            (found.needed_read, "B/s"),
+            "mlperf-storage",
+            "needed_read",
+        ),
+        _step(
+            "Data set",
+            "tokens × bytes of a token",
+            f"{format_number(asked.tokens)} × {format_number(asked.bytes_per_token)} B",
+            (found.dataset, "B"),
+            "mlperf-storage",
+            "dataset",
+        ),
+    )
+
+
+def _chart(asked: Storage, found: Plan) -> Chart:
+    losses = found.losses
+    points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
+    allowed = tuple((x, asked.acceptable) for x in (points[0], points[-1]))
+    return Chart(
+        "Lost time by interval",
+        "Time between checkpoints",
+        "Lost time",
+        "s",
+        "%",
+        (
+            Line("Lost", tuple((x, 1 - losses.goodput_at(x)) for x in points)),
+            Line("Acceptable", allowed, "dash"),
+            Line("Best", ((losses.interval, losses.lost),), "mark"),
+        ),
+        x_log=True,
+    )
+
+
+def _tiers(asked: Storage, found: Plan) -> Table:
+    fast, bulk = _capacities(asked, found)
+    newest = format_number(asked.kept)
+    rest = format_number(asked.copies - 1)
+    return Table(
+        "Capacity by tier",
+        ("Tier", "Holds", "Capacity"),
+        (
+            (
+                "Memory and disks of the nodes",
+                "the newest checkpoint in parts",
+                (found.checkpoint, "B"),
+            ),
+            (
+                "Parallel file system",
+                f"one copy of the data, checkpoints kept: {newest}",
+                (fast, "B"),
+            ),
+            (
+                "Object store",
+                f"further copies of the data: {rest}, the last checkpoint",
+                (bulk, "B"),
+            ),
+        ),
+    )
+
+
+def _intervals(found: Plan) -> Table:
+    losses = found.losses
+    rows = tuple(
+        (
+            words,
+            (losses.interval * factor, "s"),
+            (1 - losses.goodput_at(losses.interval * factor), "%"),
+            (86400 / (losses.interval * factor + losses.stall), ""),
+        )
+        for words, factor in (
+            ("A quarter of it", 0.25),
+            ("Half of it", 0.5),
+            ("The best", 1.0),
+            ("Twice as long", 2.0),
+            ("Four times as long", 4.0),
+        )
+    )
+    columns = ("Interval", "Save every", "Lost time", "Checkpoints a day")
+    return Table("What another interval costs", columns, rows)
+
+
+def _notes(asked: Storage, found: Plan) -> tuple[str, ...]:
+    notes = []
+    if asked.mtbf is None:
+        notes.append(
+            "A GPU with its share of the node is taken to fail once in 50,000 hours; "
+            "published clusters lie between 8,000 and 51,000."
+        )
+    notes.append(
+        "Failures come at any time, also while saving and restarting; half an interval "
+        "of work is done twice on average."
+    )
+    if asked.saving == "beside":
+        notes.append(
+            "Saving beside the training holds a copy in host memory. Its stall is a "
+            "second and the copy, and the next save waits until it is written."
+        )
+    if asked.content == "weights":
+        notes.append(
+            "Weights alone serve a model but do not resume its training: the optimizer "
+            "would start afresh."
+        )
+    if found.needed_read < 0.01 * asked.read_bandwidth:
+        notes.append(
+            "Reading text is no load for storage; checkpoints decide. Images and video "
+            "turn this round."
+        )
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""The estimate `training-memory`: what training takes on each GPU and stage."""

@@ -1,0 +1,253 @@
+"""What `training-memory` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.job_inputs import ask_sequence
+from app.estimator.memory.frameworks import FRAMEWORK_CHOICES
+from app.estimator.memory.states import OPTIMIZERS, PRECISIONS
+from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingMemory:
+    """What is to be trained, how, and on what."""
+
+    model: str = ask_model()
+    optimizer: str = ask(
+        "adamw",
+        "Optimizer",
+        kind="choice",
+        choices=OPTIMIZERS,
+        help="How many moments it keeps for each parameter.",
+        term="optimizer-state",
+        group="Recipe",
+        topic="training-memory",
+    )
+    precision: str = ask(
+        "bf16-mixed",
+        "Precision",
+        kind="choice",
+        choices=PRECISIONS,
+        help="Formats of weights, gradients and master copy.",
+        term="mixed-precision",
+        group="Recipe",
+        topic="number-formats",
+    )
+    gpu: str = ask_gpu(count_field="gpus")
+    gpus: int = ask(
+        32,
+        "GPUs",
+        kind="count",
+        unit="GPU",
+        minimum=1,
+        maximum=1_000_000,
+        help="All GPUs of the job.",
+        group="Hardware",
+        topic="training-memory",
+    )
+    zero: str = ask(
+        "3",
+        "ZeRO stage",
+        kind="choice",
+        choices=(
+            ("0", "0: nothing divided"),
+            ("1", "1: optimizer divided"),
+            ("2", "2: and gradients"),
+            ("3", "3: and weights (FSDP)"),
+        ),
+        help="What data-parallel GPUs divide among themselves.",
+        term="zero",
+        group="Layout",
+        topic="parallelism",
+    )
+    tensor_parallel: int = ask_tensor_parallel()
+    pipeline_parallel: int = ask(
+        1,
+        "Pipeline parallel",
+        kind="count",
+        unit="",
+        minimum=1,
+        maximum=1024,
+        help="Stages that the layers are divided into.",
+        term="pipeline-parallelism",
+        group="Layout",
+        topic="parallelism",
+    )
+    context_parallel: int = ask(
+        1,
+        "Context parallel",
+        kind="count",
+        minimum=1,
+        maximum=1024,
+        help="GPUs that divide each sequence.",
+        term="context-parallelism",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
+    )
+    expert_parallel: int = ask(
+        1,
+        "Expert parallel",
+        kind="count",
+        minimum=1,
+        maximum=1024,
+        help="GPUs that divide the experts of a layer.",
+        term="expert-parallelism",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
+    )
+    interleave: int = ask(
+        1,
+        "Interleaving",
+        kind="count",
+        minimum=1,
+        maximum=64,
+        help="Chunks of layers on each pipeline stage.",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
+    )
+    sequence: int = ask_sequence()
+    micro_batch: int = ask(
+        1,
+        "Micro-batch",
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=100_000,
+        help="Sequences in one forward pass.",
+        term="micro-batch",
+        group="Batch",
+        topic="training-memory",
+    )
+    micro_batches: int | None = ask(
+        None,
+        "Micro-batches per step",
+        kind="count",
+        minimum=1,
+        maximum=1_000_000,
+        help="Left empty: enough to fill the pipeline.",
+        group="Batch",
+        topic="parallelism",
+        advanced=True,
+    )
+    recompute: str = ask(
+        "full",
+        "Recomputation",
+        kind="choice",
+        choices=(
+            ("none", "None"),
+            ("selective", "Selective: the core of attention"),
+            ("operators", "Every second product"),
+            ("full", "Full: every layer from its input"),
+        ),
+        help="What is computed again in the backward pass instead of kept.",
+        term="activation-recomputation",
+        group="Recipe",
+        topic="training-memory",
+    )
+    framework: str = ask(
+        "torch",
+        "Framework",
+        kind="choice",
+        choices=FRAMEWORK_CHOICES,
+        help="Decides which tensors are kept beside the formula.",
+        group="Recipe",
+        topic="training-memory",
+    )
+    flash_attention: bool = ask(
+        True,
+        "Flash attention",
+        kind="flag",
+        help="Without it the attention scores are kept as well.",
+        term="flash-attention",
+        group="Recipe",
+        topic="training-memory",
+        advanced=True,
+    )
+    sequence_parallel: bool = ask(
+        True,
+        "Sequence parallel",
+        kind="flag",
+        help="Divides norms as well when tensor parallel is above 1.",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
+    )
+    fused_loss: bool = ask(
+        False,
+        "Fused loss",
+        kind="flag",
+        help="A loss that never makes FP32 copies of the logits.",
+        group="Recipe",
+        topic="training-memory",
+        advanced=True,
+    )
+    method: str = ask(
+        "full",
+        "Method",
+        kind="choice",
+        choices=(
+            ("full", "All weights"),
+            ("lora", "LoRA: adapters of a frozen model"),
+            ("qlora", "QLoRA: adapters of a 4-bit model"),
+        ),
+        help="Adapters train a small part and keep the rest frozen.",
+        term="lora",
+        group="Recipe",
+        topic="training-memory",
+    )
+    rank: int = ask(
+        16,
+        "Adapter rank",
+        kind="count",
+        minimum=1,
+        maximum=4096,
+        help="Rank of the adapters, for LoRA and QLoRA.",
+        group="Recipe",
+        topic="training-memory",
+        advanced=True,
+    )
+    targets: str = ask(
+        "all-linear",
+        "Adapted matrices",
+        kind="choice",
+        choices=(
+            ("all-linear", "All linear layers"),
+            ("attention", "Attention"),
+            ("qv", "Queries and values"),
+            ("mlp", "MLP"),
+        ),
+        help="Which matrices get an adapter.",
+        group="Recipe",
+        topic="training-memory",
+        advanced=True,
+    )
+    offload: str = ask(
+        "none",
+        "Offload to the host",
+        kind="choice",
+        choices=(
+            ("none", "Nothing"),
+            ("optimizer", "Optimizer"),
+            ("all", "Optimizer and weights"),
+        ),
+        help="What waits in the memory of the server until it is needed.",
+        term="offloading",
+        group="Layout",
+        topic="training-memory",
+        advanced=True,
+    )
+    overhead: float = ask(
+        4e9,
+        "Overhead per GPU",
+        unit="B",
+        typed_unit="GB",
+        minimum=0.0,
+        maximum=1e12,
+        help="CUDA context, communication buffers, workspaces, fragmentation.",
+        group="Hardware",
+        topic="training-memory",
+    )

@@ -1,0 +1,198 @@
+"""The numbers of `training-memory`."""
+
+import dataclasses
+import math
+from typing import Any
+
+from app.estimator.estimates.training_memory.asked import TrainingMemory
+from app.estimator.hardware.accelerators import Accelerator, find_accelerator
+from app.estimator.memory.frameworks import FRAMEWORKS
+from app.estimator.memory.layouts import Layout
+from app.estimator.memory.sharding import tensor_parallel_problem
+from app.estimator.memory.states import Recipe, recipe
+from app.estimator.memory.training import Load, Step, stage_loads, worst
+from app.estimator.memory.tuning import Tuning, full_training, tuning_of
+from app.estimator.models.architecture import Architecture
+from app.estimator.shared_inputs import refuse
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """One question with what was found."""
+
+    model: Architecture
+    asked: TrainingMemory
+    gpu: Accelerator
+    layout: Layout
+    recipe: Recipe
+    tuning: Tuning
+    loads: tuple[Load, ...]
+    fewest: int | None
+    remedies: tuple[tuple[str, str], ...] = ()
+
+
+# What makes room, in the order in which it costs more time.
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    ("zero", "3"),
+    ("recompute", "full"),
+    ("offload", "optimizer"),
+    ("method", "lora"),
+)
+
+
+def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str], ...]:
+    """The single changes of the recipe with which a job that is too large fits."""
+    limit = find_accelerator(asked.gpu).memory or 0.0
+    found = []
+    for field, value in _REMEDIES:
+        if getattr(asked, field) == value:
+            continue
+        change: dict[str, Any] = {field: value}
+        changed = dataclasses.replace(asked, **change)
+        loads = stage_loads(
+            model,
+            layout_of(changed),
+            step_of(changed),
+            recipe(changed.optimizer, changed.precision),
+            changed.overhead,
+            tuning=tuning_asked(model, changed),
+        )
+        if worst(loads).total <= limit:
+            found.append((field, value))
+    return tuple(found)
+
+
+def tuning_asked(model: Architecture, asked: TrainingMemory) -> Tuning:
+    """Which part of the model is trained, and what waits on the host."""
+    if asked.method == "full":
+        return full_training(asked.offload)
+    return tuning_of(model, asked.method, asked.rank, asked.targets, asked.offload)
+
+
+def layout_of(asked: TrainingMemory) -> Layout:
+    """The degrees of parallelism that were asked for."""
+    return Layout(
+        gpus=asked.gpus,
+        tensor=asked.tensor_parallel,
+        pipeline=asked.pipeline_parallel,
+        context=asked.context_parallel,
+        expert=asked.expert_parallel,
+        virtual=asked.interleave,
+        zero=int(asked.zero),
+        sequence_parallel=asked.sequence_parallel,
+    )
+
+
+def step_of(asked: TrainingMemory) -> Step:
+    """The step that was asked for; the pipeline is full unless said otherwise."""
+    return Step(
+        sequence=asked.sequence,
+        micro_batch=asked.micro_batch,
+        micro_batches=asked.micro_batches or 10**6,
+        recompute=asked.recompute,
+        flash=asked.flash_attention,
+        framework=FRAMEWORKS[asked.framework],
+        fused_loss=asked.fused_loss,
+    )
+
+
+def check(
+    model: Architecture, asked: TrainingMemory, layout: Layout, gpu: Accelerator
+) -> None:
+    """Refuse layouts that cannot be, with what is possible."""
+    ranks = layout.tensor * layout.pipeline * layout.context
+    if asked.gpus % ranks:
+        raise refuse(
+            "gpus",
+            asked.gpus,
+            f"{asked.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
+            f"pipeline × context parallel); use a multiple of {ranks}.",
+        )
+    problem = tensor_parallel_problem(model, layout.tensor)
+    if problem:
+        raise refuse("tensor_parallel", layout.tensor, problem)
+    _check_pipeline(model, layout)
+    _check_experts(model, layout)
+    _check_card(asked, gpu)
+
+
+def _check_pipeline(model: Architecture, layout: Layout) -> None:
+    chunks = layout.pipeline * layout.virtual
+    if chunks > model.layers:
+        field = "interleave" if layout.virtual > 1 else "pipeline_parallel"
+        value = layout.virtual if layout.virtual > 1 else layout.pipeline
+        raise refuse(
+            field,
+            value,
+            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most "
+            f"{model.layers}.",
+        )
+    if layout.virtual > 1 and layout.pipeline == 1:
+        raise refuse(
+            "interleave",
+            layout.virtual,
+            f"Interleaving {layout.virtual} chunks needs a pipeline of at least 2.",
+        )
+
+
+def _check_experts(model: Architecture, layout: Layout) -> None:
+    expert = layout.expert
+    if expert == 1:
+        return
+    if not model.experts:
+        raise refuse(
+            "expert_parallel", expert, f"{model.name} has no experts to divide; use 1."
+        )
+    if model.experts % expert:
+        raise refuse(
+            "expert_parallel",
+            expert,
+            f"{model.experts} experts cannot be divided over {expert} GPUs; use a "
+            f"divisor of {model.experts}.",
+        )
+    group = layout.gpus // layout.pipeline
+    if group % expert:
+        raise refuse(
+            "expert_parallel",
+            expert,
+            f"Expert parallel {expert} does not divide the {group} GPUs of a stage.",
+        )
+
+
+def _check_card(asked: TrainingMemory, gpu: Accelerator) -> None:
+    if gpu.memory is None:
+        raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
+    if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
+        raise refuse(
+            "precision", asked.precision, f"The {gpu.name} cannot compute in BF16."
+        )
+
+
+def fewest_gpus(layout: Layout, loads: tuple[Load, ...], limit: float) -> int | None:
+    """The fewest GPUs of this layout, by changing the number of its copies.
+
+    Only what ZeRO divides shrinks with more copies; the rest must fit by itself.
+    """
+    ranks = layout.tensor * layout.pipeline * layout.context
+    copies = 1
+    for load in loads:
+        divided = sum(
+            value
+            for stage, value in (
+                (3, load.weights),
+                (2, load.gradients),
+                (1, load.optimizer),
+            )
+            if layout.zero >= stage
+        )
+        room = limit - (load.total - divided)
+        if room <= 0:
+            return None
+        copies = max(copies, math.ceil(divided * layout.data / room - 1e-9))
+    each = layout.tensor * layout.context
+    step = layout.expert // math.gcd(layout.expert, each)
+    copies = -(-copies // step) * step
+    return ranks * copies if ranks * copies <= _MOST_GPUS else None
+
+
+_MOST_GPUS = 1_000_000

@@ -1,0 +1,261 @@
+"""The words, figures and picture of the estimate `training-memory`."""
+
+from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
+from app.estimator.estimates.training_memory.changes import changes
+from app.estimator.estimates.training_memory.compute import Case
+from app.estimator.fitting import memory_verdict
+from app.estimator.memory.frameworks import FRAMEWORKS
+from app.estimator.memory.training import Load, worst
+from app.estimator.registry import Output
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("weights", "Weights", "B"),
+    Output("gradients", "Gradients", "B"),
+    Output("optimizer", "Optimizer", "B"),
+    Output("activations", "Activations", "B"),
+    Output("logits", "Logits and loss", "B"),
+    Output("overhead", "Overhead", "B"),
+    Output("per_gpu", "On each GPU", "B"),
+    Output("free", "Free on each GPU", "B"),
+    Output("fits", "Fits", ""),
+    Output("fewest_gpus", "Fewest GPUs", "GPU"),
+    Output("states", "States of the whole model", "B"),
+    Output("weights_total", "Weights of the whole model", "B"),
+    Output("gradients_total", "Gradients of the whole model", "B"),
+    Output("optimizer_total", "Optimizer of the whole model", "B"),
+    Output("bytes_per_parameter", "Bytes per parameter", "B"),
+    Output("trained", "Trained parameters", "parameter"),
+    Output("host", "On the host, per GPU", "B"),
+)
+
+
+# How far measured activations lie from the formula (fused and unfused kernels) and
+# overhead from the default.
+_ACTIVATION_RANGE = (0.9, 1.25)
+
+
+_OVERHEAD_RANGE = (0.4, 1.6)
+
+
+def answer(case: Case) -> Estimate:
+    """Put the load of the fullest stage into words, figures and its working."""
+    load = worst(case.loads)
+    limit = case.gpu.memory or 0.0
+    return Estimate(
+        name="training-memory",
+        verdict=memory_verdict(load.total, limit, limit, case.asked.gpus),
+        figures=_figures(case, load, limit),
+        steps=_steps(case, load),
+        pictures=(_bar(case, load, limit),),
+        tables=(_table(case),),
+        notes=_notes(case, load),
+        changes=changes(case, load, limit),
+    )
+
+
+def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
+    spread = load.overhead + load.buffers
+    low, high = _bounds(load, spread)
+    free = (limit - load.total, limit - high, limit - low)
+    note = "" if case.fewest else "More copies alone do not make it fit."
+    return (
+        Figure("weights", "Weights", load.weights, "B"),
+        Figure("gradients", "Gradients", load.gradients, "B"),
+        Figure("optimizer", "Optimizer", load.optimizer, "B"),
+        _ranged("activations", "Activations", load.activations, _ACTIVATION_RANGE),
+        _ranged("logits", "Logits and loss", load.logits, _ACTIVATION_RANGE),
+        _ranged("overhead", "Overhead", spread, _OVERHEAD_RANGE),
+        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
+        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
+        Figure("fits", "Fits", load.total <= limit),
+        Figure("fewest_gpus", "Fewest GPUs", case.fewest, "GPU", note=note),
+        *_totals(case, load),
+    )
+
+
+def _bounds(load: Load, spread: float) -> tuple[float, float]:
+    """Where the sum of a GPU may lie."""
+    moving = load.activations + load.logits
+    fixed = load.total - moving - spread
+    below, above = (
+        fixed + moving * active + spread * around
+        for active, around in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+    )
+    return below, above
+
+
+def _totals(case: Case, load: Load) -> tuple[Figure, ...]:
+    """States of the whole model, before anything is divided."""
+    each, parameters = case.recipe, float(case.model.parameters)
+    trained, frozen = parameters, 0.0
+    if case.tuning.is_partial:
+        trained, frozen = case.tuning.adapters, parameters * case.tuning.base
+    weights = frozen + each.weights * trained
+    gradients, optimizer = each.gradients * trained, each.optimizer * trained
+    states = weights + gradients + optimizer
+    return (
+        Figure("states", "States of the whole model", states, "B"),
+        Figure("weights_total", "Weights of the whole model", weights, "B"),
+        Figure("gradients_total", "Gradients of the whole model", gradients, "B"),
+        Figure("optimizer_total", "Optimizer of the whole model", optimizer, "B"),
+        Figure("bytes_per_parameter", "Bytes per parameter", states / parameters, "B"),
+        Figure("trained", "Trained parameters", trained, "parameter"),
+        Figure("host", "On the host, per GPU", load.host, "B"),
+    )
+
+
+def _ranged(name: str, label: str, value: float, share: tuple[float, float]) -> Figure:
+    return Figure(name, label, value, "B", value * share[0], value * share[1])
+
+
+def _steps(case: Case, load: Load) -> tuple[Step, ...]:
+    each, layout = case.recipe, case.layout
+    parts = (
+        ("Weights", "weights", each.weights, load.weights, 3),
+        ("Gradients", "gradients", each.gradients, load.gradients, 2),
+        ("Optimizer", "optimizer", each.optimizer, load.optimizer, 1),
+    )
+    states = tuple(
+        _state_step(case, label, figure, width, value, layout.zero >= stage)
+        for label, figure, width, value, stage in parts
+    )
+    return (*states, *_moving_steps(case, load))
+
+
+def _state_step(
+    case: Case, label: str, figure: str, width: float, value: float, divided: bool
+) -> Step:
+    layout = case.layout
+    ways = layout.tensor * layout.pipeline
+    formula = f"P × {format_number(width)} B"
+    count = case.tuning.adapters or case.model.parameters
+    numbers = f"{format_number(count)} × {format_number(width)} B"
+    if case.tuning.is_partial and figure == "weights":
+        base = f"{format_number(case.tuning.base, 4)} B"
+        formula = f"P × {base} + {formula.replace('P', 'adapters')}"
+        numbers = f"{format_number(case.model.parameters)} × {base} + {numbers}"
+    if ways > 1:
+        formula += " ÷ (t × p)"
+        numbers += f" ÷ {ways}"
+    if divided:
+        formula += " ÷ shards"
+        numbers += f" ÷ {layout.shards}"
+    return Step(label, formula, numbers, value, "B", "zero", "training-memory", figure)
+
+
+_RULES = {
+    "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
+    "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
+    "operators": "tokens × (4h + 2(a + g)d + 2ad + 4a + 2f) × layers in flight",
+    "full": "tokens × 2h × layers in flight + one open layer",
+}
+
+
+def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
+    asked = case.asked
+    tokens = asked.sequence * asked.micro_batch // asked.context_parallel
+    where = f"stage {load.stage + 1} of {asked.pipeline_parallel}"
+    held = load.overhead + load.buffers
+    shape = (
+        f"{format_number(tokens)} tokens, h = {format_number(case.model.hidden)}, "
+        f"{where}, t = {asked.tensor_parallel}"
+    )
+    shares = f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}"
+    return (
+        _step("Activations", _RULES[asked.recompute], shape, load.activations),
+        _logits_step(case, load, tokens),
+        _step("Overhead", "given + buffers of the framework", shares, held),
+        _step("On each GPU", "sum on the fullest stage", where, load.total),
+    )
+
+
+def _logits_step(case: Case, load: Load, tokens: int) -> Step:
+    """The loss, where it is part of the fullest instant."""
+    asked = case.asked
+    if not load.logits:
+        formula = "not there at the fullest instant"
+        return _step("Logits and loss", formula, "0 B", 0.0)
+    framework = FRAMEWORKS[asked.framework]
+    each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
+    width = format_number(framework.fused_loss if asked.fused_loss else each)
+    numbers = (
+        f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
+        f"{width} B ÷ {asked.tensor_parallel}"
+    )
+    formula = f"tokens × V × {width} B ÷ t, on the last stage"
+    return _step("Logits and loss", formula, numbers, load.logits)
+
+
+# A line of the working: its source and its figure.
+_LINES = {
+    "Activations": ("korthikanti-2022", "activations"),
+    "Logits and loss": ("korthikanti-2022", "logits"),
+    "Overhead": ("fsdp", "overhead"),
+    "On each GPU": ("zero", "per_gpu"),
+}
+
+
+def _step(label: str, formula: str, numbers: str, value: float) -> Step:
+    source, figure = _LINES[label]
+    return Step(label, formula, numbers, value, "B", source, "training-memory", figure)
+
+
+def _bar(case: Case, load: Load, limit: float) -> StackedBar:
+    return StackedBar(
+        "Memory of each GPU",
+        (
+            Segment("weights", "Weights", load.weights),
+            Segment("gradients", "Gradients", load.gradients),
+            Segment("optimizer", "Optimizer", load.optimizer),
+            Segment("activations", "Activations", load.activations),
+            Segment("activations", "Logits and loss", load.logits),
+            Segment("overhead", "Overhead", load.overhead + load.buffers),
+        ),
+        limit,
+        f"{format_value(limit, 'B')} of {case.gpu.name}",
+    )
+
+
+def _table(case: Case) -> Table:
+    columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
+    rows = tuple(
+        (
+            str(load.stage + 1),
+            (load.weights + load.gradients + load.optimizer, "B"),
+            (load.activations, "B"),
+            (load.logits, "B"),
+            (load.overhead + load.buffers, "B"),
+            (load.total, "B"),
+        )
+        for load in case.loads
+    )
+    return Table("Pipeline stages that differ", columns, rows)
+
+
+def _notes(case: Case, load: Load) -> tuple[str, ...]:
+    asked = case.asked
+    notes = [f"Overhead of {format_value(asked.overhead, 'B')} per GPU is assumed."]
+    if asked.pipeline_parallel > 1:
+        notes.append(
+            f"Stage {load.stage + 1} is the fullest: early stages keep the most "
+            "micro-batches, the last one the logits."
+        )
+    if asked.recompute != "full":
+        notes.append(
+            "Activations are those of fused kernels; unfused ones keep up to a "
+            "quarter more."
+        )
+    if case.tuning.is_partial:
+        notes.append(
+            "Frozen weights have neither gradients nor optimizer; gradients still pass "
+            "through them, so most activations stay."
+        )
+    if case.tuning.host != "none":
+        notes.append(
+            f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe "
+            "in every step."
+        )
+    if asked.optimizer == "muon":
+        notes.append("Muon's one moment is counted for every parameter.")
+    return tuple(notes)

@@ -1,0 +1,191 @@
+"""What `training-time` asks for."""
+
+import dataclasses
+
+from app.estimator.inputs import ask
+from app.estimator.job_inputs import (
+    ask_degree,
+    ask_domain,
+    ask_gpus,
+    ask_network,
+    ask_network_rate,
+    ask_number_format,
+    ask_price,
+    ask_recompute,
+    ask_sequence,
+    ask_training_software,
+)
+from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
+
+_YEAR = 365.25 * 86400.0
+
+
+def _batch(default: int | None, label: str, help_text: str, maximum: int) -> int:
+    field: int = ask(
+        default,
+        label,
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=maximum,
+        help=help_text,
+        term="micro-batch",
+        group="Batch",
+        topic="parallelism",
+    )
+    return field
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingTime:
+    """A training run: what, on what, how it is laid out, and what it may lose."""
+
+    model: str = ask_model("llama-3.1-8b")
+    tokens: float = ask(
+        1e12,
+        "Training tokens",
+        unit="token",
+        minimum=1,
+        maximum=1e18,
+        help="Tokens of the whole run.",
+        group="Model",
+        topic="training-versus-inference",
+    )
+    gpu: str = ask_gpu(count_field="gpus")
+    gpus: int = ask_gpus(64)
+    tensor_parallel: int = ask_tensor_parallel()
+    pipeline_parallel: int = ask_degree(
+        "Pipeline parallel",
+        "Stages that the layers are divided into.",
+        "pipeline-parallelism",
+    )
+    context_parallel: int = ask_degree(
+        "Context parallel",
+        "GPUs that divide each sequence.",
+        "context-parallelism",
+        advanced=True,
+    )
+    expert_parallel: int = ask_degree(
+        "Expert parallel",
+        "GPUs that divide the experts of a layer.",
+        "expert-parallelism",
+        advanced=True,
+    )
+    interleave: int = ask_degree(
+        "Interleaving",
+        "Chunks of layers on each pipeline stage.",
+        "pipeline-parallelism",
+        advanced=True,
+    )
+    sequence: int = ask_sequence()
+    micro_batch: int = _batch(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
+    global_batch: int | None = _batch(
+        None,
+        "Global batch",
+        "Sequences per optimizer step; left empty: about four million tokens.",
+        10**7,
+    )
+    number_format: str = ask_number_format()
+    recompute: str = ask_recompute()
+    zero: str = ask(
+        "1",
+        "ZeRO stage",
+        kind="choice",
+        choices=(
+            ("0", "0: nothing divided"),
+            ("1", "1: optimizer divided"),
+            ("3", "3: weights too (FSDP)"),
+        ),
+        help="What data-parallel GPUs divide among themselves.",
+        term="zero",
+        group="Layout",
+        topic="parallelism",
+    )
+    software: str = ask_training_software()
+    network_rate: float = ask_network_rate()
+    network: str = ask_network()
+    domain: int | None = ask_domain()
+    mtbf_per_gpu: float = ask(
+        5.8 * _YEAR,
+        "Time between failures of a GPU",
+        unit="s",
+        typed_unit="years",
+        minimum=3600.0,
+        maximum=1000 * _YEAR,
+        help="Mean time until one GPU's share of the machine stops the job; "
+        "Llama 3 saw 5.8 years.",
+        group="Losses",
+        topic="cluster-components",
+        advanced=True,
+    )
+    checkpoint_time: float = ask(
+        30.0,
+        "Checkpoint stall",
+        unit="s",
+        typed_unit="s",
+        minimum=0.1,
+        maximum=86400.0,
+        help="How long one checkpoint stops the training.",
+        term="checkpoint",
+        group="Losses",
+        topic="cluster-components",
+        advanced=True,
+    )
+    restart_time: float = ask(
+        600.0,
+        "Restart",
+        unit="s",
+        typed_unit="min",
+        minimum=0.0,
+        maximum=864000.0,
+        help="From a failure until training goes on.",
+        group="Losses",
+        topic="cluster-components",
+        advanced=True,
+    )
+    other_time: float = ask(
+        0.05,
+        "Evaluation and repeats",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.9,
+        help="Share of the time for validation and for work done twice.",
+        group="Losses",
+        topic="training-versus-inference",
+        advanced=True,
+    )
+    deadline: float | None = ask(
+        None,
+        "Deadline",
+        unit="s",
+        typed_unit="days",
+        minimum=60.0,
+        maximum=100 * _YEAR,
+        help="The run should be over by then; left empty: no limit.",
+        group="Model",
+        topic="training-versus-inference",
+    )
+    usd_per_gpu_hour: float = ask_price()
+    watts_per_gpu: float | None = ask(
+        None,
+        "Power per GPU",
+        unit="W",
+        typed_unit="W",
+        minimum=1.0,
+        maximum=1e5,
+        help="With its share of the server; left empty: 1.7 times the card's limit.",
+        group="Cost",
+        topic="cluster-components",
+        advanced=True,
+    )
+    pue: float = ask(
+        1.3,
+        "PUE",
+        minimum=1.0,
+        maximum=5.0,
+        help="Power of the site over that of its machines.",
+        term="pue",
+        group="Cost",
+        topic="cluster-components",
+        advanced=True,
+    )

@@ -1,0 +1,199 @@
+"""The numbers of `training-time`."""
+
+import dataclasses
+import math
+from typing import Any
+
+from app.estimator.estimates.training_time.asked import TrainingTime
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.networks import fabric_of
+from app.estimator.inputs import BadInputs
+from app.estimator.memory.sharding import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.running.reliability import goodput, job_mtbf, young_interval
+from app.estimator.shared_inputs import refuse
+from app.estimator.timing.fit import memory_per_gpu
+from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilisation
+from app.estimator.timing.plan import SOFTWARE, Plan, Recompute
+from app.estimator.timing.step import StepTime, step_time
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it was found: plan, step, losses and time [s].
+
+    `lighter` is the input, with its value, that makes a plan that is too large fit,
+    and `enough` is how many GPUs keep a deadline that is missed.
+    """
+
+    plan: Plan
+    step: StepTime
+    flops: float
+    mfu: float
+    hfu: float
+    mtbf: float
+    interval: float
+    useful: float
+    computing: float
+    seconds: float
+    watts: float
+    memory: float
+    layers: int
+    lighter: tuple[str, str] | None = None
+    enough: int | None = None
+
+
+_MOST_GPUS = 1_000_000
+
+
+def plan_of(asked: TrainingTime) -> Plan:
+    """The layout that the inputs describe."""
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    data = asked.gpus // group
+    usual = max(1, round(4e6 / asked.sequence / (data * asked.micro_batch)))
+    batches = usual
+    if asked.global_batch:
+        batches = max(1, round(asked.global_batch / (data * asked.micro_batch)))
+    return Plan(
+        tensor=asked.tensor_parallel,
+        pipeline=asked.pipeline_parallel,
+        data=data,
+        context=asked.context_parallel,
+        expert=asked.expert_parallel,
+        pieces=asked.interleave,
+        sequence=asked.sequence,
+        micro_batch=asked.micro_batch,
+        micro_batches=batches,
+        number_format=asked.number_format,
+        recompute="full" if asked.recompute == "full" else _kept(asked.recompute),
+        zero=int(asked.zero),
+        software=SOFTWARE[asked.software],
+    )
+
+
+def _kept(recompute: str) -> Recompute:
+    return "selective" if recompute == "selective" else "none"
+
+
+def timed(
+    model: Architecture, gpu: Accelerator, asked: TrainingTime, plan: Plan
+) -> StepTime:
+    """The step of a plan on the asked links."""
+    fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    return step_time(model, gpu, fabric, plan)
+
+
+def run_of(
+    model: Architecture,
+    gpu: Accelerator,
+    asked: TrainingTime,
+    plan: Plan,
+    step: StepTime,
+) -> Run:
+    """The whole run: steps, losses, hours, money and energy."""
+    mtbf = job_mtbf(asked.mtbf_per_gpu, asked.gpus)
+    interval = max(young_interval(asked.checkpoint_time, mtbf), asked.checkpoint_time)
+    kept = goodput(interval, asked.checkpoint_time, asked.restart_time, mtbf)
+    useful = kept * (1 - asked.other_time)
+    computing = asked.tokens / plan.tokens * step.total
+    memory = memory_per_gpu(model, plan)
+    watts = asked.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
+    flops = flops_per_token(model, plan.sequence)
+    again = recomputed_flops(model, plan.sequence, plan.recompute)
+    rate = plan.tokens / step.total / plan.gpus
+    mfu = utilisation(flops, rate, gpu.peak(plan.number_format) or 1.0)
+    return Run(
+        plan=plan,
+        step=step,
+        flops=flops,
+        mfu=mfu,
+        hfu=mfu * (1 + again / flops),
+        mtbf=mtbf,
+        interval=interval,
+        useful=useful,
+        computing=computing,
+        seconds=computing / useful,
+        watts=watts,
+        memory=memory,
+        layers=model.layers,
+    )
+
+
+def lighter(
+    model: Architecture, gpu: Accelerator, asked: TrainingTime
+) -> tuple[str, str] | None:
+    """The one input, with its value, that makes a plan fit in memory."""
+    limit = gpu.memory or 0.0
+    for field, value in _LIGHTER:
+        changed = dataclasses.replace(asked, **{field: value})
+        try:
+            check(model, changed, gpu)
+        except BadInputs:
+            continue
+        if memory_per_gpu(model, plan_of(changed)) <= limit:
+            return field, str(value)
+    return None
+
+
+_LIGHTER: tuple[tuple[str, Any], ...] = (
+    ("recompute", "selective"),
+    ("zero", "1"),
+    ("recompute", "full"),
+    ("zero", "3"),
+    ("tensor_parallel", 2),
+    ("tensor_parallel", 4),
+    ("tensor_parallel", 8),
+)
+
+
+def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | None:
+    """The fewest GPUs, near enough, with which a run keeps its deadline."""
+    limit = asked.deadline or math.inf
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    gpus = asked.gpus
+    for _ in range(12):
+        changed = dataclasses.replace(asked, gpus=gpus)
+        plan = plan_of(changed)
+        run = run_of(model, gpu, changed, plan, timed(model, gpu, changed, plan))
+        if run.seconds <= limit:
+            return gpus
+        gpus = group * math.ceil(gpus * 1.002 * run.seconds / limit / group)
+        if gpus > _MOST_GPUS:
+            break
+    return None
+
+
+def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
+    """Refuse layouts that cannot be, with what is impossible about them."""
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
+        message = f"Rates and memory of the {gpu.name} are not all known."
+        raise refuse("gpu", asked.gpu, message)
+    if gpu.peak(asked.number_format) is None:
+        message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
+        raise refuse("number_format", asked.number_format, message)
+    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    if problem:
+        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+    stages = asked.pipeline_parallel * asked.interleave
+    if stages > model.layers:
+        message = f"{model.layers} layers cannot fill {stages} chunks."
+        raise refuse("pipeline_parallel", asked.pipeline_parallel, message)
+    _check_groups(model, asked)
+
+
+def _check_groups(model: Architecture, asked: TrainingTime) -> None:
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    if group > asked.gpus or asked.gpus % group:
+        message = (
+            f"{asked.gpus} GPUs cannot be divided into groups of {group} "
+            "(tensor × pipeline × context)."
+        )
+        raise refuse("gpus", asked.gpus, message)
+    experts = asked.expert_parallel
+    if experts > 1 and (not model.is_routed or model.experts % experts):
+        count = model.experts if model.is_routed else "no"
+        message = f"{model.name} has {count} experts to divide over {experts} GPUs."
+        raise refuse("expert_parallel", experts, message)
+    if experts > asked.gpus // asked.pipeline_parallel:
+        message = f"Only {asked.gpus // asked.pipeline_parallel} GPUs share a stage."
+        raise refuse("expert_parallel", experts, message)

@@ -1,0 +1,319 @@
+"""The words, figures and pictures of the estimate `training-time`."""
+
+from app.estimator.confidence import around, around_rate
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Span,
+    Step,
+    Table,
+    Timeline,
+    Verdict,
+)
+from app.estimator.estimates.training_time.asked import TrainingTime
+from app.estimator.estimates.training_time.changes import changes
+from app.estimator.estimates.training_time.compute import Run
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.energy import energy
+from app.estimator.models.architecture import Architecture
+from app.estimator.registry import Output
+from app.estimator.running.money import rent
+from app.estimator.timing.plan import Plan
+from app.estimator.timing.step import StepTime
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("step_time", "One step", "s"),
+    Output("tokens_per_second", "Tokens per second", "token/s"),
+    Output("tokens_per_second_per_gpu", "Tokens per second and GPU", "token/s"),
+    Output("mfu", "MFU", "%"),
+    Output("hfu", "HFU", "%"),
+    Output("time", "Whole run", "s"),
+    Output("gpu_hours", "GPU-hours", "GPU-h"),
+    Output("goodput", "Useful share of the time", "%"),
+    Output("total_flops", "Operations of the run", "FLOP"),
+    Output("flops_per_token", "Operations per token", "FLOP"),
+    Output("communication", "Exposed communication per step", "s"),
+    Output("bubble", "Pipeline bubble per step", "s"),
+    Output("memory", "Memory on each GPU", "B"),
+    Output("fits", "Fits in memory", ""),
+    Output("cost", "Cost", "USD"),
+    Output("energy", "Energy", "Wh"),
+    Output("checkpoint_interval", "Time between checkpoints", "s"),
+)
+
+
+_PARTS = (
+    ("matmul", "Matrix products"),
+    ("attention", "Attention"),
+    ("head", "Output head and loss"),
+    ("traffic", "Memory traffic"),
+    ("launch", "Launches and gaps"),
+    ("tensor", "Tensor-parallel traffic"),
+    ("expert", "Expert traffic"),
+    ("context", "Context traffic"),
+    ("gather", "Gathering sharded weights"),
+    ("bubble", "Pipeline bubble"),
+    ("data", "Gradients and weights"),
+    ("optimizer", "Optimizer"),
+)
+
+
+_COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
+
+
+def answer(
+    asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run
+) -> Estimate:
+    """Put a run into words, figures, the timeline of a step and its working."""
+    kind = "training-routed" if model.is_routed else "training"
+    return Estimate(
+        name="training-time",
+        verdict=_verdict(asked, gpu, run),
+        figures=_figures(asked, gpu, run, kind),
+        steps=_steps(asked, gpu, run),
+        pictures=(_timeline(run),),
+        tables=(_table(run),),
+        notes=_notes(asked, run),
+        changes=changes(asked, run),
+    )
+
+
+def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
+    takes = format_value(run.seconds, "s")
+    where = f"{format_number(asked.gpus)} {gpu.name}"
+    if run.memory > (gpu.memory or 0.0):
+        need = format_value(run.memory, "B")
+        has = format_value(gpu.memory or 0.0, "B")
+        text = f"Each GPU would need {need} and has {has}; it would take {takes}."
+        return Verdict("no", "Does not fit.", text)
+    share = f"{run.mfu:.0%} of the peak"
+    if asked.deadline is None:
+        return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
+    limit = format_value(asked.deadline, "s")
+    text = f"It takes {takes} on {where}, at {share}; {limit} are allowed."
+    if run.seconds > asked.deadline:
+        return Verdict("no", "Too late.", text)
+    late = run.seconds > 0.9 * asked.deadline
+    return Verdict(
+        "tight" if late else "fits", "Just in time." if late else "In time.", text
+    )
+
+
+def _figures(
+    asked: TrainingTime, gpu: Accelerator, run: Run, kind: str
+) -> tuple[Figure, ...]:
+    rate = run.plan.tokens / run.step.total
+    hours = run.seconds * asked.gpus / 3600
+    spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
+    return (
+        _time("step_time", "One step", run.step.total, kind),
+        _rate("tokens_per_second", "Tokens per second", rate, "token/s", kind),
+        _rate(
+            "tokens_per_second_per_gpu",
+            "Tokens per second and GPU",
+            rate / asked.gpus,
+            "token/s",
+            kind,
+        ),
+        _rate("mfu", "MFU", run.mfu, "%", kind),
+        _rate("hfu", "HFU", run.hfu, "%", kind),
+        _time("time", "Whole run", run.seconds, kind, primary=True),
+        _scaled("gpu_hours", "GPU-hours", hours, "GPU-h", kind),
+        Figure("goodput", "Useful share of the time", run.useful, "%"),
+        Figure(
+            "total_flops", "Operations of the run", run.flops * asked.tokens, "FLOP"
+        ),
+        Figure("flops_per_token", "Operations per token", run.flops, "FLOP"),
+        _time(
+            "communication",
+            "Exposed communication per step",
+            run.step.communicating,
+            kind,
+        ),
+        _time("bubble", "Pipeline bubble per step", run.step.bubble, kind),
+        Figure(
+            "memory",
+            "Memory on each GPU",
+            run.memory,
+            "B",
+            0.9 * run.memory,
+            1.1 * run.memory,
+        ),
+        Figure("fits", "Fits in memory", run.memory <= (gpu.memory or 0.0)),
+        _scaled("cost", "Cost", rent(hours, asked.usd_per_gpu_hour), "USD", kind),
+        _scaled("energy", "Energy", spent, "Wh", kind),
+        Figure("checkpoint_interval", "Time between checkpoints", run.interval, "s"),
+    )
+
+
+def _time(
+    name: str, label: str, value: float, kind: str, *, primary: bool = False
+) -> Figure:
+    low, high = around(kind, value)
+    return Figure(name, label, value, "s", low, high, primary=primary)
+
+
+def _scaled(name: str, label: str, value: float, unit: str, kind: str) -> Figure:
+    low, high = around(kind, value)
+    return Figure(name, label, value, unit, low, high)
+
+
+def one_step(plan: Plan, step: StepTime) -> Step:
+    """How the time of one training step comes about."""
+    return Step(
+        "One step",
+        "(m + (p − 1) ÷ v) × stage + gradients + optimizer",
+        f"m = {format_number(plan.micro_batches)}, p = {plan.pipeline}, "
+        f"v = {plan.pieces}",
+        step.total,
+        "s",
+        "megatron-2021",
+        "parallelism",
+        "step_time",
+    )
+
+
+def _rate(name: str, label: str, value: float, unit: str, kind: str) -> Figure:
+    low, high = around_rate(kind, value)
+    return Figure(name, label, value, unit, low, high)
+
+
+def _steps(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
+    plan, step = run.plan, run.step
+    rate = plan.tokens / step.total / plan.gpus
+    peak = gpu.peak(plan.number_format) or 1.0
+    return (
+        Step(
+            "Operations per token",
+            "3 × (2 per active weight and head + attention scores)",
+            f"sequence of {format_number(plan.sequence)}",
+            run.flops,
+            "FLOP",
+            "megatron-2021",
+            "parallelism",
+            "flops_per_token",
+        ),
+        _stage_step(run),
+        one_step(plan, step),
+        Step(
+            "MFU",
+            "operations per token × tokens per second and GPU ÷ peak",
+            f"{format_value(run.flops, 'FLOP')} × {format_number(rate)} ÷ "
+            f"{format_value(peak, 'FLOP/s')}",
+            run.mfu,
+            "%",
+            "palm",
+            "number-formats",
+            "mfu",
+        ),
+        *_run_steps(asked, run),
+    )
+
+
+def _stage_step(run: Run) -> Step:
+    plan = run.plan
+    busy = run.step.total - run.step.bubble - run.step.data - run.step.optimizer
+    return Step(
+        "One micro-batch on a stage",
+        "products + attention + memory traffic + launches + exposed traffic",
+        f"t = {plan.tensor}, c = {plan.context}, e = {plan.expert}, "
+        f"{plan.software.label}",
+        busy / plan.micro_batches,
+        "s",
+        "megatron-bridge",
+        "parallelism",
+    )
+
+
+def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
+    hours = run.seconds * asked.gpus / 3600
+    return (
+        Step(
+            "Time between checkpoints",
+            "√(2 × checkpoint × time between failures)",
+            f"{format_value(asked.checkpoint_time, 's')}, one failure in "
+            f"{format_value(run.mtbf, 's')}",
+            run.interval,
+            "s",
+            "young-1974",
+            "cluster-components",
+            "checkpoint_interval",
+        ),
+        Step(
+            "Useful share of the time",
+            "1 ÷ (1 + C/τ + (τ/2 + R)/M) × (1 − evaluation and repeats)",
+            f"R = {format_value(asked.restart_time, 's')}, "
+            f"{asked.other_time:.0%} for evaluation and repeats",
+            run.useful,
+            "%",
+            "daly-2006",
+            "cluster-components",
+            "goodput",
+        ),
+        Step(
+            "Whole run",
+            "tokens ÷ tokens per step × step ÷ useful share",
+            f"{format_number(asked.tokens)} ÷ {format_number(run.plan.tokens)} × "
+            f"{format_value(run.step.total, 's')} ÷ {run.useful:.3f}",
+            run.seconds,
+            "s",
+            "megatron-2021",
+            "parallelism",
+            "time",
+        ),
+        Step(
+            "Cost",
+            "GPU-hours × price",
+            f"{format_number(hours)} × {format_value(asked.usd_per_gpu_hour, 'USD/h')}",
+            rent(hours, asked.usd_per_gpu_hour),
+            "USD",
+            "catalogue",
+            "cluster-components",
+            "cost",
+        ),
+    )
+
+
+def _timeline(run: Run) -> Timeline:
+    """One step as pieces of time: what computes, what waits."""
+    spans, now = [], 0.0
+    for name, label in _PARTS:
+        length = getattr(run.step, name)
+        if length <= 0:
+            continue
+        exposed = name in _COMMUNICATION
+        lane = "Communication" if exposed else "Computing"
+        if name == "bubble":
+            lane, exposed = "Idle", True
+        spans.append(Span(lane, label, now, now + length, exposed))
+        now += length
+    return Timeline("Where one step goes", tuple(spans))
+
+
+def _table(run: Run) -> Table:
+    total = run.step.total
+    times = ((label, getattr(run.step, name)) for name, label in _PARTS)
+    rows = tuple(
+        (label, (time, "s"), (time / total, "%")) for label, time in times if time > 0
+    )
+    return Table("Parts of one step", ("Part", "Time", "Share"), rows)
+
+
+def _notes(asked: TrainingTime, run: Run) -> tuple[str, ...]:
+    plan = run.plan
+    notes = [
+        _batch_note(plan),
+        "Hidden traffic is not drawn: the timeline shows what a step waits for.",
+        "MFU counts the causal half of attention and no recomputation.",
+    ]
+    if plan.micro_batches < plan.pipeline:
+        notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
+    if asked.watts_per_gpu is None:
+        notes.append(f"{format_value(run.watts, 'W')} per GPU with its server assumed.")
+    return tuple(notes)
+
+
+def _batch_note(plan: Plan) -> str:
+    tokens = format_number(plan.tokens)
+    return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."

@@ -1,0 +1,1 @@
+"""The estimate `weights`: what a model takes in each number format."""

@@ -1,0 +1,114 @@
+"""The words, figures and working of `weights`."""
+
+from app.estimator.estimate import Segment, StackedBar, Step, Table
+from app.estimator.estimates.weights.asked import Weights
+from app.estimator.estimates.weights.compute import Found
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import FORMATS, Format, weight_table
+from app.estimator.units import format_number, format_value
+
+
+def steps(
+    model: Architecture, asked: Weights, found: Found, effective: float
+) -> tuple[Step, ...]:
+    form = FORMATS.get(asked.weights)
+    count, size = format_number(model.parameters), format_value(found.total, "B")
+    per = f"8 × {size} ÷ {count}"
+    split, gpus = "what is divided ÷ t + what is copied", asked.tensor_parallel
+    each = ("Bits per parameter", "8 × bytes ÷ N", per, effective, "")
+    share = ("On one GPU", split, f"over {gpus}", found.per_gpu, "B")
+    formats = "number-formats"
+    return (
+        *(_in_format(found, form) if form else (_file_step(count, found),)),
+        Step(*each, "shape", formats, "bits_per_parameter"),
+        Step(*share, "shape", "parallelism", "per_gpu"),
+    )
+
+
+def _file_step(count: str, found: Found) -> Step:
+    formula = "Σ tensors: weights × bits of their block format ÷ 8"
+    numbers = f"{count} weights, formats by role and layer"
+    line = ("File", formula, numbers, found.total, "B")
+    return Step(*line, "gguf", "number-formats", "total")
+
+
+_SOURCE = {
+    "gptq-int4": "gptq",
+    "gptq-int8": "gptq",
+    "gptq-int4-g32": "gptq",
+    "awq-int4": "awq",
+    "nf4": "qlora",
+    "nf4-double": "qlora",
+    "mxfp4": "ocp-mx",
+    "mxfp4-experts": "ocp-mx",
+    "mxfp8": "ocp-mx",
+    "nvfp4": "nvfp4",
+}
+
+
+def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
+    source = _SOURCE.get(form.id, "shape")
+    inside, wider = format_value(found.quantised, "B"), format_value(found.rest, "B")
+    covered = f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8"
+    rest = f"{wider} of embeddings, head, norms and routers"
+    lines = (
+        ("In the format", "N_q × bits ÷ 8", covered, found.quantised, "quantised"),
+        ("Kept wider", "N_rest × 2 B", rest, found.rest, "rest"),
+        ("All weights", "sum", f"{inside} + {wider}", found.total, "total"),
+    )
+    return tuple(
+        Step(label, formula, numbers, value, "B", source, "number-formats", figure)
+        for label, formula, numbers, value, figure in lines
+    )
+
+
+def bar(found: Found) -> StackedBar:
+    segments = (
+        Segment("weights", "In the format", found.quantised),
+        Segment("other", "Kept wider", found.rest),
+    )
+    return StackedBar("Weights", segments, None, "")
+
+
+_SHOWN = (
+    "fp32",
+    "bf16",
+    "fp8",
+    "int8",
+    "gptq-int4",
+    "awq-int4",
+    "nf4",
+    "mxfp4",
+    "nvfp4",
+)
+
+
+def table(model: Architecture) -> Table:
+    rows = tuple(
+        (
+            FORMATS[name].label,
+            (weight_table(model, name).total, "B"),
+            format_number(8 * weight_table(model, name).total / model.parameters),
+        )
+        for name in _SHOWN
+    )
+    return Table("By format", ("Format", "Weights", "Bits per parameter"), rows)
+
+
+def notes(asked: Weights) -> tuple[str, ...]:
+    form = FORMATS.get(asked.weights)
+    if form is None:
+        note = (
+            "Counted as llama.cpp quantises without an importance matrix; the file "
+            "adds a few megabytes of vocabulary."
+        )
+        return (note,)
+    if form.covers == "all":
+        return ()
+    notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
+    if form.covers == "experts":
+        notes = ["Only routed experts are quantised; all else stays in 16 bit."]
+    if form.scale:
+        notes.append(f"Each weight carries its part of the metadata: {form.scale}.")
+    notes.append("Engines may pad or repack tensors when they load them.")
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""What is known of machines: accelerators, partitions, links, switches, facilities."""

@@ -1,0 +1,216 @@
+"""How long collectives take: latency, bandwidth, and the way through a node."""
+
+import dataclasses
+import functools
+import math
+
+from app.estimator import catalogue
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.traffic import Collective, bytes_sent
+
+# How strongly latency and transfer, or two tiers of links, add up: 1 would be one
+# after the other, infinity at the same time.
+_OVERLAP = 1.5
+_TIERS = 2.0
+# Part of each rank's own block that is copied within its memory meanwhile.
+_LOCAL_COPY = 0.33
+# All-to-all reaches a little less of a link and starts its hops together.
+_ALLTOALL_SHARE = 0.96
+_ALLTOALL_HOPS = 0.76
+# From this many GPUs on NCCL lets the switch reduce, on links where that gains.
+_SWITCH_GPUS = 6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Link:
+    """What one kind of link achieves; latencies [s], shares of its rate [1]."""
+
+    id: str
+    name: str
+    base: float
+    step: float
+    share: float
+    ramp: float
+    switch_gain: float = 1.0
+    crowding: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fabric:
+    """Links that join GPUs: inside a domain, and between domains.
+
+    `domain` GPUs [1] reach each other at `rate` [B/s, one way, per GPU] over
+    `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`.
+    """
+
+    link: Link
+    rate: float
+    domain: int = 8
+    nic: Link | None = None
+    nic_rate: float = 0.0
+
+
+@functools.cache
+def link(name: str) -> Link:
+    """The measured behaviour of one kind of link by its id; KeyError if unknown.
+
+    >>> link("nvlink-4").share
+    0.973
+    """
+    row = catalogue.load("links.toml", "link")[name]
+    known = {f.name for f in dataclasses.fields(Link)}
+    fields = {key: value for key, value in row.items() if key in known}
+    for latency in ("base", "step", "ramp"):
+        fields[latency] = fields[latency] * 1e-6
+    return Link(**fields)
+
+
+def links() -> tuple[Link, ...]:
+    """All kinds of links in the order of the catalogue."""
+    return tuple(link(name) for name in catalogue.load("links.toml", "link"))
+
+
+def link_inside(gpu: Accelerator) -> Link:
+    """The kind of link that joins GPUs of this type within a server.
+
+    >>> from app.estimator.hardware.accelerators import find_accelerator
+    >>> link_inside(find_accelerator("L40S")).id
+    'pcie-4'
+    """
+    if not gpu.nvlink:
+        return link("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
+    if gpu.vendor == "AMD":
+        return link("mesh")
+    if gpu.nvlink > 600e9:
+        return link("nvlink-5")
+    return link("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
+
+
+def fabric_of(
+    gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", domain: int = 0
+) -> Fabric:
+    """The fabric around a GPU: its links inside and one adapter per GPU.
+
+    Where:
+        gpu: an accelerator; without NVLink its PCIe lanes are the link.
+        nic_rate: rate of the network per GPU, one way [B/s]; 50 GB/s is NDR.
+        nic: the kind of network, an id of `links`.
+        domain: GPUs joined by the inner link; 0 takes 72 for a rack-wide
+            domain and 8 otherwise.
+    """
+    rate = gpu.nvlink or gpu.pcie or 15.75e9
+    size = domain or (72 if "72" in gpu.interconnect else 8)
+    return Fabric(link_inside(gpu), rate, size, link(nic), nic_rate)
+
+
+def collective_time(
+    operation: Collective, ranks: int, message: float, fabric: Fabric, spread: int = 1
+) -> float:
+    """Time of one collective [s].
+
+    Within a domain: (latency^1.5 + transfer^1.5)^(1/1.5), where latency = base +
+    step·hops and transfer = w + 2√(ramp·w) for w = bytes / (share·rate): the time
+    on the wire, and filling a pipeline of pieces. Over several domains the inner
+    and the outer part overlap: (inner² + outer²)^½.
+
+    Where:
+        operation: the collective.
+        ranks: ranks that take part [1].
+        message: the buffer as `traffic.bytes_sent` means it [B].
+        fabric: the links.
+        spread: neighbours of a rank in its domain that belong to other groups
+            [1]; 8 where tensor parallelism fills the domain.
+
+    Source: nccl-tests, ml-engineering.
+
+    >>> from app.estimator.hardware.accelerators import find_accelerator
+    >>> fabric = fabric_of(find_accelerator("H100"))
+    >>> round(collective_time("all_reduce", 8, 512 * 2**20, fabric) * 1e3, 2)
+    2.26
+    """
+    if ranks <= 1 or message <= 0:
+        return 0.0
+    inside = max(1, min(ranks, fabric.domain // max(1, spread)))
+    groups = math.ceil(ranks / inside)
+    inner = _inner_time(operation, inside, message, fabric)
+    if groups == 1:
+        return inner
+    outer = _outer_time(operation, inside, groups, message, fabric)
+    return _both(inner, outer, _TIERS)
+
+
+def quick(
+    operation: Collective,
+    ranks: int,
+    message: float,
+    fabric: Fabric,
+    latency: float,
+) -> float:
+    """Time of one collective of an inference engine, which has its own kernels [s].
+
+    As `collective_time`, with `latency` and a quarter of a microsecond per rank in
+    place of the library's, where all ranks share a domain.
+    """
+    if ranks <= 1 or message <= 0:
+        return 0.0
+    if ranks > fabric.domain:
+        return collective_time(operation, ranks, message, fabric)
+    way = dataclasses.replace(fabric.link, base=latency, step=2.5e-7)
+    return _inner_time(operation, ranks, message, dataclasses.replace(fabric, link=way))
+
+
+def _inner_time(
+    operation: Collective, ranks: int, message: float, fabric: Fabric
+) -> float:
+    if ranks == 1:
+        return 0.0
+    way = fabric.link
+    hops = (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
+    rate = fabric.rate * way.share
+    if way.crowding:
+        rate *= (2 / ranks) ** way.crowding
+    if way.id == "mesh":
+        rate *= (ranks - 1) / (fabric.domain - 1)
+    if operation == "alltoall":
+        hops *= _ALLTOALL_HOPS
+        rate *= _ALLTOALL_SHARE
+    elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
+        rate *= way.switch_gain
+    moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
+    return _timed(way, hops, moved / rate)
+
+
+def _outer_time(
+    operation: Collective, inside: int, groups: int, message: float, fabric: Fabric
+) -> float:
+    """The part between domains, where every GPU uses its own adapter."""
+    way = fabric.nic
+    if way is None or fabric.nic_rate <= 0:
+        raise ValueError(f"{inside * groups} GPUs need a network beyond one domain")
+    if operation == "alltoall":
+        moved = message * (groups - 1) / groups
+    else:
+        moved = bytes_sent(operation, groups, message / inside)
+    hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
+    return _timed(way, hops, moved / (fabric.nic_rate * way.share))
+
+
+def _timed(way: Link, hops: float, wire: float) -> float:
+    latency = way.base + way.step * hops
+    return _both(latency, wire + 2 * math.sqrt(way.ramp * wire), _OVERLAP)
+
+
+def _both(one: float, other: float, power: float) -> float:
+    total: float = (one**power + other**power) ** (1 / power)
+    return total
+
+
+def bus_bandwidth(
+    operation: Collective, ranks: int, message: float, seconds: float
+) -> float:
+    """The rate nccl-tests prints as busbw: bytes sent per rank over time [B/s].
+
+    >>> bus_bandwidth("all_reduce", 8, 1e9, 0.004)
+    437500000000.0
+    """
+    return bytes_sent(operation, ranks, message) / seconds

@@ -1,0 +1,197 @@
+"""Inputs about clusters and runs that several estimates ask for in the same words."""
+
+from typing import Any
+
+from app.estimator.inputs import ask
+from app.estimator.serving import engine
+from app.estimator.timing.plan import SOFTWARE
+
+NETWORKS = (("infiniband", "InfiniBand or RoCE"), ("efa", "AWS EFA"))
+NUMBER_FORMATS = (
+    ("bf16", "BF16"),
+    ("fp8", "FP8"),
+    ("mxfp8", "MXFP8"),
+    ("nvfp4", "NVFP4"),
+)
+
+
+def ask_gpus(default: int, topic: str = "parallelism") -> Any:
+    """Ask for all GPUs of a job."""
+    return ask(
+        default,
+        "GPUs",
+        kind="count",
+        unit="GPU",
+        minimum=1,
+        maximum=1_000_000,
+        help="All GPUs of the job.",
+        group="Hardware",
+        topic=topic,
+    )
+
+
+def ask_network_rate(default: float = 50e9) -> Any:
+    """Ask for the network of one GPU in one direction."""
+    return ask(
+        default,
+        "Network per GPU",
+        unit="B/s",
+        typed_unit="Gbit/s",
+        minimum=1e8,
+        maximum=1e12,
+        help="Rate of one GPU's adapter in one direction: 400 Gbit/s is NDR.",
+        group="Network",
+        topic="interconnects",
+    )
+
+
+def ask_network(default: str = "infiniband") -> Any:
+    """Ask for the kind of network between nodes."""
+    return ask(
+        default,
+        "Network",
+        kind="choice",
+        choices=NETWORKS,
+        help="What joins the nodes; it decides the latency.",
+        group="Network",
+        topic="interconnects",
+        advanced=True,
+    )
+
+
+def ask_domain() -> Any:
+    """Ask for the GPUs that the inner link joins."""
+    return ask(
+        None,
+        "GPUs per link domain",
+        kind="count",
+        unit="GPU",
+        minimum=1,
+        maximum=576,
+        help="GPUs joined by NVLink or its like; left empty: 8, or 72 in NVL72.",
+        group="Network",
+        topic="interconnects",
+        advanced=True,
+    )
+
+
+def ask_degree(label: str, help_text: str, term: str, *, advanced: bool = False) -> Any:
+    """Ask for a degree of parallelism."""
+    return ask(
+        1,
+        label,
+        kind="count",
+        minimum=1,
+        maximum=4096,
+        help=help_text,
+        term=term,
+        group="Layout",
+        topic="parallelism",
+        advanced=advanced,
+    )
+
+
+def ask_number_format(default: str = "bf16") -> Any:
+    """Ask for the format of the products in training."""
+    return ask(
+        default,
+        "Number format",
+        kind="choice",
+        choices=NUMBER_FORMATS,
+        help="Format of the matrix products; attention and the head stay in 16 bit.",
+        term="mixed-precision",
+        group="Recipe",
+        topic="number-formats",
+    )
+
+
+def ask_recompute(default: str = "selective") -> Any:
+    """Ask for what is computed again in the backward pass."""
+    return ask(
+        default,
+        "Recomputation",
+        kind="choice",
+        choices=(
+            ("none", "None"),
+            ("selective", "Selective: the core of attention"),
+            ("full", "Full: every layer from its input"),
+        ),
+        help="What is computed again in the backward pass instead of kept.",
+        term="activation-recomputation",
+        group="Recipe",
+        topic="training-memory",
+    )
+
+
+def ask_training_software(default: str = "tuned") -> Any:
+    """Ask for the training software, which decides what is fused and hidden."""
+    return ask(
+        default,
+        "Software",
+        kind="choice",
+        choices=tuple((key, value.label) for key, value in SOFTWARE.items()),
+        help="Which measured runs the speed is modelled on.",
+        group="Recipe",
+        topic="parallelism",
+        advanced=True,
+    )
+
+
+def ask_engine(default: str = "vllm") -> Any:
+    """Ask for the inference engine."""
+    return ask(
+        default,
+        "Engine",
+        kind="choice",
+        choices=engine.engines(),
+        help="Which measured engine the overheads are modelled on.",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+
+
+def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any:
+    """Ask for a number of tokens of a request."""
+    return ask(
+        default,
+        label,
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=100_000_000,
+        help=help_text,
+        group="Load",
+        topic="batching-and-latency",
+        **declared,
+    )
+
+
+def ask_sequence() -> Any:
+    """Ask for the length of a training sequence."""
+    return ask(
+        4096,
+        "Sequence",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=10_000_000,
+        help="Tokens of one training sequence.",
+        group="Batch",
+        topic="training-memory",
+    )
+
+
+def ask_price() -> Any:
+    """Ask for the price of a GPU."""
+    return ask(
+        2.5,
+        "Price",
+        unit="USD/h",
+        typed_unit="USD/h",
+        minimum=0.0,
+        maximum=1e4,
+        help="Of one GPU for an hour; look it up for the day you need it.",
+        group="Cost",
+        topic="cluster-components",
+    )

@@ -1,0 +1,159 @@
+"""What a training step keeps from the forward pass for the backward pass."""
+
+import dataclasses
+import functools
+
+from app.estimator.memory.layouts import Layout
+from app.estimator.models.layers import Layer, Mixer, Mlp
+
+
+def gpt_layer_bytes(
+    sequence: float,
+    micro_batch: float,
+    hidden: float,
+    heads: float,
+    tensor: int,
+    technique: str,
+) -> float:
+    """Activations of one GPT layer without flash attention, 16 bit, with dropout.
+
+    s·b·h·(34 + 5·a·s/h) and its divided and recomputed forms.
+    Source: Korthikanti (2022), table 2.
+
+    >>> gpt_layer_bytes(2048, 1, 12288, 96, 1, "none")
+    2868903936.0
+    """
+    whole, divided, scores = 10.0, 24.0, 5 * heads * sequence / hidden
+    words = technique.split("+")
+    if "full" in words:
+        factor = 2.0 / (tensor if "sp" in words else 1)
+    else:
+        scores = 0.0 if "selective" in words else scores
+        whole = whole / tensor if "sp" in words else whole
+        factor = whole + (divided + scores) / tensor
+    return sequence * micro_batch * hidden * factor
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes kept per token by one layer.
+
+    `whole` is divided only by sequence parallelism, `divided` by tensor
+    parallelism, `scores` (per token and key) and `statistics` as `divided` too;
+    `boundary` is the input of the layer, all that full recomputation keeps;
+    `products` is what is kept (divided) when every second product is recomputed;
+    `working` is at work (divided) while the backward pass is in the MLP.
+    """
+
+    whole: float
+    divided: float
+    scores: float
+    statistics: float
+    boundary: float
+    products: float = 0.0
+    working: float = 0.0
+
+    def per_token(self, layout: Layout, sequence: int, recompute: str) -> float:
+        """Bytes per token of this GPU's share of the sequence."""
+        split = layout.tensor if layout.sequence_parallel else 1
+        if recompute == "full":
+            return self.boundary / split
+        if recompute == "operators":
+            return 2 * self.boundary / split + self.products / layout.tensor
+        scores = 0.0 if recompute == "selective" else self.scores * sequence
+        statistics = 0.0 if recompute == "selective" else self.statistics
+        kept = self.whole / split
+        return kept + (self.divided + scores + statistics) / layout.tensor
+
+
+@functools.lru_cache(maxsize=8192)
+def kept_by(layer: Layer, hidden: int, *, flash: bool = True) -> Kept:
+    """What a layer keeps per token in 16 bit, without dropout.
+
+    Inputs of both norms and of both first products (8h), queries, keys, values and
+    the output of attention, the MLP's three (gated) or two widths. Flash attention
+    keeps one FP32 statistic per head instead of the scores. Derived as in
+    Korthikanti (2022), section 4, for today's blocks.
+    """
+    mixed, scores, statistics = _mixer(layer.mixer, flash=flash)
+    whole, divided = _mlp(layer.mlp, hidden)
+    halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
+    return Kept(
+        whole=4.0 * hidden * halves + whole,
+        divided=mixed + divided,
+        scores=scores,
+        statistics=statistics,
+        boundary=2.0 * hidden,
+        products=_products(layer.mixer, layer.mlp),
+        working=4.0 * _width(layer.mlp),
+    )
+
+
+def _products(mixer: Mixer, mlp: Mlp) -> float:
+    """Queries, values, the output of attention and the MLP's first product."""
+    values = mixer.heads * mixer.value_dim
+    queries = mixer.heads * mixer.head_dim
+    kept = queries + mixer.kv_heads * mixer.value_dim + values + _width(mlp)
+    return 2.0 * kept + 4.0 * mixer.heads
+
+
+def _width(mlp: Mlp) -> float:
+    """Width of the MLP that a token passes, all chosen experts together."""
+    if not mlp.is_routed:
+        return mlp.width
+    return mlp.experts_per_token * mlp.width + mlp.shared_width
+
+
+def _mixer(mixer: Mixer, *, flash: bool) -> tuple[float, float, float]:
+    """Divided bytes, scores per key and statistics of the mixing half."""
+    if mixer.kind == "none":
+        return 0.0, 0.0, 0.0
+    if not mixer.heads:
+        return _recurrent(mixer), 0.0, 0.0
+    values = mixer.heads * mixer.value_dim
+    queries = mixer.heads * mixer.head_dim
+    if mixer.kind == "latent":
+        latents = 2.0 * (mixer.query_rank + mixer.cache) * 2
+        expanded = mixer.heads * (mixer.head_dim + mixer.value_dim)
+        kept = 2.0 * (queries + expanded + values) + latents
+    else:
+        kept = 2.0 * (queries + mixer.cache + values)
+    scores = 0.0 if flash else 4.0 * mixer.heads
+    return kept, scores, 4.0 * mixer.heads if flash else 0.0
+
+
+def _recurrent(mixer: Mixer) -> float:
+    """Projections before and after the convolution and the gated output."""
+    into = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
+    out = sum(m.inputs for m in mixer.matrices if m.name == "out")
+    return 2.0 * (2 * into + 2 * out)
+
+
+def _mlp(mlp: Mlp, hidden: int) -> tuple[float, float]:
+    """Bytes kept whole and divided by the feed-forward half.
+
+    A routed layer keeps, for every chosen expert, the copy of the token that was
+    sent there and the result that comes back.
+    """
+    widths = 3 if mlp.gated else 2
+    if not mlp.is_routed:
+        return 0.0, 2.0 * widths * mlp.width
+    per_token = mlp.experts_per_token
+    copies = per_token * 2 * hidden * 2
+    router = 4.0 * mlp.experts
+    routed = 2.0 * widths * mlp.width * per_token
+    return router + copies, routed + 2.0 * widths * mlp.shared_width
+
+
+def logits_bytes(
+    tokens: float, vocabulary: float, tensor: int, bytes_each: float
+) -> float:
+    """Logits and what the loss keeps of them: s·b·V·B / t.
+
+    4 bytes for what HF models save (FP32 log-softmax), 10 at the peak of an unfused
+    loss (16-bit logits, FP32 copy, FP32 log-softmax).
+
+    >>> logits_bytes(512, 128256, 1, 4)
+    262668288.0
+    """
+    return tokens * vocabulary * bytes_each / tensor

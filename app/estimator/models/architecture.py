@@ -1,0 +1,220 @@
+"""A model as its layers: exact counts of parameters, cache and state."""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from app.estimator import catalogue
+from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.layers import Layer, Mixer, Mlp
+from app.estimator.models.sizes import is_size, parse_size, shape_for, size_name
+
+__all__ = [
+    "Architecture",
+    "UnreadableConfig",
+    "find_model",
+    "from_config",
+    "model_id",
+    "models",
+]
+
+_MODELS = ("models.toml", "model")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Architecture:
+    """One model, told apart by identity so that a cache can be asked quickly.
+
+    `stack` holds its decoder layers in order, `encoder` the others.
+
+    The counts are exact for the shape; `heads`, `kv_heads`, `head_dim` and
+    `mlp_width` describe the first layer that has them. `other` counts parameters
+    outside of layers and tables: final norms, head bias, embedding norm.
+    """
+
+    name: str
+    hidden: int
+    vocabulary: int
+    tied: bool
+    stack: tuple[Layer, ...]
+    encoder: tuple[Layer, ...] = ()
+    positions: int = 0
+    other: int = 0
+    side_tables: int = 0
+    table_width: int = 0
+    max_context: int | None = None
+    family: str = ""
+    norm_terms: int = 1
+    # Everything below follows from the above; `assemble` fills it in.
+    layers: int = 0
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    mlp_width: int = 0
+    gated: bool = True
+    experts: int = 0
+    experts_per_token: float = 0.0
+    expert_width: int = 0
+    shared_width: int = 0
+    dense_layers: int = 0
+    runs: tuple[tuple[Layer, int], ...] = ()
+    parameters: int = 0
+    active_parameters: float = 0
+    routed_parameters: int = 0
+    cache_elements: int = 0
+    window: int | None = None
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Weights of the input table: V·h (V·`table_width` where it is narrower)."""
+        return self.vocabulary * (self.table_width or self.hidden)
+
+    @property
+    def head_parameters(self) -> int:
+        """Weights of the output projection; 0 where it is the input table."""
+        return 0 if self.tied else self.embedding_parameters
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether it is a mixture of experts."""
+        return self.experts > 0
+
+    def parts(self) -> dict[str, int]:
+        """Parameters by part; they sum to `parameters`.
+
+        >>> sum(find_model("llama-2-7b").parts().values())
+        6738415616
+        """
+        counts: collections.Counter[str] = collections.Counter()
+        counts["embedding"] = self.embedding_parameters
+        if self.head_parameters:
+            counts["output head"] = self.head_parameters
+        if self.positions:
+            counts["positions"] = self.positions * self.hidden
+        for layer, number in self.runs:
+            for matrix in layer.matrices:
+                counts[matrix.part] += matrix.parameters * number
+            counts["norms and biases"] += layer.vectors * number
+        counts["norms and biases"] += self.other
+        if self.side_tables:
+            counts["per-layer embeddings"] = self.side_tables
+        return dict(counts)
+
+    def sequence_elements(self, context: int) -> int:
+        """Cache elements of one sequence of `context` tokens, windows honoured.
+
+        >>> find_model("mistral-7b-v0.1").sequence_elements(32768) * 2
+        536870912
+        """
+        total = 0
+        for layer, number in self.runs:
+            mixer = layer.mixer
+            kept = min(context, mixer.window) if mixer.window else context
+            total += number * mixer.cache * kept
+        return total
+
+    @property
+    def state_elements(self) -> int:
+        """Elements of recurrent state per sequence, without convolutions."""
+        return sum(layer.state * number for layer, number in self.runs)
+
+    @property
+    def convolution_elements(self) -> int:
+        """Elements of convolution state per sequence."""
+        return sum(layer.convolution * number for layer, number in self.runs)
+
+
+def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
+    """Read the architecture from a Hugging Face `config.json`.
+
+    Raises UnreadableConfig with a sentence when a size is missing or wrong.
+
+    >>> from_config({"model_type": "llama", "hidden_size": 4096,
+    ...     "num_hidden_layers": 32, "num_attention_heads": 32,
+    ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
+    6738415616
+    """
+    # Imported when a model is first read: an import alone stays quick.
+    from app.estimator.models.reading import read_architecture  # noqa: PLC0415 - see above
+
+    return read_architecture(config, name)
+
+
+def assemble(model: Architecture) -> Architecture:
+    """Count once what every estimate asks for."""
+    runs = tuple(collections.Counter(model.stack).items())
+    every = (*runs, *collections.Counter(model.encoder).items())
+    mixer = next((a.mixer for a, _ in runs if a.mixer.heads), Mixer(kind="none"))
+    dense = next((a.mlp for a, _ in runs if a.mlp.width and not a.mlp.is_routed), None)
+    routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
+    tables = model.embedding_parameters + model.head_parameters
+    outside = tables + model.positions * model.hidden + model.other
+    outside += model.side_tables
+    return dataclasses.replace(
+        model,
+        layers=len(model.stack),
+        heads=mixer.heads,
+        kv_heads=mixer.kv_heads,
+        head_dim=mixer.head_dim,
+        mlp_width=(dense or routed).width,
+        gated=(dense or routed).gated,
+        experts=routed.experts,
+        experts_per_token=routed.experts_per_token,
+        expert_width=routed.width,
+        shared_width=routed.shared_width,
+        dense_layers=sum(n for a, n in runs if a.mlp.width and not a.mlp.is_routed),
+        runs=every,
+        parameters=outside + sum(a.parameters * n for a, n in every),
+        active_parameters=_tidy(
+            outside + sum(a.active_parameters * n for a, n in every)
+        ),
+        routed_parameters=sum(a.routed_parameters * n for a, n in every),
+        cache_elements=sum(a.mixer.cache * n for a, n in runs),
+        window=next((a.mixer.window for a, _ in runs if a.mixer.window), None),
+    )
+
+
+def _tidy(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def model_id(name: str) -> str:
+    """The catalogue id for a model name, or the tidy form of a size such as `70B`.
+
+    Raises LookupError naming the nearest models.
+    """
+    if is_size(name):
+        return size_name(parse_size(name))
+    return catalogue.find_id(*_MODELS, name, "a model")
+
+
+@functools.lru_cache(maxsize=2048)
+def find_model(name: str) -> Architecture:
+    """The architecture for a catalogue name or for a size such as `70B`.
+
+    A size gives a dense, Llama-shaped model with exactly that many parameters.
+
+    >>> find_model("70B").parameters
+    70000000000
+    """
+    if is_size(name):
+        return generic(parse_size(name))
+    key = model_id(name)
+    row = catalogue.load(*_MODELS)[key]
+    return from_config(row["config"], name=row["name"])
+
+
+def models() -> tuple[tuple[str, str], ...]:
+    """Ids and names of the catalogue's models, in its order."""
+    return tuple((key, row["name"]) for key, row in catalogue.load(*_MODELS).items())
+
+
+def generic(parameters: int) -> Architecture:
+    """A dense, Llama-shaped model with exactly `parameters` parameters."""
+    config = shape_for(parameters)
+    model = from_config(config, name=f"{size_name(parameters)} dense")
+    return assemble(
+        dataclasses.replace(model, other=model.other + parameters - model.parameters)
+    )

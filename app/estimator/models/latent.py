@@ -1,0 +1,165 @@
+"""Attention whose keys and values are kept small: latent and compressed."""
+
+import dataclasses
+
+from app.estimator.models.layers import Matrix, Mixer
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Latent:
+    """The shape of multi-head latent attention (DeepSeek-V2 and later)."""
+
+    hidden: int
+    heads: int
+    query_rank: int
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+    bias: bool = False
+    index_heads: int = 0
+    index_dim: int = 0
+
+
+def latent_attention(shape: Latent, window: int | None = None) -> Mixer:
+    """Latent attention: keys and values are unpacked from one small vector.
+
+    Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
+    divided by tensor parallelism. Source: DeepSeek-V2 (2024), section 2.1.
+    """
+    wide = shape.nope_dim + shape.rope_dim
+    down = shape.kv_rank + shape.rope_dim
+    query = _latent_query(shape, wide)
+    up = shape.heads * (shape.nope_dim + shape.value_dim)
+    matrices = (
+        *query,
+        Matrix("kv_a", shape.hidden, down, "attention", "whole"),
+        Matrix("kv_b", shape.kv_rank, up, "attention"),
+        Matrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
+        *_indexer(shape),
+    )
+    biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
+    index_norm = 2 * shape.index_dim if shape.index_heads else 0
+    return Mixer(
+        kind="latent",
+        matrices=matrices,
+        vectors=shape.query_rank + shape.kv_rank + biases + index_norm,
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=wide,
+        value_dim=shape.value_dim,
+        window=window,
+        cache=down,
+        index=shape.index_dim if shape.index_heads else 0,
+        latent=shape.kv_rank,
+        query_rank=shape.query_rank,
+        rope_dim=shape.rope_dim,
+    )
+
+
+def _latent_query(shape: Latent, wide: int) -> tuple[Matrix, ...]:
+    if not shape.query_rank:
+        return (Matrix("q", shape.hidden, shape.heads * wide, "attention"),)
+    return (
+        Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        Matrix("q_b", shape.query_rank, shape.heads * wide, "attention"),
+    )
+
+
+def _indexer(shape: Latent) -> tuple[Matrix, ...]:
+    """The small heads that choose which tokens sparse attention reads."""
+    if not shape.index_heads:
+        return ()
+    source = shape.query_rank or shape.hidden
+    width = shape.index_heads * shape.index_dim
+    return (
+        Matrix("index_q", source, width, "attention", "whole"),
+        Matrix("index_k", shape.hidden, shape.index_dim, "attention", "whole"),
+        Matrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Compressed:
+    """The shape of attention over compressed keys (DeepSeek-V4).
+
+    `rate` tokens become one entry (0: only the window is seen); `streams` residual
+    streams are mixed before and after.
+    """
+
+    hidden: int
+    heads: int
+    head_dim: int
+    query_rank: int
+    out_groups: int
+    out_rank: int
+    window: int
+    streams: int
+    rate: int
+    index_heads: int
+    index_dim: int
+
+
+def compressed_attention(shape: Compressed) -> Mixer:
+    """One shared key-value head per token, its past compressed by `rate`.
+
+    The cache holds a window of whole entries and one entry of d per `rate` tokens,
+    beside a smaller one for the indexer.
+    """
+    twice = 2 if shape.index_heads else 1
+    packed = twice * shape.head_dim if shape.rate else 0
+    return Mixer(
+        kind="compressed",
+        matrices=tuple(_compressed_matrices(shape, packed)),
+        vectors=_compressed_vectors(shape, packed),
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=shape.head_dim,
+        value_dim=shape.head_dim,
+        cache=shape.head_dim // shape.rate if shape.rate else 0,
+        state=shape.window * shape.head_dim,
+        index=shape.index_dim // shape.rate if shape.index_heads else 0,
+        query_rank=shape.query_rank,
+    )
+
+
+def _compressed_matrices(shape: Compressed, packed: int) -> list[Matrix]:
+    """Queries, one key-value head, a grouped output, and the compressor."""
+    wide = shape.heads * shape.head_dim
+    out = shape.out_groups * shape.out_rank
+    matrices = [
+        Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        Matrix("q_b", shape.query_rank, wide, "attention"),
+        Matrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
+        Matrix("o_a", wide // shape.out_groups, out, "attention"),
+        Matrix("o_b", out, shape.hidden, "attention", "rows"),
+    ]
+    if packed:
+        matrices += [
+            Matrix(name, shape.hidden, packed, "attention", "whole")
+            for name in ("compress_kv", "compress_gate")
+        ]
+    if shape.index_heads:
+        matrices += _compressed_indexer(shape)
+    return matrices
+
+
+def _compressed_vectors(shape: Compressed, packed: int) -> int:
+    """Sinks, norms, position biases and the mixing of residual streams."""
+    vectors = shape.heads + shape.query_rank + shape.head_dim
+    if packed:
+        vectors += shape.rate * packed + shape.head_dim
+    if shape.index_heads:
+        vectors += shape.rate * 2 * shape.index_dim + shape.index_dim
+    mixes = shape.streams * (shape.streams + 2)
+    return vectors + 2 * (mixes * shape.streams * shape.hidden + mixes + 3)
+
+
+def _compressed_indexer(shape: Compressed) -> list[Matrix]:
+    width = shape.index_heads * shape.index_dim
+    return [
+        Matrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        Matrix("index_gate", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        Matrix("index_q", shape.query_rank, width, "attention", "whole"),
+        Matrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+    ]

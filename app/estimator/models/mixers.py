@@ -1,0 +1,216 @@
+"""The mixer of one layer from a configuration: attention of all kinds, and states."""
+
+from app.estimator.models import latent, recurrent
+from app.estimator.models import layers as parts
+from app.estimator.models.config import Config, UnreadableConfig, whole, window_of
+from app.estimator.models.families import Traits
+from app.estimator.models.layers import Mixer
+
+
+def softmax_mixer(
+    config: Config, traits: Traits, index: int, *, sliding: bool
+) -> Mixer:
+    """Attention of one layer, latent where the configuration has latent ranks."""
+    window = window_of(config) if sliding else None
+    if config.get("kv_lora_rank"):
+        return latent.latent_attention(_latent(config), window)
+    hidden, heads = whole(config, "hidden"), whole(config, "heads")
+    if not heads:
+        raise UnreadableConfig("The configuration has no attention heads.")
+    own = _layer_overrides(config, index, sliding=sliding)
+    shape = parts.Heads(
+        hidden=hidden,
+        heads=heads,
+        kv_heads=own.get("kv_heads") or _kv_heads(config, heads),
+        head_dim=own.get("head_dim") or _head_dim(config, hidden, heads),
+        value_dim=config.get("v_head_dim") or 0,
+        qkv_bias=traits.qkv_bias,
+        out_bias=traits.out_bias,
+        norm=traits.query_norm,
+        norm_terms=traits.query_norm_terms,
+        sinks=traits.sinks or (sliding and traits.sliding_sinks),
+        gate=traits.query_gate,
+        keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
+    )
+    return parts.attention(shape, window, shares_cache=shares_cache(config, index))
+
+
+def shares_cache(config: Config, index: int) -> bool:
+    """Whether a layer reads the keys and values of an earlier one."""
+    shared = config.get("num_kv_shared_layers") or 0
+    return index >= whole(config, "layers", 0) - shared if shared else False
+
+
+def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
+    """Heads of one layer where they differ from the usual ones."""
+    own = config.get("per_layer_config")
+    if isinstance(own, dict):
+        row = own.get(f"{index:02d}") or own.get(str(index)) or {}
+        return {
+            "head_dim": row.get("head_dim") or 0,
+            "kv_heads": row.get("num_key_value_heads") or 0,
+        }
+    if sliding:
+        kv_heads = config.get("swa_num_key_value_heads") or 0
+        if not kv_heads and config.get("model_type") == "mimo_v2_flash":
+            kv_heads = 2 * whole(config, "kv_heads")
+        return {"head_dim": config.get("swa_head_dim") or 0, "kv_heads": kv_heads}
+    return {
+        "head_dim": config.get("global_head_dim") or _gemma4_head_dim(config),
+        "kv_heads": config.get("num_global_key_value_heads") or 0,
+    }
+
+
+def _gemma4_head_dim(config: Config) -> int:
+    """Full layers of Gemma 4 have heads of 512 unless the configuration says so."""
+    return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
+
+
+def _head_dim(config: Config, hidden: int, heads: int) -> int:
+    return whole(config, "head_dim", 0) or hidden // heads
+
+
+def _kv_heads(config: Config, heads: int) -> int:
+    falcon = config.get("model_type") == "falcon"
+    if falcon and not config.get("new_decoder_architecture"):
+        return 1 if config.get("multi_query", True) else heads
+    if config.get("multi_query") and "num_key_value_heads" not in config:
+        return whole(config, "kv_heads", 1)
+    return whole(config, "kv_heads", heads) or heads
+
+
+def _latent(config: Config) -> latent.Latent:
+    return latent.Latent(
+        hidden=whole(config, "hidden"),
+        heads=whole(config, "heads"),
+        query_rank=config.get("q_lora_rank") or 0,
+        kv_rank=config["kv_lora_rank"],
+        nope_dim=config.get("qk_nope_head_dim", 128),
+        rope_dim=config.get("qk_rope_head_dim", 64),
+        value_dim=config.get("v_head_dim", 128),
+        bias=bool(config.get("attention_bias")),
+        index_heads=config.get("index_n_heads") or 0,
+        index_dim=config.get("index_head_dim") or 0,
+    )
+
+
+def compressed_mixer(config: Config, word: str) -> Mixer:
+    """Attention over compressed keys (DeepSeek-V4), sparse, heavy or only local."""
+    rates = config.get("compress_rates") or {}
+    sparse = rates.get("compressed_sparse_attention", 4)
+    heavy = rates.get("heavily_compressed_attention", 128)
+    return latent.compressed_attention(
+        latent.Compressed(
+            hidden=whole(config, "hidden"),
+            heads=whole(config, "heads"),
+            head_dim=whole(config, "head_dim"),
+            query_rank=config.get("q_lora_rank") or 0,
+            out_groups=config.get("o_groups", 8),
+            out_rank=config.get("o_lora_rank", 1024),
+            window=window_of(config) or 128,
+            streams=config.get("hc_mult", 4),
+            rate={"compressed": sparse, "heavy": heavy}.get(word, 0),
+            index_heads=config.get("index_n_heads", 64) if word == "compressed" else 0,
+            index_dim=config.get("index_head_dim", 128),
+        )
+    )
+
+
+def recurrent_mixer(config: Config) -> Mixer:
+    """The mixer with a state of fixed size that the configuration describes."""
+    family = config.get("model_type")
+    if family in {"lfm2", "lfm2_moe"}:
+        return recurrent.short_convolution(
+            whole(config, "hidden"), config.get("conv_L_cache", 3)
+        )
+    if family == "minimax":
+        return recurrent.lightning(
+            whole(config, "hidden"),
+            whole(config, "heads"),
+            whole(config, "head_dim", 0)
+            or whole(config, "hidden") // whole(config, "heads"),
+        )
+    if family == "kimi_linear":
+        return _kimi(config)
+    if "linear_num_value_heads" in config:
+        return _delta(config)
+    return _state_space(config)
+
+
+def _state_space(config: Config) -> Mixer:
+    if "mamba_num_heads" in config or "mamba_n_heads" in config:
+        return _mamba2(config)
+    if config.get("model_type") == "mamba2":
+        return _mamba2({"mamba_num_heads": config.get("num_heads"), **config})
+    return _mamba(config)
+
+
+def _kimi(config: Config) -> Mixer:
+    inner = config.get("linear_attn_config") or {}
+    heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
+    dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
+    kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
+    return recurrent.kimi_delta(whole(config, "hidden"), heads, dim, kernel or 4)
+
+
+def _delta(config: Config) -> Mixer:
+    return recurrent.gated_delta(
+        recurrent.Delta(
+            hidden=whole(config, "hidden"),
+            key_heads=config["linear_num_key_heads"],
+            key_dim=config["linear_key_head_dim"],
+            value_heads=config["linear_num_value_heads"],
+            value_dim=config["linear_value_head_dim"],
+            convolution=config.get("linear_conv_kernel_dim", 4),
+        )
+    )
+
+
+def _mamba(config: Config) -> Mixer:
+    hidden = whole(config, "hidden")
+    expand = config.get("mamba_expand") or config.get("expand") or 2
+    jamba = config.get("model_type") == "jamba"
+    inner = expand * hidden if jamba else config.get("intermediate_size")
+    rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
+    return recurrent.mamba(
+        recurrent.Mamba(
+            hidden=hidden,
+            inner=inner or expand * hidden,
+            state=config.get("mamba_d_state") or config.get("state_size") or 16,
+            convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
+            rank=rank if isinstance(rank, int) else 0,
+            conv_bias=bool(
+                config.get("mamba_conv_bias", config.get("use_conv_bias", True))
+            ),
+            projection_bias=bool(
+                config.get("mamba_proj_bias", config.get("use_bias", False))
+            ),
+            inner_norms=jamba,
+        )
+    )
+
+
+def _mamba2(config: Config) -> Mixer:
+    heads = config.get("mamba_num_heads") or config.get("mamba_n_heads")
+    dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
+    state = config.get("ssm_state_size") or config.get("mamba_d_state")
+    groups = config.get("n_groups") or config.get("mamba_n_groups") or 1
+    kernel = config.get("conv_kernel") or config.get("mamba_d_conv") or 4
+    hidden = whole(config, "hidden")
+    expand = config.get("mamba_expand") or config.get("expand") or 2
+    heads = heads or expand * hidden // 64
+    if dim == "auto" or not dim:
+        dim = expand * hidden // heads
+    norm = config.get("model_type") != "falcon_h1" or config.get("mamba_rms_norm")
+    return recurrent.mamba2(
+        recurrent.Mamba2(
+            hidden=hidden,
+            heads=heads,
+            head_dim=dim,
+            state=state or config.get("state_size") or 128,
+            groups=groups,
+            convolution=kernel,
+            conv_bias=bool(config.get("use_conv_bias", True)),
+            norm=bool(norm),
+        )
+    )

@@ -1,0 +1,117 @@
+"""Reading of a whole architecture from a configuration."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.estimator.models.architecture import Architecture, assemble
+from app.estimator.models.config import (
+    UnreadableConfig,
+    check_family,
+    text_part,
+    whole,
+)
+from app.estimator.models.decoders import decoder_layers
+from app.estimator.models.families import Traits, traits_of
+from app.estimator.models.seq2seq import is_seq2seq, read_shape
+
+
+def read_architecture(config: Mapping[str, Any], name: str = "") -> Architecture:
+    """The architecture that a configuration describes.
+
+    Raises UnreadableConfig with a sentence when a size is missing or wrong.
+    """
+    text = text_part(config)
+    check_family(text)
+    if is_seq2seq(text):
+        return sound(_from_seq2seq(text, name))
+    return sound(_from_decoder(text, name))
+
+
+def sound(model: Architecture) -> Architecture:
+    """Return `model` if all of its sizes are whole and none is negative."""
+    for layer, _ in model.runs:
+        for matrix in layer.matrices:
+            if not all(map(_is_size, (matrix.inputs, matrix.outputs, matrix.copies))):
+                message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
+                raise UnreadableConfig(message)
+        counts = (layer.vectors, layer.mixer.cache, layer.state, layer.convolution)
+        if not all(count == 0 or _is_size(count) for count in counts):
+            raise UnreadableConfig("A size of a layer is negative or not whole.")
+    if not _is_size(model.parameters) or min(model.parts().values()) < 0:
+        raise UnreadableConfig("A size of the model is negative or not whole.")
+    return model
+
+
+def _is_size(value: object) -> bool:
+    """Whether a value read from outside is a whole number above zero."""
+    return isinstance(value, int) and value > 0
+
+
+def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
+    traits = traits_of(text)
+    hidden = whole(text, "hidden")
+    vocabulary = whole(text, "vocabulary")
+    positions = 0
+    if traits.learned_positions:
+        positions = whole(text, "positions", 0) + traits.extra_positions
+    return assemble(
+        Architecture(
+            name=name or str(text.get("_name_or_path") or "this model"),
+            hidden=hidden,
+            vocabulary=vocabulary,
+            tied=traits.tied,
+            stack=decoder_layers(text, traits),
+            positions=positions,
+            other=_outside(text, traits, hidden, vocabulary),
+            side_tables=_side_tables(text, hidden),
+            table_width=text.get("word_embed_proj_dim") or 0,
+            max_context=whole(text, "positions", 0) or None,
+            family=str(text.get("model_type", "llama")),
+            norm_terms=traits.norm_terms,
+        )
+    )
+
+
+def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
+    """An encoder-decoder model; `stack` holds its decoder."""
+    shape = read_shape(config)
+    return assemble(
+        Architecture(
+            name=name or "this model",
+            hidden=whole(config, "hidden"),
+            vocabulary=whole(config, "vocabulary"),
+            tied=bool(config.get("tie_word_embeddings", True)),
+            stack=shape.decoder,
+            encoder=shape.encoder,
+            other=shape.outside,
+            max_context=whole(config, "positions", 0) or None,
+            family=str(config["model_type"]),
+            norm_terms=shape.norm_terms,
+        )
+    )
+
+
+def _outside(
+    config: Mapping[str, Any], traits: Traits, hidden: int, vocabulary: int
+) -> int:
+    """Parameters that belong to no layer and to no table."""
+    norms = int(traits.final_norm) + int(traits.embedding_norm)
+    streams = config.get("hc_mult") or 0
+    mixing = streams * (streams * hidden + 1) + 1 if streams else 0
+    bias = vocabulary if traits.head_bias else 0
+    narrow = config.get("word_embed_proj_dim") or hidden
+    if narrow != hidden:  # a projection in and one out
+        mixing += 2 * narrow * hidden
+    return norms * traits.norm_terms * hidden + bias + mixing
+
+
+def _side_tables(config: Mapping[str, Any], hidden: int) -> int:
+    """Tables of embeddings for each layer, with their projection and norm."""
+    side = config.get("hidden_size_per_layer_input") or 0
+    if not side:
+        return 0
+    width = side * whole(config, "layers")
+    rows = config.get("vocab_size_per_layer_input") or whole(config, "vocabulary")
+    streams = config.get("altup_num_inputs") or 1
+    joining = 2 * (streams - 1) * hidden * hidden
+    return rows * width + width * hidden + side + joining

@@ -1,0 +1,175 @@
+"""Layers that keep a state of fixed size instead of a cache that grows."""
+
+import dataclasses
+
+from app.estimator.models.layers import Matrix, Mixer
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mamba:
+    """The shape of a Mamba-1 mixer (Gu and Dao, 2023)."""
+
+    hidden: int
+    inner: int
+    state: int = 16
+    convolution: int = 4
+    rank: int = 0
+    conv_bias: bool = True
+    projection_bias: bool = False
+    inner_norms: bool = False
+
+
+def mamba(shape: Mamba) -> Mixer:
+    """Selective state space: state d_i·S and d_i·k of the convolution.
+
+    Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
+    d_i·h, with d_i more for the bias of the convolution.
+    """
+    inner, state = shape.inner, shape.state
+    rank = shape.rank or -(-shape.hidden // 16)
+    matrices = (
+        Matrix("in", shape.hidden, 2 * inner, "attention"),
+        Matrix("x", inner, rank + 2 * state, "attention", "rows"),
+        Matrix("dt", rank, inner, "attention"),
+        Matrix("out", inner, shape.hidden, "attention", "rows"),
+    )
+    vectors = inner * shape.convolution + (inner if shape.conv_bias else 0)
+    vectors += inner + inner * state + inner
+    if shape.projection_bias:
+        vectors += 2 * inner + shape.hidden
+    if shape.inner_norms:
+        vectors += rank + 2 * state
+    return Mixer(
+        kind="mamba",
+        matrices=matrices,
+        vectors=vectors,
+        state=inner * state,
+        convolution=inner * shape.convolution,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mamba2:
+    """The shape of a Mamba-2 mixer (Dao and Gu, 2024)."""
+
+    hidden: int
+    heads: int
+    head_dim: int
+    state: int
+    groups: int = 1
+    convolution: int = 4
+    conv_bias: bool = True
+    projection_bias: bool = False
+    norm: bool = True
+
+
+def mamba2(shape: Mamba2) -> Mixer:
+    """State space with scalar decay per head: state H·d_h·S per sequence.
+
+    Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
+    """
+    inner = shape.heads * shape.head_dim
+    mixed = inner + 2 * shape.groups * shape.state
+    matrices = (
+        Matrix("in", shape.hidden, inner + mixed + shape.heads, "attention"),
+        Matrix("out", inner, shape.hidden, "attention", "rows"),
+    )
+    vectors = mixed * shape.convolution + (mixed if shape.conv_bias else 0)
+    vectors += 3 * shape.heads + (inner if shape.norm else 0)
+    if shape.projection_bias:
+        vectors += inner + mixed + shape.heads + shape.hidden
+    return Mixer(
+        kind="mamba2",
+        matrices=matrices,
+        vectors=vectors,
+        state=inner * shape.state,
+        convolution=mixed * shape.convolution,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Delta:
+    """The shape of a gated DeltaNet mixer (Yang et al., 2024)."""
+
+    hidden: int
+    key_heads: int
+    key_dim: int
+    value_heads: int
+    value_dim: int
+    convolution: int = 4
+
+
+def gated_delta(shape: Delta) -> Mixer:
+    """Gated delta rule: one d_k × d_v matrix of state per value head.
+
+    Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
+    d_v + H_v·d_v·h.
+    """
+    keys = shape.key_heads * shape.key_dim
+    values = shape.value_heads * shape.value_dim
+    matrices = (
+        Matrix("qkv", shape.hidden, 2 * keys + values, "attention"),
+        Matrix("gate", shape.hidden, values, "attention"),
+        Matrix("decay", shape.hidden, 2 * shape.value_heads, "attention"),
+        Matrix("out", values, shape.hidden, "attention", "rows"),
+    )
+    mixed = 2 * keys + values
+    return Mixer(
+        kind="delta",
+        matrices=matrices,
+        vectors=shape.convolution * mixed + 2 * shape.value_heads + shape.value_dim,
+        state=shape.value_heads * shape.key_dim * shape.value_dim,
+        convolution=mixed * shape.convolution,
+    )
+
+
+def kimi_delta(hidden: int, heads: int, dim: int, convolution: int) -> Mixer:
+    """Delta attention with a decay for each channel (Kimi Linear, 2025).
+
+    Queries, keys and values of a·d each, two low-rank gates of rank d, one
+    strength per head; the state is d × d per head.
+    """
+    inner = heads * dim
+    matrices = (
+        *(Matrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
+        Matrix("forget_a", hidden, dim, "attention", "whole"),
+        Matrix("forget_b", dim, inner, "attention"),
+        Matrix("strength", hidden, heads, "attention"),
+        Matrix("gate_a", hidden, dim, "attention", "whole"),
+        Matrix("gate_b", dim, inner, "attention"),
+        Matrix("out", inner, hidden, "attention", "rows"),
+    )
+    return Mixer(
+        kind="delta",
+        matrices=matrices,
+        vectors=3 * inner * convolution + inner + heads + dim,
+        state=heads * dim * dim,
+        convolution=3 * inner * convolution,
+    )
+
+
+def lightning(hidden: int, heads: int, dim: int) -> Mixer:
+    """Lightning attention (MiniMax-01, 2025): a d × d state per head, gated output."""
+    inner = heads * dim
+    matrices = (
+        Matrix("qkv", hidden, 3 * inner, "attention"),
+        Matrix("gate", hidden, inner, "attention"),
+        Matrix("out", inner, hidden, "attention", "rows"),
+    )
+    return Mixer(
+        kind="lightning", matrices=matrices, vectors=inner, state=heads * dim * dim
+    )
+
+
+def short_convolution(hidden: int, length: int) -> Mixer:
+    """A gated convolution over the last few tokens (LFM2, 2025)."""
+    matrices = (
+        Matrix("in", hidden, 3 * hidden, "attention"),
+        Matrix("out", hidden, hidden, "attention", "rows"),
+    )
+    return Mixer(
+        kind="convolution",
+        matrices=matrices,
+        vectors=hidden * length,
+        convolution=hidden * length,
+    )

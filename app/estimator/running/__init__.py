@@ -1,0 +1,1 @@
+"""What running costs: failures, checkpoints, money."""

@@ -1,0 +1,1 @@
+"""What a service of many requests does: engines, load, queues, simulation."""

@@ -1,0 +1,201 @@
+"""How a model is run for inference: formats, splits and the engine's overheads."""
+
+import dataclasses
+import functools
+from typing import Any
+
+from app.estimator import catalogue
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import CACHE_BITS, FORMATS, Format, covers
+from app.estimator.models.layers import Layer, Matrix
+
+# What unpacking 4-bit weights reaches of what 8-bit ones do.
+_NIBBLE = 0.88
+# How unevenly tokens choose experts; fitted with the engines of data/engines.toml.
+_SKEW = 0.77
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Software:
+    """What an engine adds to the kernels.
+
+    `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
+    launch and gap [s]; `prefill`: times the computing of a prompt [1];
+    `front`: tokenising and the way to the engine, before a prompt waits [s];
+    `sequence`: per sequence and step, for sampling and streaming [s];
+    `library_reduce`: all-reduce is that of the communication library.
+    """
+
+    id: str
+    label: str
+    host: float
+    kernel: float
+    prefill: float
+    front: float = 0.0
+    sequence: float = 0.0
+    library_reduce: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Serving:
+    """A model on its GPUs: formats and splits.
+
+    `weights` is a format of `formats`, `cache` that of keys and values. `tensor`
+    GPUs share each layer; `replicas` of attention run beside each other on
+    different requests; experts are split over `expert` GPUs, each expert over
+    `expert_tensor`.
+    """
+
+    weights: str = "bf16"
+    cache: str = "bf16"
+    tensor: int = 1
+    replicas: int = 1
+    expert: int = 1
+    expert_tensor: int = 1
+    software: str = "vllm"
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one copy of the model."""
+        return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rates:
+    """What a GPU reaches in the kernels of an engine.
+
+    `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
+    `bandwidth` of reading weights and `narrow` of weights unpacked on the way, of
+    reading the cache `cache` [B/s]; `tiles`: multiprocessors [1].
+    """
+
+    matmul: float
+    matmul16: float
+    attention: float
+    bandwidth: float
+    narrow: float
+    cache: float
+    tiles: float
+    rank_latency: float
+
+
+@functools.cache
+def software(name: str) -> Software:
+    """The overheads of an engine by its id; KeyError if there is none.
+
+    >>> software("vllm").label
+    'vLLM'
+    """
+    row = catalogue.load("engines.toml", "engine")[name]
+    return Software(
+        id=name,
+        label=row["name"],
+        host=row["host_ms"] * 1e-3,
+        kernel=row["kernel_us"] * 1e-6,
+        prefill=row["prefill"],
+        front=row["front_ms"] * 1e-3,
+        sequence=row["sequence_us"] * 1e-6,
+        library_reduce=row.get("library_reduce", False),
+    )
+
+
+def engines() -> tuple[tuple[str, str], ...]:
+    """Ids and names of the engines, in the order of the catalogue."""
+    rows = catalogue.load("engines.toml", "engine")
+    return tuple((key, row["name"]) for key, row in rows.items())
+
+
+@functools.cache
+def _kernels(architecture: str) -> dict[str, Any]:
+    rows = catalogue.load("engines.toml", "kernels")
+    found = (r for r in rows.values() if architecture in r["architectures"])
+    return next(found, rows["other"])
+
+
+def rates_of(gpu: Accelerator, weights: str) -> Rates:
+    """What `gpu` reaches with weights in a format.
+
+    Raises ValueError naming what the data sheet lacks.
+
+    >>> from app.estimator.hardware.accelerators import find_accelerator
+    >>> rates_of(find_accelerator("H100"), "fp8").matmul > 1e15
+    True
+    """
+    row = _kernels(gpu.architecture)
+    peak16, bandwidth = gpu.peak("bf16"), gpu.memory_bandwidth
+    if peak16 is None or bandwidth is None:
+        raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
+    kind = math_of(gpu, FORMATS[weights])
+    share = row["product_16"]
+    nibble = _NIBBLE if FORMATS[weights].bits < 6 else 1.0
+    peak = peak16
+    if kind != "16":
+        share = row[f"product_{kind}"]
+        peak = gpu.peak({"8": "fp8", "4": "fp4"}[kind]) or gpu.peak("int8") or peak16
+    return Rates(
+        matmul=peak * share,
+        matmul16=peak16 * row["product_16"],
+        attention=peak16 * row["attention"],
+        bandwidth=bandwidth * row["memory"],
+        narrow=bandwidth * row["memory"] * row["unpacking"] * nibble,
+        cache=bandwidth * row["cache"],
+        tiles=peak16 / row["flops_per_multiprocessor"],
+        rank_latency=row["reduce_us"] * 1e-6,
+    )
+
+
+def math_of(gpu: Accelerator, form: Format) -> str:
+    """The width in bits that products with weights of a format are computed in.
+
+    Weights that the card cannot multiply are unpacked to 16 bit first.
+    """
+    if form.math in ("nvfp4", "mxfp4"):
+        return "4" if gpu.fp4 else "16"
+    if form.math == "fp8":
+        return "8" if gpu.fp8 else "16"
+    if form.math == "int8":
+        return "8" if gpu.int8 else "16"
+    return "16"
+
+
+def unpacked(gpu: Accelerator, form: Format) -> bool:
+    """Whether weights are widened on the way to the tensor cores."""
+    return form.bits < 16 and math_of(gpu, form) == "16"
+
+
+def matrix_bytes(matrix: Matrix, form: Format) -> float:
+    """Bytes of one copy of a matrix in a format [B]."""
+    bits = form.bits if covers(form, matrix) else form.rest
+    return matrix.inputs * matrix.outputs * bits / 8
+
+
+def cache_bytes(cache: str) -> float:
+    """Bytes of one element of the cache [B]."""
+    return CACHE_BITS[cache] / 8
+
+
+def touched(experts: float, per_token: float, tokens: float) -> float:
+    """Experts that at least one of `tokens` is sent to, of `experts` [1].
+
+    E·(1 − (1 − k/E)^T) when routing is even. It is not: T tokens reach as many
+    experts as T^0.77 would.
+
+    >>> round(touched(256, 8, 32)), round(touched(256, 8, 1))
+    (94, 8)
+    """
+    if experts <= per_token:
+        return experts
+    draws = max(1.0, tokens) ** _SKEW
+    missed: float = (1 - per_token / experts) ** draws
+    return experts * (1 - missed)
+
+
+def fused(layer: Layer) -> int:
+    """Products of a layer that engines launch: those with one input are joined."""
+    return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})
+
+
+def kernels(model: Architecture) -> float:
+    """Kernels of one step: products, attention and the small ones of each layer."""
+    return sum((fused(layer) + 6) * number for layer, number in model.runs)

@@ -1,0 +1,205 @@
+"""One replica as curves over its batch, and where it settles under a load."""
+
+import bisect
+import dataclasses
+import math
+
+from app.estimator.serving.load import (
+    OTHERS,
+    OWN,
+    Requests,
+    most_sequences,
+    prompt_cost,
+)
+from app.estimator.serving.queueing import wait_quantile
+from app.estimator.serving.step import Placed, decode_time
+
+# Batches at which steps are timed; between them the time is a straight line.
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+# Standard deviations above the middle by share of the requests.
+_SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
+_SEARCH = 24
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests with their variation: squared coefficients of variation of lengths."""
+
+    requests: Requests
+    prompt_variation: float = 0.0
+    answer_variation: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settled:
+    """A replica at one load: batch, rate [1/s], latencies by share of requests [s]."""
+
+    batch: float
+    rate: float
+    ttft: dict[float, float]
+    tpot: dict[float, float]
+    prefill_share: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Profile:
+    """Time of a decoding step and of a prompt over the batch of one replica.
+
+    `most` sequences fit in memory; at 0 the weights do not.
+    """
+
+    placed: Placed
+    traffic: Traffic
+    decode: tuple[float, ...]
+    prompt: tuple[float, ...]
+    most: float
+
+    def decode_at(self, batch: float) -> float:
+        """Time of a step that continues `batch` answers [s]."""
+        return _between(self.decode, batch)
+
+    def prompt_at(self, batch: float) -> float:
+        """What one prompt adds beside `batch` answers [s]."""
+        return _between(self.prompt, batch)
+
+    def tpot_at(self, batch: float) -> float:
+        """Time per token with `batch` requests in the replica [s].
+
+        t_decode(b) + (b − 1)·t_prompt / n.
+        """
+        answer = max(1.0, self.traffic.requests.answer)
+        return self.decode_at(batch) + (batch - 1) * self.prompt_at(batch) / answer
+
+    def ttft_at(self, batch: float) -> float:
+        """Median time to the first token with `batch` requests [s]."""
+        cost = self.prompt_at(batch)
+        own = OWN * (self.decode_at(batch) + cost)
+        return self.placed.engine.front + own + OTHERS * batch * cost
+
+    def rate_at(self, batch: float) -> float:
+        """Requests per second with `batch` in the replica, by Little's law [1/s]."""
+        answer = self.traffic.requests.answer
+        return batch / (self.ttft_at(batch) + answer * self.tpot_at(batch))
+
+
+def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile:
+    """Time a replica at a dozen batches."""
+    requests = traffic.requests
+    mean = requests.mean_context
+    return Profile(
+        placed=placed,
+        traffic=traffic,
+        decode=tuple(decode_time(placed, b, mean).total for b in _BATCHES),
+        prompt=tuple(prompt_cost(placed, requests, b) for b in _BATCHES),
+        most=min(float(_BATCHES[-1]), most_sequences(placed, mean, usable)),
+    )
+
+
+def _between(values: tuple[float, ...], batch: float) -> float:
+    """A value between the timed batches."""
+    if batch <= 1:
+        return values[0]
+    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1)
+    low, high = _BATCHES[above - 1], _BATCHES[above]
+    part = (batch - low) / (high - low)
+    return values[above - 1] + part * (values[above] - values[above - 1])
+
+
+def settle(profile: Profile, batch: float) -> Settled:
+    """A replica with `batch` requests in it on average.
+
+    Time per token at the quantile q is that of b + z_q·√b requests. Time to the
+    first token adds waits for other prompts, with a tail of exponential shape, and
+    for room in memory, as servers of Erlang's queue.
+    """
+    batch = max(1.0, min(batch, profile.most))
+    rate = profile.rate_at(batch)
+    cost = profile.prompt_at(batch)
+    busy = min(0.98, rate * cost)
+    return Settled(
+        batch=batch,
+        rate=rate,
+        ttft={q: _ttft(profile, batch, rate, busy, q) for q in _SPREAD},
+        tpot={
+            q: profile.tpot_at(min(profile.most, batch + z * math.sqrt(batch)))
+            for q, z in _SPREAD.items()
+        },
+        prefill_share=busy,
+    )
+
+
+def _ttft(
+    profile: Profile, batch: float, rate: float, busy: float, share: float
+) -> float:
+    cost = profile.prompt_at(batch)
+    variation = profile.traffic.prompt_variation
+    spread = _SPREAD[share] * math.sqrt(variation) * cost
+    tail = cost * (1 + variation) / 2 / (1 - busy)
+    waiting = tail * (_tail(busy, share) - _tail(busy, 0.5))
+    life = batch / rate
+    slots = max(1, int(profile.most))
+    room = 0.0
+    if batch + 4 * math.sqrt(batch) > slots:
+        room = wait_quantile(slots, min(rate, 0.98 * slots / life), life, share)
+        room -= wait_quantile(slots, min(rate, 0.98 * slots / life), life, 0.5)
+    return profile.ttft_at(batch) + spread + waiting + room
+
+
+def _tail(busy: float, share: float) -> float:
+    """ln(u / (1 − q)), at least nothing: the quantile of a wait in its own unit."""
+    return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
+
+
+def settle_rate(profile: Profile, rate: float) -> Settled | None:
+    """A replica that gets `rate` requests per second; None when it cannot keep up."""
+    top = best_batch(profile)
+    if rate > profile.rate_at(top):
+        return None
+    low, high = 1e-3, top
+    for _ in range(_SEARCH):
+        middle = (low + high) / 2
+        if profile.rate_at(middle) < rate:
+            low = middle
+        else:
+            high = middle
+    settled = settle(profile, high)
+    return dataclasses.replace(settled, batch=high, rate=rate)
+
+
+def best_batch(profile: Profile) -> float:
+    """The batch with the highest rate, within memory."""
+    most = max(1.0, profile.most)
+    timed = [float(b) for b in _BATCHES if b < most] + [most]
+    return max(timed, key=profile.rate_at)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Targets:
+    """What must hold for a share of the requests: latencies [s]; None: no limit."""
+
+    share: float
+    ttft: float | None
+    tpot: float | None
+
+    def met(self, settled: Settled) -> bool:
+        """Whether a load keeps both."""
+        slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
+        late = self.ttft is not None and settled.ttft[self.share] > self.ttft
+        return not (slow or late)
+
+
+def highest(profile: Profile, targets: Targets) -> Settled | None:
+    """The highest load that keeps the targets; None when even one request does not."""
+    if profile.most < 1 or not targets.met(settle(profile, 1.0)):
+        return None
+    top = best_batch(profile)
+    if targets.met(settle(profile, top)):
+        return settle(profile, top)
+    low, high = 1.0, top
+    for _ in range(_SEARCH):
+        middle = (low + high) / 2
+        if targets.met(settle(profile, middle)):
+            low = middle
+        else:
+            high = middle
+    return settle(profile, low)

@@ -1,0 +1,167 @@
+"""A served replica step by step: random arrivals, prompts, answers and waits."""
+
+import collections
+import dataclasses
+import heapq
+import math
+import random
+
+from app.estimator.serving.profile import Profile
+
+# Requests that are left out at the start, until the replica has filled up.
+_WARM_UP = 0.2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What requests of a simulated replica saw: sorted latencies [s].
+
+    `served` requests per second; `batch` answered at once on average.
+    """
+
+    ttft: tuple[float, ...]
+    tpot: tuple[float, ...]
+    served: float
+    batch: float
+
+
+@dataclasses.dataclass(slots=True)
+class _Request:
+    number: int
+    arrival: float
+    prompt: float
+    answer: int
+    first: float = 0.0
+    last: float = 0.0
+
+
+def simulate(
+    profile: Profile, rate: float, requests: int = 1500, seed: int = 1
+) -> Outcome:
+    """Serve random requests one engine step after another.
+
+    Requests arrive at random (Poisson) with lengths of the given variation; a step
+    continues every answer and reads as many waiting prompts as fit in 8,192 tokens.
+    Steps in which nothing but this happens are as long as each other, and are made
+    at one stroke: the work is that of the requests, however long their answers are.
+
+    Where:
+        profile: the replica and its requests.
+        rate: requests per second [1/s], positive.
+        requests: how many to simulate [1].
+        seed: of the random numbers, so that the same question has the same answer.
+    """
+    line = _arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not secret
+    waiting: collections.deque[_Request] = collections.deque()
+    running: list[tuple[int, int, _Request]] = []
+    done: list[_Request] = []
+    now, step, held, weight = 0.0, 0, 0.0, 0.0
+    most = max(1, int(profile.most))
+    while len(done) < requests:
+        if not running and not waiting and line:
+            now = max(now, line[-1].arrival)
+        while line and line[-1].arrival <= now:
+            waiting.append(line.pop())
+        taken = _taken(waiting, most - len(running))
+        length = _step_time(profile, len(running), taken)
+        alike = 1 if taken else _alike(running, step, line, now, length)
+        now += length * alike
+        held += length * alike * len(running)
+        weight += length * alike
+        for request in taken:
+            request.first = now
+            heapq.heappush(running, (step + request.answer, request.number, request))
+        step += alike
+        while running and running[0][0] <= step:
+            request = heapq.heappop(running)[2]
+            request.last = now
+            done.append(request)
+    return _outcome(done, held / max(weight, 1e-12))
+
+
+def _alike(
+    running: list[tuple[int, int, _Request]],
+    step: int,
+    line: list[_Request],
+    now: float,
+    length: float,
+) -> int:
+    """How many steps are alike: until an answer ends, or a request arrives."""
+    ends = running[0][0] - step
+    if not line or ends <= 1:
+        return max(1, ends)
+    return max(1, min(ends, math.ceil((line[-1].arrival - now) / length)))
+
+
+def _arrivals(
+    profile: Profile, rate: float, requests: int, dice: random.Random
+) -> list[_Request]:
+    """All requests, the first to arrive at the end."""
+    traffic, now, found = profile.traffic, 0.0, []
+    for number in range(requests):
+        now += dice.expovariate(rate)
+        prompt = _length(traffic.requests.prompt, traffic.prompt_variation, dice)
+        answer = _length(traffic.requests.answer, traffic.answer_variation, dice)
+        found.append(_Request(number, now, prompt, max(1, round(answer))))
+    found.reverse()
+    return found
+
+
+def _length(mean: float, variation: float, dice: random.Random) -> float:
+    """A length from a log-normal distribution of the given variation."""
+    if variation <= 0:
+        return max(1.0, mean)
+    spread = math.log(1 + variation)
+    drawn = dice.lognormvariate(math.log(mean) - spread / 2, math.sqrt(spread))
+    return max(1.0, min(drawn, 50 * mean))
+
+
+_STEP_TOKENS = 8192.0
+
+
+def _taken(waiting: collections.deque[_Request], room: int) -> list[_Request]:
+    """Prompts that the next step reads, in order of arrival."""
+    taken: list[_Request] = []
+    tokens = 0.0
+    while waiting and len(taken) < room:
+        if taken and tokens + waiting[0].prompt > _STEP_TOKENS:
+            break
+        tokens += waiting[0].prompt
+        taken.append(waiting.popleft())
+    return taken
+
+
+def _step_time(profile: Profile, running: int, taken: list[_Request]) -> float:
+    """One step: every answer goes on, and the prompts that were taken are read."""
+    cost = profile.prompt_at(max(1, running)) / profile.traffic.requests.prompt
+    reading = cost * sum(request.prompt for request in taken)
+    return profile.decode_at(max(1, running)) + reading
+
+
+def _outcome(done: list[_Request], batch: float) -> Outcome:
+    counted = done[int(len(done) * _WARM_UP) :] or done
+    first = sorted(r.first - r.arrival for r in counted)
+    pace = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
+    return Outcome(
+        ttft=tuple(first),
+        tpot=tuple(pace),
+        served=_served(counted),
+        batch=batch,
+    )
+
+
+def _served(counted: list[_Request]) -> float:
+    """Requests per second between the first and the last of those counted [1/s]."""
+    span = counted[-1].last - counted[0].last if len(counted) > 1 else 0.0
+    return (len(counted) - 1) / span if span > 0 else 0.0
+
+
+def quantile(values: tuple[float, ...], share: float) -> float | None:
+    """The value that `share` of sorted values do not exceed; None of none.
+
+    >>> quantile((1.0, 2.0, 3.0, 4.0), 0.5)
+    2.0
+    """
+    if not values:
+        return None
+    return values[max(0, math.ceil(share * len(values)) - 1)]

@@ -1,0 +1,312 @@
+"""How long one step of an inference engine takes: prompts and answers together."""
+
+import dataclasses
+import math
+
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.networks import Fabric, collective_time, quick
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import FORMATS, Format, covers
+from app.estimator.models.layers import Layer
+from app.estimator.serving.engine import (
+    Rates,
+    Serving,
+    Software,
+    cache_bytes,
+    fused,
+    matrix_bytes,
+    rates_of,
+    software,
+    touched,
+    unpacked,
+)
+from app.estimator.timing.flops import score_flops, visible
+
+# Fitted with the engines of data/engines.toml, from what operator tables suggest.
+_THIRD = 1 / 3
+TILE = 16.0
+_WAVES = 0.15  # of a wave of tiles is lost at the end of a product
+_ATTENTION = 4.9e-6  # s of a decode attention kernel beside its bytes
+_ROUTED = 3.1e-5  # s of a routed layer beside its bytes: routing, sorting
+_GROUPED = 0.154  # of the rate of one product, in products of many experts
+_PADDING = 13.0  # rows by which the tiles of one expert are filled up, on average
+_SMALL = 6  # kernels per layer that are neither products nor attention
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step works on, per copy of the attention.
+
+    `prompt` tokens of prompts, the last of them at position `prompt_end`;
+    `sequences` that each get one token at a context of `context` tokens;
+    `answers` is how many rows the output head computes.
+    """
+
+    prompt: float = 0.0
+    prompt_end: float = 0.0
+    sequences: float = 0.0
+    context: float = 0.0
+    answers: float = 0.0
+
+    @property
+    def rows(self) -> float:
+        """Tokens in the products of this step."""
+        return self.prompt + self.sequences
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InferenceStep:
+    """Seconds of one step by what they go to; they sum to `total`."""
+
+    weights: float
+    compute: float
+    attention: float
+    communication: float
+    launch: float
+    host: float
+
+    @property
+    def total(self) -> float:
+        """The whole step [s]."""
+        work = self.weights + self.compute + self.attention
+        return work + self.communication + self.launch + self.host
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayerWork:
+    """One kind of layer on one GPU, reduced to what steps multiply.
+
+    `products`: seconds of computing per row, and seconds of reading, of each dense
+    matrix; `gaps` [s] between its kernels; `moved` bytes per row outside products;
+    `expert` and `expert_size`: weights and bytes of one routed expert.
+    """
+
+    layer: Layer
+    number: int
+    products: tuple[tuple[float, float], ...]
+    gaps: float
+    moved: float
+    expert: float
+    expert_size: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placed:
+    """A model on its GPUs with everything that does not change between steps."""
+
+    model: Architecture
+    gpu: Accelerator
+    fabric: Fabric
+    serving: Serving
+    form: Format
+    rates: Rates
+    engine: Software
+    narrow: bool
+    element: float
+    work: tuple[LayerWork, ...]
+
+
+def place(
+    model: Architecture, gpu: Accelerator, fabric: Fabric, serving: Serving
+) -> Placed:
+    """Put a model on GPUs; ValueError when the card lacks what it needs."""
+    form = FORMATS[serving.weights]
+    rates = rates_of(gpu, serving.weights)
+    engine, narrow = software(serving.software), unpacked(gpu, form)
+    bandwidth = rates.narrow if narrow else rates.bandwidth
+    work = tuple(
+        _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
+        for layer, number in model.runs
+    )
+    return Placed(
+        model=model,
+        gpu=gpu,
+        fabric=fabric,
+        serving=serving,
+        form=form,
+        rates=rates,
+        engine=engine,
+        narrow=narrow,
+        element=cache_bytes(serving.cache),
+        work=work,
+    )
+
+
+def _reduced(
+    layer: Layer,
+    number: int,
+    model: Architecture,
+    on: tuple[Serving, Format, Rates, Software, float],
+) -> LayerWork:
+    serving, form, rates, engine, bandwidth = on
+    products, expert, expert_size = [], 0.0, 0.0
+    for matrix in layer.matrices:
+        size = matrix_bytes(matrix, form)
+        weights = matrix.inputs * matrix.outputs
+        if matrix.part == "experts":
+            expert += weights / serving.expert_tensor
+            expert_size += size / serving.expert_tensor
+            continue
+        split = 1 if matrix.split == "whole" else serving.tensor
+        if matrix.split == "heads":
+            split = min(serving.tensor, max(1, layer.mixer.kv_heads))
+        rate = rates.matmul if covers(form, matrix) else rates.matmul16
+        products.append((2 * weights / split / rate, size / split / bandwidth))
+    return LayerWork(
+        layer=layer,
+        number=number,
+        products=tuple(products),
+        gaps=(fused(layer) + _SMALL) * engine.kernel,
+        moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
+        expert=expert,
+        expert_size=expert_size,
+    )
+
+
+@dataclasses.dataclass(slots=True)
+class _Sums:
+    reading: float = 0.0
+    computing: float = 0.0
+    both: float = 0.0
+    attention: float = 0.0
+    communication: float = 0.0
+    launch: float = 0.0
+
+
+def step_time(placed: Placed, batch: Batch) -> InferenceStep:
+    """Time of one engine step [s], part by part.
+
+    Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention
+    over the cache and over the prompt; two all-reduces; launches. Then the output
+    head and the host.
+
+    Where:
+        placed: model, GPUs and engine.
+        batch: prompts and sequences of this step.
+
+    Source: pope-2022; constants of data/engines.toml.
+
+    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.hardware.accelerators import find_accelerator
+    >>> from app.estimator.hardware.networks import fabric_of
+    >>> a100 = find_accelerator("a100-sxm4-80")
+    >>> placed = place(find_model("llama-2-7b"), a100, fabric_of(a100),
+    ...     Serving(software="compiled"))
+    >>> step = step_time(placed, Batch(sequences=1, context=200, answers=1))
+    >>> 0.008 < step.total < 0.011
+    True
+    """
+    sums = _Sums()
+    padded = math.ceil(batch.rows / TILE) * TILE
+    for work in placed.work:
+        number = work.number
+        for per_row, reading in work.products:
+            computing = padded * per_row
+            sums.computing += number * computing
+            sums.reading += number * reading
+            sums.both += number * (computing**3 + reading**3) ** _THIRD
+        sums.launch += number * work.gaps
+        sums.launch += number * batch.rows * work.moved / placed.rates.bandwidth
+        if work.expert:
+            _add_experts(sums, placed, work, batch)
+        sums.attention += number * _attention_time(placed, work.layer, batch)
+        sums.communication += number * _traffic_time(placed, work.layer, batch)
+    _add_head(sums, placed, batch)
+    share = sums.reading / max(1e-30, sums.reading + sums.computing)
+    return InferenceStep(
+        weights=sums.both * share,
+        compute=sums.both * (1 - share),
+        attention=sums.attention,
+        communication=sums.communication,
+        launch=sums.launch,
+        host=placed.engine.host + placed.engine.sequence * batch.answers,
+    )
+
+
+def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> None:
+    """Routed experts: those that tokens are sent to are read once."""
+    serving, mlp = placed.serving, work.layer.mlp
+    tokens = batch.rows * serving.replicas
+    hit = touched(mlp.experts, mlp.experts_per_token, tokens) / serving.expert
+    pairs = tokens * mlp.experts_per_token / serving.expert + hit * _PADDING
+    computing = 2 * pairs * work.expert / (placed.rates.matmul * _GROUPED)
+    bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
+    reading = hit * work.expert_size / bandwidth
+    sums.computing += work.number * computing
+    sums.reading += work.number * reading
+    sums.both += work.number * (computing**2 + reading**2) ** 0.5
+    sums.launch += work.number * _ROUTED
+
+
+def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
+    """Attention of one layer over the cache and over the prompt [s]."""
+    mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
+    total = 0.0
+    if batch.sequences and mixer.cache:
+        kept = min(batch.context, mixer.window) if mixer.window else batch.context
+        part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
+        read = batch.sequences * kept * mixer.cache * part * placed.element
+        total += _ATTENTION + max(
+            read / rates.cache, _latent_time(placed, layer, batch.sequences * kept)
+        )
+    if mixer.state:
+        moved = 8.0 * batch.sequences * mixer.state / tensor
+        total += _ATTENTION + moved / rates.cache
+    if batch.prompt:
+        seen = visible(2 * batch.prompt_end - batch.prompt, mixer.window)
+        total += score_flops(mixer, seen) * batch.prompt / tensor / rates.attention
+    return total
+
+
+def _latent_time(placed: Placed, layer: Layer, seen: float) -> float:
+    """Latent attention multiplies with the latent vector for every head [s]."""
+    mixer = layer.mixer
+    if mixer.kind != "latent":
+        return 0.0
+    width = 2 * mixer.latent + mixer.rope_dim
+    heads = mixer.heads / placed.serving.tensor
+    return 2 * heads * width * seen / (placed.rates.attention)
+
+
+def _traffic_time(placed: Placed, layer: Layer, batch: Batch) -> float:
+    """Collectives of one layer [s]."""
+    serving = placed.serving
+    message = 2 * batch.rows * placed.model.hidden
+    latency = placed.rates.rank_latency
+    total = 0.0
+    if serving.tensor > 1:
+        if placed.engine.library_reduce:
+            ranks = serving.tensor
+            one = collective_time("all_reduce", ranks, message, placed.fabric)
+        else:
+            one = quick("all_reduce", serving.tensor, message, placed.fabric, latency)
+        total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
+    if serving.replicas > 1 and layer.mlp.is_routed:
+        ranks = serving.expert * serving.expert_tensor
+        sent = message * min(layer.mlp.experts_per_token, ranks)
+        total += 2 * quick("alltoall", ranks, sent, placed.fabric, latency)
+    return total
+
+
+def _add_head(sums: _Sums, placed: Placed, batch: Batch) -> None:
+    weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
+    rows = math.ceil(max(1.0, batch.answers) / TILE) * TILE
+    computing = 2 * rows * weights / placed.rates.matmul16
+    reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
+    sums.computing += computing
+    sums.reading += reading
+    sums.both += (computing**3 + reading**3) ** _THIRD
+
+
+def decode_time(placed: Placed, sequences: float, context: float) -> InferenceStep:
+    """Time for one token of each of `sequences` at a mean context [s]."""
+    return step_time(placed, Batch(0.0, 0.0, sequences, context, sequences))
+
+
+def prefill_time(placed: Placed, prompt: float, prompts: float = 1.0) -> InferenceStep:
+    """Time to read `prompts` prompts of `prompt` tokens each in one step [s]."""
+    rows = prompt * prompts
+    end = (prompt + rows) / 2
+    step = step_time(placed, Batch(rows, end, 0.0, 0.0, prompts))
+    slower = placed.engine.prefill
+    return dataclasses.replace(step, compute=step.compute * slower)

@@ -1,0 +1,70 @@
+"""Whether a training plan fits in memory, in the words of the step it times."""
+
+import functools
+
+from app.estimator.memory.frameworks import FRAMEWORKS
+from app.estimator.memory.layouts import Layout
+from app.estimator.memory.states import Recipe, recipe
+from app.estimator.memory.training import Load, Step, stage_loads, worst
+from app.estimator.models.architecture import Architecture
+from app.estimator.timing.plan import Plan
+
+# CUDA context, communication buffers and fragmentation on each GPU.
+OVERHEAD = 4e9
+
+
+@functools.cache
+def usual_states() -> Recipe:
+    """Mixed precision with Adam."""
+    return recipe("adamw", "bf16-mixed")
+
+
+def memory_per_gpu(
+    model: Architecture, plan: Plan, states: Recipe | None = None
+) -> float:
+    """Bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
+    return load_of(model, plan, states).total
+
+
+def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Load:
+    """What fills a GPU of the fullest pipeline stage.
+
+    Weights, gradients and optimizer as ZeRO divides them, activations in flight,
+    logits and overhead.
+
+    Where:
+        model: what is trained.
+        plan: the layout.
+        states: bytes per parameter; mixed precision with Adam where none is given.
+    """
+    loads = stage_loads(
+        model, layout_of(plan), step_of(plan), states or usual_states(), OVERHEAD
+    )
+    return worst(loads)
+
+
+def layout_of(plan: Plan) -> Layout:
+    """The degrees of a plan as the memory sees them."""
+    return Layout(
+        gpus=plan.gpus,
+        tensor=plan.tensor,
+        pipeline=plan.pipeline,
+        context=plan.context,
+        expert=plan.expert,
+        virtual=plan.pieces,
+        zero=plan.zero,
+        sequence_parallel=plan.sequence_parallel,
+    )
+
+
+def step_of(plan: Plan) -> Step:
+    """The step of a plan as the memory sees it."""
+    fused = plan.software.fused
+    return Step(
+        sequence=plan.sequence,
+        micro_batch=plan.micro_batch,
+        micro_batches=plan.micro_batches,
+        recompute="selective" if plan.recompute == "operators" else plan.recompute,
+        framework=FRAMEWORKS["megatron" if fused else "torch"],
+        fused_loss=fused,
+    )

@@ -1,0 +1,170 @@
+"""Floating-point operations of training, by convention, and what share is reached."""
+
+from typing import Literal
+
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer, Mixer
+
+Attention = Literal["causal", "full", "none"]
+
+
+def training_flops(parameters: float, tokens: float) -> float:
+    """Operations to train on `tokens` [FLOP]: 6·N·D, attention not counted.
+
+    Source: kaplan-2020.
+
+    >>> training_flops(1e9, 2e10)
+    1.2e+20
+    """
+    return 6 * parameters * tokens
+
+
+def attention_flops(
+    width: float, layers: float, context: float, attention: Attention = "full"
+) -> float:
+    """Operations of attention scores per token, forward and backward [FLOP].
+
+    12·L·w·s with full attention, half of it where the causal mask is honoured;
+    w is heads times head width.
+
+    Source: palm, appendix B.
+
+    >>> attention_flops(4096, 32, 2048, "causal")
+    1610612736.0
+    """
+    halves = {"full": 2, "causal": 1, "none": 0}[attention]
+    return 6.0 * halves * layers * width * context
+
+
+def visible(context: float, window: int | None) -> float:
+    """Tokens that a token sees on average under a causal mask [token].
+
+    s/2, and w(1 − w/2s) with a window w shorter than the sequence.
+
+    >>> visible(4096, None), visible(4096, 1024)
+    (2048.0, 896.0)
+    """
+    if window is None or window >= context:
+        return context / 2
+    return window * (1 - window / (2 * context))
+
+
+def score_flops(mixer: Mixer, seen: float) -> float:
+    """Operations of scores and their sum over values, one token, forward [FLOP].
+
+    2·a·(d_k + d_v) for each of the `seen` tokens.
+    """
+    if not mixer.heads:
+        return 4.0 * mixer.state
+    return 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim) * seen
+
+
+def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
+    """Operations of one layer for one token in a sequence, forward [FLOP].
+
+    Two per active weight, and the attention scores.
+    """
+    matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
+    seen = visible(context, layer.mixer.window) * (1 if causal else 2)
+    return matmuls + score_flops(layer.mixer, seen)
+
+
+def flops_per_token(
+    model: Architecture, context: float, *, causal: bool = True
+) -> float:
+    """Operations to train on one token, forward and backward [FLOP].
+
+    3·(2 per active weight outside of the input table, with the output head, and
+    the attention scores): the convention of Megatron, with the causal half of the
+    scores and windows honoured.
+
+    Source: megatron-2021; megatron-bridge.
+
+    >>> from app.estimator.models.architecture import find_model
+    >>> round(flops_per_token(find_model("llama-3.1-405b"), 8192) / 1e12, 3)
+    2.524
+    """
+    layers = sum(
+        layer_flops(layer, context, causal=causal) * number
+        for layer, number in model.runs
+    )
+    return 3 * (layers + 2 * model.embedding_parameters)
+
+
+def lora_flops_per_token(model: Architecture, context: float) -> float:
+    """Operations to train adapters of frozen weights on one token [FLOP].
+
+    No gradient is formed for the weights: 4 operations per weight; attention as in
+    full training. The adapters themselves are left out.
+
+    >>> from app.estimator.models.architecture import find_model
+    >>> model = find_model("llama-3.1-70b")
+    >>> lora_flops_per_token(model, 4096) < flops_per_token(model, 4096) * 0.7
+    True
+    """
+    scores = 3 * sum(
+        score_flops(layer.mixer, visible(context, layer.mixer.window)) * number
+        for layer, number in model.runs
+    )
+    return (flops_per_token(model, context) - scores) * 2 / 3 + scores
+
+
+def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
+    """Operations done again on one token in the backward pass [FLOP].
+
+    One more forward pass of the layers with full recomputation, of the attention
+    scores alone with selective; the output head is never done again.
+
+    Source: korthikanti-2022.
+
+    >>> from app.estimator.models.architecture import find_model
+    >>> model = find_model("gpt3-175b")
+    >>> again = recomputed_flops(model, 2048, "full")
+    >>> round(again / flops_per_token(model, 2048), 3)
+    0.332
+    """
+    if recompute not in {"full", "selective"}:
+        return 0.0
+    again = 0.0
+    for layer, number in model.runs:
+        seen = visible(context, layer.mixer.window)
+        scores = score_flops(layer.mixer, seen)
+        whole = recompute == "full"
+        again += number * (layer_flops(layer, context) if whole else scores)
+    return again
+
+
+def utilisation(flops: float, tokens_per_second: float, peak: float) -> float:
+    """Share of a peak that is reached [1]: FLOPs per token · rate / peak.
+
+    With model FLOPs this is MFU, with recomputed ones counted too it is HFU.
+
+    >>> utilisation(5e10, 8000, 1e15)
+    0.4
+    """
+    if peak <= 0:
+        raise ValueError("the peak must be positive")
+    return flops * tokens_per_second / peak
+
+
+def narayanan_flops(
+    shape: tuple[int, int, int], context: int, *, passes: int = 3
+) -> float:
+    """Operations of a GPT per token with full attention and its head [FLOP].
+
+    p·L·(24·h² + 4·h·s) + 6·h·V: passes p over the layers count forward as one,
+    backward as two and recomputation as one; the head is not recomputed.
+
+    Where:
+        shape: layers L, width h, vocabulary V.
+        context: sequence length s [token].
+        passes: 3, or 4 with full recomputation.
+
+    Source: megatron-2021, equation 3.
+
+    >>> round(narayanan_flops((96, 12288, 51200), 2048) / 1e12, 3)
+    1.076
+    """
+    layers, hidden, vocabulary = shape
+    blocks = layers * (24 * hidden**2 + 4 * hidden * context)
+    return float(passes * blocks + 6 * hidden * vocabulary)

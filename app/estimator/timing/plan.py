@@ -1,0 +1,116 @@
+"""How a training run is laid out: parallelism, batch, precision, software."""
+
+import dataclasses
+import math
+from typing import Literal
+
+from app.estimator.models.architecture import Architecture
+
+Recompute = Literal["none", "selective", "operators", "full"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Software:
+    """What the training software does well.
+
+    `fused`: norms, activations and losses run as fused kernels. `graphs`: the many
+    small kernels of routed experts are launched without waiting for the host.
+    `older_attention`: attention kernels of the generation before.
+    """
+
+    id: str
+    label: str
+    fused: bool = True
+    graphs: bool = False
+    older_attention: bool = False
+
+
+SOFTWARE: dict[str, Software] = {
+    s.id: s
+    for s in (
+        Software("tuned", "Megatron Bridge, tuned", graphs=True),
+        Software("tuned-2025", "Megatron Bridge before 26.06"),
+        Software("megatron", "Megatron-LM"),
+        Software(
+            "megatron-2022",
+            "Megatron-LM before flash attention",
+            fused=False,
+            older_attention=True,
+        ),
+        Software("compiled", "PyTorch FSDP, compiled", older_attention=True),
+        Software("eager", "PyTorch FSDP, eager", fused=False, older_attention=True),
+    )
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """One layout of a training step.
+
+    Degrees of tensor, pipeline, data, context and expert parallelism; `pieces` of
+    the model per pipeline stage; `sequence` length [token]; `micro_batch`
+    sequences at once and `micro_batches` of them per step and replica.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    context: int = 1
+    expert: int = 1
+    pieces: int = 1
+    sequence: int = 4096
+    micro_batch: int = 1
+    micro_batches: int = 1
+    number_format: str = "bf16"
+    recompute: Recompute = "none"
+    zero: int = 1
+    sequence_parallel: bool = True
+    software: Software = SOFTWARE["tuned"]
+    gradient_bytes: int = 2
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators of the job: t·p·d·c."""
+        return self.tensor * self.pipeline * self.data * self.context
+
+    @property
+    def global_batch(self) -> int:
+        """Sequences per optimizer step."""
+        return self.data * self.micro_batch * self.micro_batches
+
+    @property
+    def tokens(self) -> int:
+        """Tokens per optimizer step."""
+        return self.global_batch * self.sequence
+
+
+def local_parameters(model: Architecture, plan: Plan) -> float:
+    """Parameters one GPU works on, before ZeRO shards them [parameter].
+
+    (N − N_routed) / (t·p) + N_routed / (e·p), experts not split further.
+    """
+    shared = (model.parameters - model.routed_parameters) / plan.tensor
+    routed = model.routed_parameters / max(plan.expert, plan.tensor)
+    return (shared + routed) / plan.pipeline
+
+
+def balanced(model: Architecture, plan: Plan) -> bool:
+    """Whether room for embedding and head is left among the stages.
+
+    126 layers on 16 stages leave two places of 128 free: then the stage with the
+    head holds fewer layers, and none waits for it.
+    """
+    chunks = plan.pipeline * plan.pieces
+    return 1 <= -model.layers % chunks <= FREE_PLACES
+
+
+# Embedding, head and a layer that predicts a further token.
+FREE_PLACES = 3
+
+
+def layers_per_stage(model: Architecture, plan: Plan) -> float:
+    """Layers of the fullest pipeline stage, whose chunks are of equal length."""
+    if balanced(model, plan):
+        return model.layers / plan.pipeline
+    chunks = plan.pipeline * plan.pieces
+    return float(math.ceil(model.layers / chunks) * plan.pieces)
