@@ -6,6 +6,7 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.questions import kinds
+from app.questions.asking import Asked, new_token
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw
@@ -13,7 +14,6 @@ from app.questions.verdict import Unreadable, Verdict
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given
-from app.web.asking import Asked, new_token
 
 
 def address_of(question: Question) -> str:

@@ -16,7 +16,7 @@ from app.content.library import Library
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
-from app.web.asking import Asked, ask
+from app.questions.asking import Asked, ask
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep

@@ -31,6 +31,7 @@ from app.exams.sitting import (
 )
 from app.exams.store import Change, Kept, Sat
 from app.questions import kinds
+from app.questions.asking import Asked, first_words, new_token
 from app.questions.grading import unanswered
 from app.questions.variants import draw
 from app.quiz.outcomes import Outcome, Way, outcome_of
@@ -43,7 +44,6 @@ from app.quiz.showing import (
 )
 from app.quiz.store import Given
 from app.web.addresses import RowNumber
-from app.web.asking import Asked, first_words, new_token
 from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
 

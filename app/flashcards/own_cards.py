@@ -7,8 +7,8 @@ from app.cards.names import QUESTION, TERM, origin
 from app.cards.store import Added, added_count, added_page
 from app.flashcards.desk import Desk, known
 from app.flashcards.finding import Found
+from app.questions.asking import first_words
 from app.scheduling import LEECH
-from app.web.asking import first_words
 from app.web.words import day_of
 
 _PAGE = 30

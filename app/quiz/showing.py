@@ -16,13 +16,13 @@ from app.errors import Conflict
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.store.sitting import in_running_exam
 from app.questions import kinds
+from app.questions.asking import Asked, new_token, seed_for
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.quiz import store
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
-from app.web.asking import Asked, new_token, seed_for
 from app.web.clock import Now, milliseconds
 from app.web.course import CurrentLibrary
 from app.web.render import is_htmx, page

@@ -10,8 +10,8 @@ from app.concepts.sheets import Sheet, Sheets
 from app.content.library import Library
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
+from app.questions.asking import Asked, first_words, new_token
 from app.questions.variants import draw
-from app.web.asking import Asked, first_words, new_token
 from app.web.course import CurrentLibrary
 from app.web.render import page
 

@@ -26,10 +26,10 @@ from app.content.expressions import BadExpression
 from app.db.engine import DbSession
 from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.questions.asking import Asked
 from app.questions.model import Question
 from app.questions.variants import MOST_VARIANTS, combinations, draw, every
 from app.quiz.forms import AskedFor, Posted, Sent
-from app.web.asking import Asked
 from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page
 from app.web.words import age_of

@@ -9,8 +9,8 @@ from app.flashcards.desk import Desk, Reader
 from app.flashcards.forms import Wished
 from app.flashcards.own_cards import ListedCard, own_cards, state_words
 from app.flashcards.toward_exam import aim_of
+from app.questions.asking import first_words
 from app.scheduling import LEECH, Standing, before_exam
-from app.web.asking import first_words
 from app.web.course import find_topic
 from app.web.render import page
 

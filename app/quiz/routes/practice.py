@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from app.questions.asking import first_words, new_token
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
 from app.quiz.showing import Desk, Reader
 from app.quiz.store import Run
 from app.quiz.weakest import weakest_of
-from app.web.asking import first_words, new_token
 from app.web.course import find_topic
 from app.web.page_cache import keep
 from app.web.render import page

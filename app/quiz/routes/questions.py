@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import comes_back
 from app.errors import NotFound
+from app.questions.asking import Asked
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.verdict import Unreadable, Verdict
@@ -29,7 +30,6 @@ from app.quiz.showing import (
     verdict_page,
 )
 from app.quiz.store import Answer, Given, Run
-from app.web.asking import Asked
 from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page, reply
 

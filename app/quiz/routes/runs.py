@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
 from app.learners.store.sitting import in_running_exam
+from app.questions.asking import Asked, first_words, new_token
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.practice import Wish, choose
@@ -24,7 +25,6 @@ from app.quiz.showing import (
 from app.quiz.store import Run, Wanted
 from app.quiz.weakest import weakest_of
 from app.web.addresses import LAST_ROW, RowNumber
-from app.web.asking import Asked, first_words, new_token
 from app.web.render import page
 
 router = APIRouter()
