@@ -86,7 +86,6 @@ def test_the_words_of_a_learner_leave_every_file(rosa: TestClient, folder: Path)
     assert "erased" in rosa.get("/settings/erased").text.lower()
 
 
-@pytest.mark.slow
 def test_two_processes_leave_nothing_either(tmp_path: Path):
     server = Server(tmp_path / "data", TINY, workers="2").start()
     try:

@@ -155,7 +155,6 @@ def test_a_task_that_failed_unseen_does_not_show_what_was_raised():
 
 
 @ABOUT_SQLITE
-@pytest.mark.slow
 def test_every_process_of_a_server_writes_json_where_it_is_told_to(tmp_path: Path):
     server = Server(tmp_path / "data", TINY, workers="2", log="json").start()
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / NAME)) as other:

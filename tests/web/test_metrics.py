@@ -200,7 +200,6 @@ def test_what_an_earlier_server_shared_is_removed_at_the_start(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_two_processes_show_one_count(tmp_path: Path):
     server = Server(tmp_path / "data", TINY, workers="2", metrics_token=GIVEN).start()
     for _ in range(40):
