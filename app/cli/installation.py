@@ -1,0 +1,84 @@
+"""What most commands open: the data folder, the database, the public address."""
+
+import argparse
+import contextlib
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Engine, make_url
+
+from app.cli.settings import read_settings
+from app.cli.stop import Stop
+from app.config import Settings
+from app.db.database_url import shown
+from app.db.engine import make_engine
+from app.db.schema_state import is_current
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.preparing import prepare
+from app.web.addresses import own_address
+
+
+def installation_of(settings: Settings) -> Installation:
+    """The installation that the settings name."""
+    return Installation(
+        settings.data, settings.database, settings.secret, settings.backups_folder
+    )
+
+
+@contextlib.contextmanager
+def database(settings: Settings) -> Iterator[Engine]:
+    """The database of the server, which may be running meanwhile."""
+    url = make_url(settings.database)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    engine = make_engine(settings.database)
+    try:
+        # To open a file of SQLite that is not there would make one.
+        if (file and not Path(file).is_file()) or not is_current(engine):
+            raise Stop(
+                "the database is not there yet or has an older shape; start the "
+                "server once, or run `headroom db upgrade`."
+            )
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def address_of(settings: Settings) -> str:
+    """Where a browser finds the server."""
+    return own_address(settings.url, settings.host, settings.port)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the data folder, for its owner alone; Stop where it cannot be written."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink(missing_ok=True)  # another process that starts may be first
+    except OSError as error:
+        raise Stop(
+            f"the data folder {folder} cannot be written ({error.strerror}); "
+            "set HEADROOM_DATA to a folder that can."
+        ) from None
+
+
+@contextlib.contextmanager
+def ready(settings: Settings) -> Iterator[None]:
+    """Use the data folder, in which the database was made ready."""
+    installation = installation_of(settings)
+    try:
+        with installation.in_use():
+            prepare(installation, dt.datetime.now(dt.UTC))
+            yield
+    except Unusable as error:
+        raise Stop(str(error)) from None
+
+
+def upgrade(_given: argparse.Namespace) -> int:
+    """`headroom db upgrade`: migrate the database."""
+    settings = read_settings()
+    make_folder(settings.data)
+    with ready(settings):
+        print(f"The database {shown(settings.database)} is up to date.")
+    return 0

@@ -1,0 +1,106 @@
+"""`headroom serve`: get everything ready, and serve until somebody says stop."""
+
+import argparse
+import gc
+import socket
+import sys
+
+import uvicorn
+from fastapi import FastAPI
+
+from app.authors.commands import new_link, words_of_link
+from app.cli.installation import address_of, database, make_folder, ready
+from app.cli.settings import read_settings
+from app.cli.stop import Stop
+from app.config import Settings
+from app.content.library import Library
+from app.main import create_app
+from app.web import logs
+from app.web.clock import system_clock
+from app.web.connections import Limits, guarded, room_for
+from app.web.metrics import begin_shared
+
+_GRACE = 8  # seconds that requests have to end in when the server is told to stop
+
+
+def serve(_given: argparse.Namespace) -> int:
+    """Migrate, read the course, say where it is, and serve."""
+    settings = read_settings()
+    make_folder(settings.data)
+    if not settings.content.is_dir():
+        raise Stop(
+            f"the content folder {settings.content} is missing; "
+            "set HEADROOM_CONTENT to the folder that holds syllabus.toml."
+        )
+    _claim_port(settings)
+    with ready(settings):
+        app = create_app(settings)
+        _announce(settings, app.state.library.current())
+        gc.freeze()  # the course stays: the collector need not walk through it again
+        _run(settings, app)
+    return 0
+
+
+def _claim_port(settings: Settings) -> None:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            raise Stop(
+                f"cannot listen on {settings.host}:{settings.port} "
+                f"({error.strerror}); set HEADROOM_PORT to a free port, "
+                f"e.g. HEADROOM_PORT={settings.port + 1}."
+            ) from None
+
+
+def _announce(settings: Settings, library: Library) -> None:
+    errors = sum(p.severity == "error" for p in library.problems)
+    print(
+        f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
+        f"{len(library.cards)} cards from {settings.content}"
+    )
+    if errors:
+        print(f"{errors} errors in the content; `headroom check` names each.")
+    print(f"Data:   {settings.data}")
+    print(f"Open    {address_of(settings)}", flush=True)
+    if settings.authoring and sys.stdout.isatty():
+        _print_link(settings)
+
+
+def _print_link(settings: Settings) -> None:
+    with database(settings) as engine:
+        link = words_of_link(new_link(engine, address_of(settings), system_clock()))
+    print(f"Author  {link}", flush=True)
+
+
+def _run(settings: Settings, app: FastAPI) -> None:
+    """Serve until somebody says stop; `app` is used where one process is enough."""
+    logs.configure(settings.log)
+    if settings.metrics_token and settings.workers > 1:
+        begin_shared(settings.data / "metrics")
+
+    alone = settings.workers == 1  # several processes make an app each
+    uvicorn.run(
+        app if alone else "app.main:serve_app",
+        factory=not alone,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        loop="asyncio",  # uvloop lets new clients wait behind rendered pages
+        http=guarded(
+            Limits(
+                connections=room_for(settings.connections),
+                of_one_client=settings.client_connections,
+                proxies=settings.trusted,
+            )
+        ),
+        ws="none",
+        access_log=False,  # slow and failed requests are logged by the app
+        log_config=None,  # app.web.logs writes all of it
+        log_level="warning",
+        proxy_headers=False,  # the app believes the proxies that the settings name
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+    )
