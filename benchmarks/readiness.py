@@ -22,7 +22,7 @@ from app.content.library import Library, load
 from app.mastery.evidence import First
 from app.mastery.forecast import Forecast, forecast
 from app.mastery.guessing import guess_rate
-from app.mastery.standing import Record, TopicCards, shelf_of, standings
+from app.mastery.standing import Record, TopicCards, course_by_objective, standings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400
@@ -186,7 +186,8 @@ class Learner:
             self.lot.shuffle(numbers)
             for place in range(exam.domains.get(domain.number, 0)):
                 number = numbers[place % len(numbers)]
-                rates = [r for _, r in shelf_of(self.library).asked[number].rates]
+                course = course_by_objective(self.library)
+                rates = [r for _, r in course.asked[number].rates]
                 score += self.answers((number,), self.lot.choice(rates), day)
         return score
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from app.scheduling import Policy, card_seconds
 from app.scheduling.curve import Curve, Trace, curve_of
 from app.scheduling.exam import FIRST_GRADES, NEW_SECONDS, Begun, worth
-from app.scheduling.exam_plan import Asked, DayPlan, day_plan, plain_day
+from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan, plain_day
 from app.scheduling.outlook import Rule, Run
 
 LEARNERS, QUICK = 80, 4
@@ -124,7 +124,7 @@ def deck_of(seed: str) -> Deck:
 
 
 def filled_day(
-    begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
 ) -> DayPlan:
     """Plain intervals; what is left of the minutes goes to the most faded."""
     plan = plain_day(begun, unseen, asked, curve)
@@ -136,7 +136,7 @@ def filled_day(
 
 
 def crammed_day(
-    begun: Sequence[Begun], unseen: int, asked: Asked, curve: Curve
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
 ) -> DayPlan:
     """New cards first, then every card, the most faded first."""
     fresh = min(unseen, int(asked.seconds // NEW_SECONDS))
@@ -146,7 +146,7 @@ def crammed_day(
 
 
 def _while_time(
-    cards: Sequence[Begun], asked: Asked, curve: Curve, seconds: float
+    cards: Sequence[Begun], asked: PlanInputs, curve: Curve, seconds: float
 ) -> tuple[Begun, ...]:
     taken = []
     for card in cards:
@@ -173,7 +173,7 @@ def study(
     run = Run(deck.begun, deck.unseen, curve_of(), truth)
     exam = START + days
     spent = sum(
-        run.day(Asked(day, exam, seconds), rule).seconds
+        run.day(PlanInputs(day, exam, seconds), rule).seconds
         for day in range(START + skip, exam)
     )
     return Outcome(truth.recall(exam), spent / days)
