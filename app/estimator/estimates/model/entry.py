@@ -2,7 +2,7 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.model.asked import Model
-from app.estimator.estimates.model.compute import read_config
+from app.estimator.estimates.model.compute import model_of
 from app.estimator.estimates.model.words import (
     figures,
     notes,
@@ -11,15 +11,13 @@ from app.estimator.estimates.model.words import (
     steps,
     verdict,
 )
-from app.estimator.models.architecture import find_model
 from app.estimator.registry import Entry, Output
 from app.estimator.timing.flops import flops_per_token
 
 
 def estimate(asked: Model) -> Estimate:
     """Count parameters by part, operations per token and cache per token."""
-    pasted = asked.config.strip()
-    model = read_config(pasted) if pasted else find_model(asked.model)
+    model = model_of(asked)
     training = flops_per_token(model, asked.sequence)
     return Estimate(
         name="model",
