@@ -24,9 +24,10 @@ class Input:
     """One input of an estimate, declared once for every face.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
-    catalogue name, a size such as 70B or a short config.json), gpu, system or network (catalogue names),
-    text (long text such as a config.json). `unit` is the base unit of the value;
-    `typed_unit` is what a bare number means when a person types it ("GB").
+    catalogue name, a size such as 70B or a short config.json), gpu, system or
+    network (catalogue names), text (long text such as a config.json). `unit` is
+    the base unit of the value; `typed_unit` is what a bare number means when a
+    person types it ("GB").
     `minimum` and `maximum` are inclusive and in base units (for text: characters).
     `count_field` is the field that takes the 8 of a card typed as `8x H100`.
     """

@@ -24,6 +24,10 @@ def figures(found: Found) -> tuple[Figure, ...]:
         Figure("per_sequence", "Per sequence", found.per_sequence, "B"),
         Figure("total", "All sequences", found.total, "B", primary=True),
         Figure("per_gpu", "On one GPU", found.per_gpu, "B"),
+        Figure("token_per_gpu", "Per token on one GPU", found.token_per_gpu, "B"),
+        Figure("attention", "Keys and values of a sequence", found.attention, "B"),
+        Figure("state", "State of a sequence", found.state, "B"),
+        Figure("recurrent", "State without convolutions", found.recurrent, "B"),
     )
 
 
@@ -38,9 +42,7 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
     )
 
 
-def steps(
-    model: Architecture, asked: KvCache, found: Found, tokens: int
-) -> tuple[Step, ...]:
+def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
     width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
     each = format_value(found.per_token, "B")
     one = format_value(found.per_sequence, "B")
@@ -49,7 +51,7 @@ def steps(
     sequence = _step(
         "One sequence",
         "Σ min(context, window) × bytes" if windowed else "bytes per token × context",
-        f"{each} × {format_number(tokens)}",
+        f"{each} × {format_number(found.tokens)}",
         found.per_sequence,
         "per_sequence",
     )

@@ -267,6 +267,8 @@ def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
     if timed.turns is not None:
         turns = format_number(timed.turns)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
+    if asked.beyond_heads:
+        notes.append("Layers may be divided over more chips than there are heads.")
     if asked.draft_tokens:
         kept = format_number(timed.accepted)
         notes.append(f"{kept} tokens are kept of each step on average.")

@@ -39,6 +39,7 @@ ENTRY = Entry(
     outputs=(
         Output("parameters", "Parameters", "parameter"),
         Output("active_parameters", "Active for each token", "parameter"),
+        Output("active_without_table", "Active without the input table", "parameter"),
         Output("layers", "Layers", "layer"),
         Output("hidden", "Width", ""),
         Output("heads", "Query heads", ""),

@@ -40,6 +40,12 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
             model.active_parameters,
             "parameter",
         ),
+        Figure(
+            "active_without_table",
+            "Active without the input table",
+            model.active_parameters - model.embedding_parameters,
+            "parameter",
+        ),
         Figure("layers", "Layers", model.layers, "layer"),
         Figure("hidden", "Width", model.hidden),
         Figure("heads", "Query heads", model.heads),

@@ -6,10 +6,17 @@ from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
+from app.estimator.estimates.serving_capacity.compute import serving_of
 from app.estimator.registry import Output
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
-from app.estimator.serving.profile import Profile, Settled, best_batch, settle
+from app.estimator.serving.profile import (
+    Profile,
+    Settled,
+    best_batch,
+    saturated_rate,
+    settle,
+)
 from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_value
 
@@ -27,6 +34,7 @@ OUTPUTS = (
     Output("throughput", "Output tokens per second", "token/s"),
     Output("requests_per_second", "Requests per second", "request/s"),
     Output("max_rate", "Most requests per second", "request/s"),
+    Output("saturated_throughput", "Output tokens per second, saturated", "token/s"),
     Output("utilisation", "Utilisation", "%"),
     Output("concurrent", "Requests at once on a replica", ""),
     Output("max_concurrent", "Most requests in memory of a replica", ""),
@@ -58,31 +66,31 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
 def _gpus(asked: ServingCapacity, found: Capacity) -> int | None:
     if found.replicas is None:
         return None
-    return (found.replicas + asked.spare) * asked.tensor_parallel
+    return (found.replicas + asked.spare) * serving_of(asked).gpus
 
 
 def _nodes(asked: ServingCapacity, found: Capacity) -> int | None:
     """Servers; a replica is not torn apart where it fits into one."""
     if found.replicas is None:
         return None
-    copies = found.replicas + asked.spare
-    each = asked.gpus_per_node // asked.tensor_parallel
+    copies, gpus = found.replicas + asked.spare, serving_of(asked).gpus
+    each = asked.gpus_per_node // gpus
     if each:
         return math.ceil(copies / each)
-    return copies * math.ceil(asked.tensor_parallel / asked.gpus_per_node)
+    return copies * math.ceil(gpus / asked.gpus_per_node)
 
 
 def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdict:
     gpu = profile.placed.gpu.name
     if not found.memory:
-        text = (
-            f"The weights leave no room for a request on {asked.tensor_parallel} {gpu}."
-        )
+        gpus = serving_of(asked).gpus
+        text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if found.replicas is None:
         text = "Even one request alone is slower than promised on this hardware."
         return Verdict("no", "Cannot be kept.", text)
-    copies = f"{format_number(found.replicas)} × {asked.tensor_parallel} {gpu}"
+    gpus = serving_of(asked).gpus
+    copies = f"{format_number(found.replicas)} × {gpus} {gpu}"
     if found.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     first = format_value(found.settled.ttft[_share(asked)], "s")
@@ -118,6 +126,7 @@ def _figures(
         _rate("throughput", "Output tokens per second", tokens, "token/s"),
         _rate("requests_per_second", "Requests per second", rate, "request/s"),
         _rate("max_rate", "Most requests per second", top, "request/s"),
+        _saturated(asked, profile, found),
         Figure("utilisation", "Utilisation", found.utilisation, "%"),
         Figure(
             "concurrent",
@@ -154,6 +163,15 @@ def _rate(name: str, label: str, value: float | None, unit: str) -> Figure:
         return Figure(name, label, None, unit, note="No load settles.")
     low, high = around_rate("tpot", value)
     return Figure(name, label, value, unit, low, high)
+
+
+def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Figure:
+    """What all replicas answer when requests are never missing."""
+    name, label = "saturated_throughput", "Output tokens per second, saturated"
+    if not found.memory or found.replicas is None:
+        return Figure(name, label, None, "token/s", note="No load settles.")
+    value = saturated_rate(profile) * found.replicas * asked.output_tokens
+    return Figure(name, label, value, "token/s", *around_rate("saturated", value))
 
 
 def _costs(

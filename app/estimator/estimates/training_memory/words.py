@@ -17,6 +17,8 @@ OUTPUTS = (
     Output("logits", "Logits and loss", "B"),
     Output("overhead", "Overhead", "B"),
     Output("per_gpu", "On each GPU", "B"),
+    Output("allocated", "Allocated by PyTorch", "B"),
+    Output("reserved", "Reserved by PyTorch", "B"),
     Output("free", "Free on each GPU", "B"),
     Output("fits", "Fits", ""),
     Output("fewest_gpus", "Fewest GPUs", "GPU"),
@@ -67,11 +69,32 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
         _ranged("logits", "Logits and loss", load.logits, _ACTIVATION_RANGE),
         _ranged("overhead", "Overhead", spread, _OVERHEAD_RANGE),
         Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
+        *_peaks(case, load),
         Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
         Figure("fits", "Fits", load.total <= limit),
         Figure("fewest_gpus", "Fewest GPUs", case.fewest, "GPU", note=note),
         *_totals(case, load),
     )
+
+
+# Measured over counted peaks by framework: allocated in traces of Megatron, reserved
+# in logs of FSDP, which reserves more where stages of a pipeline alternate.
+_PEAKS = {"megatron": (0.98, 1.02), "torch": (0.92, 1.08), "torch-eager": (0.92, 1.08)}
+_PIPELINE_FRAGMENTS = 1.14
+
+
+def _peaks(case: Case, load: Load) -> tuple[Figure, Figure]:
+    """What PyTorch allocates at its peak, without the CUDA context, and reserves."""
+    asked = case.asked
+    peak = load.total - load.overhead
+    kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
+    spread = _PEAKS.get(asked.framework, _ACTIVATION_RANGE)
+    allocated = _ranged("allocated", "Allocated by PyTorch", peak, spread)
+    if not asked.framework.startswith("torch"):
+        note = "Known for PyTorch FSDP and DeepSpeed."
+        reserved = Figure("reserved", "Reserved by PyTorch", None, "B", note=note)
+        return allocated, reserved
+    return allocated, _ranged("reserved", "Reserved by PyTorch", kept, spread)
 
 
 def _bounds(load: Load, spread: float) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from app.estimator.hardware.energy import energy
 from app.estimator.models.architecture import Architecture
 from app.estimator.registry import Output
 from app.estimator.running.money import rent
+from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
 from app.estimator.units import format_number, format_value
@@ -35,6 +36,7 @@ OUTPUTS = (
     Output("flops_per_token", "Operations per token", "FLOP"),
     Output("communication", "Exposed communication per step", "s"),
     Output("bubble", "Pipeline bubble per step", "s"),
+    Output("bubble_share", "Bubble over ideal time", "%"),
     Output("memory", "Memory on each GPU", "B"),
     Output("fits", "Fits in memory", ""),
     Output("cost", "Cost", "USD"),
@@ -132,6 +134,7 @@ def _figures(
             kind,
         ),
         _time("bubble", "Pipeline bubble per step", run.step.bubble, kind),
+        Figure("bubble_share", "Bubble over ideal time", _bubble(run.plan), "%"),
         Figure(
             "memory",
             "Memory on each GPU",
@@ -145,6 +148,11 @@ def _figures(
         _scaled("energy", "Energy", spent, "Wh", kind),
         Figure("checkpoint_interval", "Time between checkpoints", run.interval, "s"),
     )
+
+
+def _bubble(plan: Plan) -> float:
+    """Idle over ideal time where every micro-batch takes as long [1]."""
+    return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
 
 
 def _time(

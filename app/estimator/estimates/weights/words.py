@@ -8,14 +8,14 @@ from app.estimator.models.formats import FORMATS, Format, weight_table
 from app.estimator.units import format_number, format_value
 
 
-def steps(
-    model: Architecture, asked: Weights, found: Found, effective: float
-) -> tuple[Step, ...]:
+def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
     form = FORMATS.get(asked.weights)
     count, size = format_number(model.parameters), format_value(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     split, gpus = "what is divided ÷ t + what is copied", asked.tensor_parallel
-    each = ("Bits per parameter", "8 × bytes ÷ N", per, effective, "")
+    if asked.pipeline_parallel > 1:
+        split = f"({split}) ÷ p"
+    each = ("Bits per parameter", "8 × bytes ÷ N", per, found.bits, "")
     share = ("On one GPU", split, f"over {gpus}", found.per_gpu, "B")
     formats = "number-formats"
     return (
