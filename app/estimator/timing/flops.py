@@ -91,24 +91,6 @@ def flops_per_token(
     return 3 * (layers + 2 * model.embedding_parameters)
 
 
-def lora_flops_per_token(model: Architecture, context: float) -> float:
-    """Operations to train adapters of frozen weights on one token [FLOP].
-
-    No gradient is formed for the weights: 4 operations per weight; attention as in
-    full training. The adapters themselves are left out.
-
-    >>> from app.estimator.models.architecture import find_model
-    >>> model = find_model("llama-3.1-70b")
-    >>> lora_flops_per_token(model, 4096) < flops_per_token(model, 4096) * 0.7
-    True
-    """
-    scores = 3 * sum(
-        score_flops(layer.mixer, visible(context, layer.mixer.window)) * number
-        for layer, number in model.runs
-    )
-    return (flops_per_token(model, context) - scores) * 2 / 3 + scores
-
-
 def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
     """Operations done again on one token in the backward pass [FLOP].
 

@@ -79,9 +79,6 @@ CONTEXT = 1e9
 COMMUNICATION = 1e9
 
 
-OVERHEAD_RANGE = (0.4, 2.0)
-
-
 def activation_bytes(
     model: Architecture, tokens: int, sequences: int, gpus: int
 ) -> float:
