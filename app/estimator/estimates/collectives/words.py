@@ -3,7 +3,17 @@
 import math
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Output,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.collectives.asked import Collectives
 from app.estimator.estimates.collectives.changes import FACTORS, changes, kind
 from app.estimator.estimates.collectives.compute import Measured
@@ -12,19 +22,21 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, bus_bandwidth, collective_time
 from app.estimator.hardware.traffic import bytes_sent
 from app.estimator.models.architecture import Architecture
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("time", "Time", "s"),
-    Output("bytes_sent", "Bytes sent per GPU", "B"),
-    Output("bytes_across", "Bytes between nodes per GPU", "B"),
-    Output("bus_bandwidth", "Bus bandwidth", "B/s"),
-    Output("algorithm_bandwidth", "Message over time", "B/s"),
-    Output("latency", "Latency floor", "s"),
-    Output("link_share", "Share of the link", "%"),
-    Output("limit", "Limited by", ""),
+    Output("time", "Time", "s", better="less", modeled=True),
+    Output("bytes_sent", "Bytes sent per GPU", "B", better="less"),
+    Output("bytes_across", "Bytes between nodes per GPU", "B", better="less"),
+    Output("bus_bandwidth", "Bus bandwidth", "B/s", better="more", modeled=True),
+    Output(
+        "algorithm_bandwidth", "Message over time", "B/s", better="more", modeled=True
+    ),
+    Output("latency", "Latency floor", "s", better="less", modeled=True),
+    Output("link_share", "Share of the link", "%", modeled=True),
+    Output("limit", "Limited by"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 _NAMES = {
@@ -87,18 +99,14 @@ def _figures(
     share = moved / seconds / rate if seconds else 0.0
     low, high = around("collective", seconds)
     return (
-        Figure("time", "Time", seconds, "s", low, high, primary=True),
-        Figure("bytes_sent", "Bytes sent per GPU", sent, "B"),
-        Figure("bytes_across", "Bytes between nodes per GPU", across, "B"),
-        Figure("bus_bandwidth", "Bus bandwidth", bus, "B/s", *_rates(bus)),
-        Figure(
-            "algorithm_bandwidth", "Message over time", plain, "B/s", *_rates(plain)
-        ),
-        Figure(
-            "latency", "Latency floor", measured.floor, "s", *_times(measured.floor)
-        ),
-        Figure("link_share", "Share of the link", share, "%", *_rates(share)),
-        Figure("limit", "Limited by", measured.limit if asked.gpus > 1 else "nothing"),
+        Figure(_OUT["time"], seconds, low, high, primary=True),
+        Figure(_OUT["bytes_sent"], sent),
+        Figure(_OUT["bytes_across"], across),
+        Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
+        Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
+        Figure(_OUT["latency"], measured.floor, *_times(measured.floor)),
+        Figure(_OUT["link_share"], share, *_rates(share)),
+        Figure(_OUT["limit"], measured.limit if asked.gpus > 1 else "nothing"),
     )
 
 

@@ -2,7 +2,16 @@
 
 import dataclasses
 
-from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    by_name,
+)
 from app.estimator.estimates.inference_memory.asked import (
     GENERAL,
     TRANSFORMERS,
@@ -15,25 +24,31 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.engines import ENGINES
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("weights", "Weights", "B"),
-    Output("kv_cache", "KV cache", "B"),
-    Output("activations", "Activations", "B"),
-    Output("overhead", "Overhead", "B"),
-    Output("total", "In all", "B"),
-    Output("per_gpu", "On each GPU", "B"),
-    Output("free", "Free on each GPU", "B"),
-    Output("fits", "Fits", ""),
-    Output("max_context", "Longest context", "token"),
-    Output("max_concurrent", "Most sequences", "sequence"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU"),
-    Output("cache_room", "Room for the cache on each GPU", "B"),
-    Output("cache_tokens", "Tokens that the cache holds", "token"),
-    Output("cache_blocks", "Blocks of the cache", ""),
+    Output("weights", "Weights", "B", better="less"),
+    Output("kv_cache", "KV cache", "B", better="less"),
+    Output("activations", "Activations", "B", better="less", modeled=True),
+    Output("overhead", "Overhead", "B", better="less", modeled=True),
+    Output("total", "In all", "B", better="less", modeled=True),
+    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
+    Output("free", "Free on each GPU", "B", better="more", modeled=True),
+    Output("fits", "Fits", better="more"),
+    Output("max_context", "Longest context", "token", better="more"),
+    Output("max_concurrent", "Most sequences", "sequence", better="more"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("cache_room", "Room for the cache on each GPU", "B", better="more"),
+    Output(
+        "cache_tokens",
+        "Tokens that the cache holds",
+        "token",
+        better="more",
+        modeled=True,
+    ),
+    Output("cache_blocks", "Blocks of the cache", modeled=True),
 )
+_OUT = by_name(OUTPUTS)
 
 
 def answer(
@@ -76,18 +91,18 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
     low, high = _bounds(asked, load)
     free = (limit - load.total, limit - high, limit - low)
     return (
-        Figure("weights", "Weights", load.weights * gpus, "B"),
-        Figure("kv_cache", "KV cache", load.cache * gpus, "B"),
-        _modelled("activations", "Activations", load.activations * gpus, _ACTIVE),
-        _modelled("overhead", "Overhead", load.overhead * gpus, _spread(asked)),
-        Figure("total", "In all", load.total * gpus, "B", low * gpus, high * gpus),
-        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
-        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
-        Figure("fits", "Fits", load.total <= limit),
-        _limit("max_context", "Longest context", limits.context, "token"),
-        _limit("max_concurrent", "Most sequences", limits.concurrent, "sequence"),
+        Figure(_OUT["weights"], load.weights * gpus),
+        Figure(_OUT["kv_cache"], load.cache * gpus),
+        _modelled("activations", load.activations * gpus, _ACTIVE),
+        _modelled("overhead", load.overhead * gpus, _spread(asked)),
+        Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
+        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
+        Figure(_OUT["free"], free[0], free[1], free[2]),
+        Figure(_OUT["fits"], load.total <= limit),
+        _limit("max_context", limits.context),
+        _limit("max_concurrent", limits.concurrent),
         _fewest(limits.gpus),
-        Figure("cache_room", "Room for the cache on each GPU", limits.room, "B"),
+        Figure(_OUT["cache_room"], limits.room),
         *_held(asked, limits.tokens),
     )
 
@@ -96,8 +111,8 @@ def _held(asked: InferenceMemory, tokens: int | None) -> tuple[Figure, Figure]:
     """Tokens and blocks of the cache, in a range where an engine's logs gave it."""
     blocks = None if tokens is None else tokens // asked.block
     found = (
-        _limit("cache_tokens", "Tokens that the cache holds", tokens, "token"),
-        _limit("cache_blocks", "Blocks of the cache", blocks, ""),
+        _limit("cache_tokens", tokens),
+        _limit("cache_blocks", blocks),
     )
     if asked.engine not in ENGINES or asked.cache_memory is not None:
         return found
@@ -119,7 +134,7 @@ def _spread(asked: InferenceMemory) -> tuple[float, float]:
 
 def _fewest(gpus: int | None) -> Figure:
     note = "" if gpus else "More than 64 GPUs, or not at all."
-    return Figure("fewest_gpus", "Fewest GPUs", gpus, "GPU", note=note)
+    return Figure(_OUT["fewest_gpus"], gpus, note=note)
 
 
 def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
@@ -133,17 +148,18 @@ def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
     return below, above
 
 
-def _modelled(
-    name: str, label: str, value: float, share: tuple[float, float]
-) -> Figure:
+def _modelled(name: str, value: float, share: tuple[float, float]) -> Figure:
     if share == (1.0, 1.0):
-        return Figure(name, label, value, "B")
-    return Figure(name, label, value, "B", value * share[0], value * share[1])
+        return Figure(_OUT[name], value)
+    return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _limit(name: str, label: str, value: int | None, unit: str) -> Figure:
+def _limit(
+    name: str,
+    value: int | None,
+) -> Figure:
     note = "" if value is not None else "The cache does not grow with it."
-    return Figure(name, label, value, unit, note=note)
+    return Figure(_OUT[name], value, note=note)
 
 
 def _steps(

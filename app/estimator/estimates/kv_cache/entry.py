@@ -4,6 +4,7 @@ from app.estimator.estimate import Estimate
 from app.estimator.estimates.kv_cache.asked import KvCache
 from app.estimator.estimates.kv_cache.compute import find
 from app.estimator.estimates.kv_cache.words import (
+    OUTPUTS,
     figures,
     notes,
     picture,
@@ -14,7 +15,7 @@ from app.estimator.estimates.kv_cache.words import (
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import find_model
 from app.estimator.models.formats import CACHE_BITS
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 
 
@@ -44,15 +45,6 @@ ENTRY = Entry(
     group="Memory",
     inputs=KvCache,
     compute=estimate,
-    outputs=(
-        Output("per_token", "Per token", "B"),
-        Output("per_sequence", "Per sequence", "B"),
-        Output("total", "All sequences", "B"),
-        Output("per_gpu", "On one GPU", "B"),
-        Output("token_per_gpu", "Per token on one GPU", "B"),
-        Output("attention", "Keys and values of a sequence", "B"),
-        Output("state", "State of a sequence", "B"),
-        Output("recurrent", "State without convolutions", "B"),
-    ),
+    outputs=OUTPUTS,
     topic="inference-memory",
 )

@@ -4,11 +4,13 @@ from app.estimator.estimate import (
     Chart,
     Figure,
     Line,
+    Output,
     Segment,
     StackedBar,
     Step,
     Table,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.kv_cache.asked import KvCache
 from app.estimator.estimates.kv_cache.compute import Found
@@ -17,17 +19,29 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
 
+OUTPUTS = (
+    Output("per_token", "Per token", "B", better="less"),
+    Output("per_sequence", "Per sequence", "B", better="less"),
+    Output("total", "All sequences", "B", better="less"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("token_per_gpu", "Per token on one GPU", "B", better="less"),
+    Output("attention", "Keys and values of a sequence", "B", better="less"),
+    Output("state", "State of a sequence", "B", better="less"),
+    Output("recurrent", "State without convolutions", "B", better="less"),
+)
+_OUT = by_name(OUTPUTS)
+
 
 def figures(found: Found) -> tuple[Figure, ...]:
     return (
-        Figure("per_token", "Per token", found.per_token, "B"),
-        Figure("per_sequence", "Per sequence", found.per_sequence, "B"),
-        Figure("total", "All sequences", found.total, "B", primary=True),
-        Figure("per_gpu", "On one GPU", found.per_gpu, "B"),
-        Figure("token_per_gpu", "Per token on one GPU", found.token_per_gpu, "B"),
-        Figure("attention", "Keys and values of a sequence", found.attention, "B"),
-        Figure("state", "State of a sequence", found.state, "B"),
-        Figure("recurrent", "State without convolutions", found.recurrent, "B"),
+        Figure(_OUT["per_token"], found.per_token),
+        Figure(_OUT["per_sequence"], found.per_sequence),
+        Figure(_OUT["total"], found.total, primary=True),
+        Figure(_OUT["per_gpu"], found.per_gpu),
+        Figure(_OUT["token_per_gpu"], found.token_per_gpu),
+        Figure(_OUT["attention"], found.attention),
+        Figure(_OUT["state"], found.state),
+        Figure(_OUT["recurrent"], found.recurrent),
     )
 
 

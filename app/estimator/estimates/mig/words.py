@@ -1,9 +1,30 @@
 """The words, figures and working of `mig`."""
 
-from app.estimator.estimate import Figure, Segment, StackedBar, Step, Table, Verdict
+from app.estimator.estimate import (
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.partitions import Card, Profile, most
 from app.estimator.units import format_value
+
+OUTPUTS = (
+    Output("fits", "Fits", better="more"),
+    Output("instances", "Instances"),
+    Output("memory", "Memory of the instances", "B"),
+    Output("compute_slices", "Compute slices used"),
+    Output("memory_slices", "Memory slices used"),
+    Output("compute_share", "Share of compute", "%"),
+    Output("memory_share", "Share of memory", "%"),
+    Output("more", "More of the smallest that fit", better="more"),
+)
+_OUT = by_name(OUTPUTS)
 
 
 def verdict(
@@ -35,18 +56,14 @@ def figures(
     memory = sum(p.memory for p in wanted)
     more = most(card, card.profiles[0], wanted) if starts is not None else 0
     return (
-        Figure("fits", "Fits", starts is not None, primary=True),
-        Figure("instances", "Instances", len(wanted)),
-        Figure("memory", "Memory of the instances", memory, "B"),
-        Figure("compute_slices", "Compute slices used", compute_used),
-        Figure("memory_slices", "Memory slices used", memory_used),
-        Figure(
-            "compute_share", "Share of compute", compute_used / card.compute_slices, "%"
-        ),
-        Figure(
-            "memory_share", "Share of memory", memory_used / card.memory_slices, "%"
-        ),
-        Figure("more", f"More of {card.profiles[0].name} that fit", more),
+        Figure(_OUT["fits"], starts is not None, primary=True),
+        Figure(_OUT["instances"], len(wanted)),
+        Figure(_OUT["memory"], memory),
+        Figure(_OUT["compute_slices"], compute_used),
+        Figure(_OUT["memory_slices"], memory_used),
+        Figure(_OUT["compute_share"], compute_used / card.compute_slices),
+        Figure(_OUT["memory_share"], memory_used / card.memory_slices),
+        Figure(_OUT["more"], more, note=f"Of {card.profiles[0].name}."),
     )
 
 

@@ -4,6 +4,7 @@ from app.estimator.estimate import Estimate
 from app.estimator.estimates.quantization.asked import Quantization
 from app.estimator.estimates.quantization.compute import Side
 from app.estimator.estimates.quantization.words import (
+    OUTPUTS,
     figures,
     notes,
     rate_used,
@@ -15,7 +16,7 @@ from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture, find_model
 from app.estimator.models.formats import FORMATS, weight_table
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 
 
@@ -71,16 +72,6 @@ ENTRY = Entry(
     group="Models",
     inputs=Quantization,
     compute=estimate,
-    outputs=(
-        Output("total", "Weights after", "B"),
-        Output("before", "Weights before", "B"),
-        Output("saved", "Saved", "B"),
-        Output("per_gpu", "On one GPU", "B"),
-        Output("fits", "Weights fit", ""),
-        Output("decode_floor", "Fastest token", "s"),
-        Output("decode_speedup", "Faster decoding at most", ""),
-        Output("peak", "Peak rate of products", "FLOP/s"),
-        Output("peak_ratio", "Faster prefill at most", ""),
-    ),
+    outputs=OUTPUTS,
     topic="number-formats",
 )

@@ -1,12 +1,25 @@
 """The words, figures and working of `quantization`."""
 
-from app.estimator.estimate import Figure, Step, Table, Verdict
+from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.estimates.quantization.asked import Quantization
 from app.estimator.estimates.quantization.compute import Side
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import Format, weight_table
 from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("total", "Weights after", "B", better="less"),
+    Output("before", "Weights before", "B"),
+    Output("saved", "Saved", "B", better="more"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("fits", "Weights fit", better="more"),
+    Output("decode_floor", "Fastest token", "s", better="less", modeled=True),
+    Output("decode_speedup", "Faster decoding at most", better="more"),
+    Output("peak", "Peak rate of products", "FLOP/s", better="more"),
+    Output("peak_ratio", "Faster prefill at most", better="more"),
+)
+_OUT = by_name(OUTPUTS)
 
 
 def rate_used(gpu: Accelerator, form: Format) -> str:
@@ -36,22 +49,15 @@ def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
     high = None if new.floor is None else new.floor * 1.5
     unknown = "The catalogue has no rate for this."
     return (
-        Figure("total", "Weights after", new.total, "B", primary=True),
-        Figure("before", "Weights before", old.total, "B"),
-        Figure("saved", "Saved", old.total - new.total, "B"),
-        Figure("per_gpu", "On one GPU", new.per_gpu, "B"),
-        Figure("fits", "Weights fit", new.per_gpu <= (gpu.memory or 0.0)),
-        Figure("decode_floor", "Fastest token", new.floor, "s", low, high),
-        Figure(
-            "decode_speedup",
-            "Faster decoding at most",
-            faster,
-            note="" if faster else unknown,
-        ),
-        Figure("peak", "Peak rate of products", new.peak, "FLOP/s"),
-        Figure(
-            "peak_ratio", "Faster prefill at most", rate, note="" if rate else unknown
-        ),
+        Figure(_OUT["total"], new.total, primary=True),
+        Figure(_OUT["before"], old.total),
+        Figure(_OUT["saved"], old.total - new.total),
+        Figure(_OUT["per_gpu"], new.per_gpu),
+        Figure(_OUT["fits"], new.per_gpu <= (gpu.memory or 0.0)),
+        Figure(_OUT["decode_floor"], new.floor, low, high),
+        Figure(_OUT["decode_speedup"], faster, note="" if faster else unknown),
+        Figure(_OUT["peak"], new.peak),
+        Figure(_OUT["peak_ratio"], rate, note="" if rate else unknown),
     )
 
 

@@ -3,11 +3,20 @@
 import math
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Output,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
-from app.estimator.registry import Output
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.profile import (
@@ -21,26 +30,49 @@ from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("fits", "Keeps the promise", ""),
-    Output("replicas", "Replicas", ""),
-    Output("gpus", "GPUs", "GPU"),
-    Output("nodes", "Nodes", "node"),
-    Output("ttft_p50", "First token, half", "s"),
-    Output("ttft_p95", "First token, 95 of 100", "s"),
-    Output("ttft_p99", "First token, 99 of 100", "s"),
-    Output("tpot_p50", "Per token, half", "s"),
-    Output("tpot_p95", "Per token, 95 of 100", "s"),
-    Output("tpot_p99", "Per token, 99 of 100", "s"),
-    Output("throughput", "Output tokens per second", "token/s"),
-    Output("requests_per_second", "Requests per second", "request/s"),
-    Output("max_rate", "Most requests per second", "request/s"),
-    Output("saturated_throughput", "Output tokens per second, saturated", "token/s"),
+    Output("fits", "Keeps the promise", better="more"),
+    Output("replicas", "Replicas", better="less"),
+    Output("gpus", "GPUs", "GPU", better="less"),
+    Output("nodes", "Nodes", "node", better="less"),
+    Output("ttft_p50", "First token, half", "s", better="less", modeled=True),
+    Output("ttft_p95", "First token, 95 of 100", "s", better="less", modeled=True),
+    Output("ttft_p99", "First token, 99 of 100", "s", better="less", modeled=True),
+    Output("tpot_p50", "Per token, half", "s", better="less", modeled=True),
+    Output("tpot_p95", "Per token, 95 of 100", "s", better="less", modeled=True),
+    Output("tpot_p99", "Per token, 99 of 100", "s", better="less", modeled=True),
+    Output(
+        "throughput", "Output tokens per second", "token/s", better="more", modeled=True
+    ),
+    Output(
+        "requests_per_second",
+        "Requests per second",
+        "request/s",
+        better="more",
+        modeled=True,
+    ),
+    Output(
+        "max_rate", "Most requests per second", "request/s", better="more", modeled=True
+    ),
+    Output(
+        "saturated_throughput",
+        "Output tokens per second, saturated",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
     Output("utilisation", "Utilisation", "%"),
-    Output("concurrent", "Requests at once on a replica", ""),
-    Output("max_concurrent", "Most requests in memory of a replica", ""),
-    Output("cost_per_month", "Cost per month", "USD/month"),
-    Output("cost_per_million_tokens", "Cost per million output tokens", "USD/Mtoken"),
+    Output("concurrent", "Requests at once on a replica"),
+    Output("max_concurrent", "Most requests in memory of a replica", better="more"),
+    Output("cost_per_month", "Cost per month", "USD/month", better="less"),
+    Output(
+        "cost_per_million_tokens",
+        "Cost per million output tokens",
+        "USD/Mtoken",
+        better="less",
+        modeled=True,
+    ),
 )
+_OUT = by_name(OUTPUTS)
 
 
 _HOURS = 730.5
@@ -118,60 +150,51 @@ def _figures(
     top = found.top.rate * copies if found.top else None
     tokens = rate * asked.output_tokens if rate is not None else None
     return (
-        Figure("fits", "Keeps the promise", found.met),
-        Figure("replicas", "Replicas", found.replicas),
-        Figure("gpus", "GPUs", _gpus(asked, found), "GPU", primary=True),
-        Figure("nodes", "Nodes", _nodes(asked, found), "node"),
+        Figure(_OUT["fits"], found.met),
+        Figure(_OUT["replicas"], found.replicas),
+        Figure(_OUT["gpus"], _gpus(asked, found), primary=True),
+        Figure(_OUT["nodes"], _nodes(asked, found)),
         *_latencies(settled),
-        _rate("throughput", "Output tokens per second", tokens, "token/s"),
-        _rate("requests_per_second", "Requests per second", rate, "request/s"),
-        _rate("max_rate", "Most requests per second", top, "request/s"),
+        _rate("throughput", tokens),
+        _rate("requests_per_second", rate),
+        _rate("max_rate", top),
         _saturated(asked, profile, found),
-        Figure("utilisation", "Utilisation", found.utilisation, "%"),
-        Figure(
-            "concurrent",
-            "Requests at once on a replica",
-            round(settled.batch, 1) if settled else None,
-        ),
-        Figure(
-            "max_concurrent",
-            "Most requests in memory of a replica",
-            max(0, int(profile.most)),
-        ),
+        Figure(_OUT["utilisation"], found.utilisation),
+        Figure(_OUT["concurrent"], round(settled.batch, 1) if settled else None),
+        Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
         *_costs(asked, found, tokens),
     )
 
 
 def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     figures = []
-    for kind, label in (("ttft", "First token"), ("tpot", "Per token")):
-        for name, share, words in _SHARES:
-            title = f"{label}, {words}"
+    for kind in ("ttft", "tpot"):
+        for name, share, _ in _SHARES:
             value = getattr(settled, kind)[share] if settled else None
             key = f"{kind}_{name}"
             if value is None:
                 note = "No load settles."
-                figures.append(Figure(key, title, None, "s", note=note))
+                figures.append(Figure(_OUT[key], None, note=note))
                 continue
             low, high = around(kind, value)
-            figures.append(Figure(key, title, value, "s", low, high))
+            figures.append(Figure(_OUT[key], value, low, high))
     return tuple(figures)
 
 
-def _rate(name: str, label: str, value: float | None, unit: str) -> Figure:
+def _rate(name: str, value: float | None) -> Figure:
     if value is None:
-        return Figure(name, label, None, unit, note="No load settles.")
+        return Figure(_OUT[name], None, note="No load settles.")
     low, high = around_rate("tpot", value)
-    return Figure(name, label, value, unit, low, high)
+    return Figure(_OUT[name], value, low, high)
 
 
 def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Figure:
     """What all replicas answer when requests are never missing."""
-    name, label = "saturated_throughput", "Output tokens per second, saturated"
+    output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
-        return Figure(name, label, None, "token/s", note="No load settles.")
+        return Figure(output, None, note="No load settles.")
     value = saturated_rate(profile) * found.replicas * asked.output_tokens
-    return Figure(name, label, value, "token/s", *around_rate("saturated", value))
+    return Figure(output, value, *around_rate("saturated", value))
 
 
 def _costs(
@@ -183,9 +206,8 @@ def _costs(
         month = gpus * asked.cost_per_gpu_hour * _HOURS
         if tokens:
             million = usd_per_million_tokens(tokens, gpus, asked.cost_per_gpu_hour)
-    cost = Figure("cost_per_month", "Cost per month", month, "USD/month")
-    each = "Cost per million output tokens"
-    return cost, _rate("cost_per_million_tokens", each, million, "USD/Mtoken")
+    cost = Figure(_OUT["cost_per_month"], month)
+    return cost, _rate("cost_per_million_tokens", million)
 
 
 def _steps(

@@ -1,13 +1,20 @@
 """The estimate `weights`: what a model takes in each number format."""
 
-from app.estimator.estimate import Estimate, Figure, Verdict
+from app.estimator.estimate import Estimate, Verdict
 from app.estimator.estimates.weights.asked import Weights
 from app.estimator.estimates.weights.compute import MIXTURE, find
-from app.estimator.estimates.weights.words import bar, notes, steps, table
+from app.estimator.estimates.weights.words import (
+    OUTPUTS,
+    bar,
+    figures,
+    notes,
+    steps,
+    table,
+)
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import find_model
 from app.estimator.models.formats import FORMATS
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_number, format_value
 
@@ -27,15 +34,7 @@ def estimate(asked: Weights) -> Estimate:
             f"{model.name} in {_label(asked.weights)}: "
             f"{format_number(found.bits)} bits for each parameter.",
         ),
-        figures=(
-            Figure("total", "All weights", found.total, "B", primary=True),
-            Figure("quantised", "In the format", found.quantised, "B"),
-            Figure("rest", "Kept wider", found.rest, "B"),
-            Figure("per_gpu", "On one GPU", found.per_gpu, "B"),
-            Figure("bits_per_parameter", "Bits per parameter", found.bits),
-            Figure("bits_per_weight", "Bits per weight in the format", found.narrow),
-            Figure("saved", "Saved against BF16", found.saved, "%"),
-        ),
+        figures=figures(found),
         steps=steps(model, asked, found),
         pictures=(bar(found),),
         tables=(table(model),),
@@ -54,14 +53,6 @@ ENTRY = Entry(
     group="Models",
     inputs=Weights,
     compute=estimate,
-    outputs=(
-        Output("total", "All weights", "B"),
-        Output("quantised", "In the format", "B"),
-        Output("rest", "Kept wider", "B"),
-        Output("per_gpu", "On one GPU", "B"),
-        Output("bits_per_parameter", "Bits per parameter", ""),
-        Output("bits_per_weight", "Bits per weight in the format", ""),
-        Output("saved", "Saved against BF16", "%"),
-    ),
+    outputs=OUTPUTS,
     topic="number-formats",
 )

@@ -1,11 +1,43 @@
 """The words, figures and working of `weights`."""
 
-from app.estimator.estimate import Segment, StackedBar, Step, Table
+from app.estimator.estimate import (
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    by_name,
+)
 from app.estimator.estimates.weights.asked import Weights
 from app.estimator.estimates.weights.compute import Found
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, weight_table
 from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("total", "All weights", "B", better="less"),
+    Output("quantised", "In the format", "B"),
+    Output("rest", "Kept wider", "B"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("bits_per_parameter", "Bits per parameter"),
+    Output("bits_per_weight", "Bits per weight in the format"),
+    Output("saved", "Saved against BF16", "%", better="more"),
+)
+_OUT = by_name(OUTPUTS)
+
+
+def figures(found: Found) -> tuple[Figure, ...]:
+    """Bytes and bits of a model in its format."""
+    return (
+        Figure(_OUT["total"], found.total, primary=True),
+        Figure(_OUT["quantised"], found.quantised),
+        Figure(_OUT["rest"], found.rest),
+        Figure(_OUT["per_gpu"], found.per_gpu),
+        Figure(_OUT["bits_per_parameter"], found.bits),
+        Figure(_OUT["bits_per_weight"], found.narrow),
+        Figure(_OUT["saved"], found.saved),
+    )
 
 
 def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
