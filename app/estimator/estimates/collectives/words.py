@@ -15,8 +15,8 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.collectives.asked import Collectives
-from app.estimator.estimates.collectives.changes import FACTORS, changes, kind
-from app.estimator.estimates.collectives.compute import Measured
+from app.estimator.estimates.collectives.changes import changes
+from app.estimator.estimates.collectives.compute import Measured, operation_of
 from app.estimator.hardware import traffic
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, bus_bandwidth, collective_time
@@ -37,6 +37,15 @@ OUTPUTS = (
     Output("limit", "Limited by"),
 )
 _OUT = by_name(OUTPUTS)
+
+
+_FACTORS: dict[traffic.Collective, str] = {
+    "all_reduce": "2 (n − 1) ÷ n × S",
+    "all_gather": "(n − 1) ÷ n × S",
+    "reduce_scatter": "(n − 1) ÷ n × S",
+    "alltoall": "(n − 1) ÷ n × S",
+    "broadcast": "S",
+}
 
 
 _NAMES = {
@@ -90,7 +99,7 @@ def _figures(
     asked: Collectives, fabric: Fabric, measured: Measured
 ) -> tuple[Figure, ...]:
     seconds = measured.seconds
-    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
+    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
     plain = asked.message / seconds if seconds else 0.0
     rate = fabric.nic_rate if measured.limit == "network" else fabric.rate
@@ -126,7 +135,7 @@ def _across(asked: Collectives, fabric: Fabric) -> float:
     if asked.operation == "alltoall":
         return asked.message * (groups - 1) / groups
     part = asked.message / fabric.domain
-    sent = bytes_sent(kind(asked), groups, part)
+    sent = bytes_sent(operation_of(asked), groups, part)
     halved = asked.in_network and asked.operation == "all_reduce"
     return sent / 2 if halved else sent
 
@@ -134,11 +143,11 @@ def _across(asked: Collectives, fabric: Fabric) -> float:
 def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
     size, ranks = format_value(asked.message, "B"), format_number(asked.gpus)
     inside = min(asked.gpus, fabric.domain)
-    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
+    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     steps = [
         Step(
             "Bytes sent per GPU",
-            FACTORS[kind(asked)],
+            _FACTORS[operation_of(asked)],
             f"n = {ranks}, S = {size}",
             sent,
             "B",
@@ -203,7 +212,7 @@ def _across_step(asked: Collectives, fabric: Fabric) -> Step:
 
 def _curve(asked: Collectives, fabric: Fabric) -> Chart:
     """Bus bandwidth over message size, with the message of this question."""
-    operation, ranks = kind(asked), max(2, asked.gpus)
+    operation, ranks = operation_of(asked), max(2, asked.gpus)
     points = []
     for power in range(12, 37, 2):
         size = 2.0**power

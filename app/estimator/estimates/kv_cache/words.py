@@ -33,6 +33,7 @@ _OUT = by_name(OUTPUTS)
 
 
 def figures(found: Found) -> tuple[Figure, ...]:
+    """Bytes of the cache as figures [B]."""
     return (
         Figure(_OUT["per_token"], found.per_token),
         Figure(_OUT["per_sequence"], found.per_sequence),
@@ -46,6 +47,7 @@ def figures(found: Found) -> tuple[Figure, ...]:
 
 
 def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
+    """What the whole cache takes, and what one token of it does."""
     tokens = format_number(asked.context)
     count = format_value(asked.sequences, "sequence")
     return Verdict(
@@ -57,6 +59,7 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
 
 
 def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
+    """The working from one token to all sequences."""
     width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
     each = format_value(found.per_token, "B")
     one = format_value(found.per_sequence, "B")
@@ -132,6 +135,7 @@ def _per_token_step(model: Architecture, width: str, value: float) -> Step:
 def picture(
     model: Architecture, asked: KvCache, found: Found, width: float
 ) -> StackedBar | Chart:
+    """The cache over the context; as a bar where GPUs share it."""
     if asked.tensor_parallel > 1 or model.cache_elements == 0:
         segment = Segment("kv", "KV cache", found.per_gpu)
         return StackedBar("Cache on one GPU", (segment,), None, "")
@@ -148,6 +152,7 @@ def picture(
 
 
 def table(model: Architecture, asked: KvCache, width: float) -> Table:
+    """The cache at a few usual lengths [B]."""
     rows = tuple(
         (
             format_number(context),
@@ -160,6 +165,7 @@ def table(model: Architecture, asked: KvCache, width: float) -> Table:
 
 
 def notes(model: Architecture, asked: KvCache, found: Found) -> tuple[str, ...]:
+    """What is assumed about windows, states and heads."""
     notes = []
     if model.window:
         notes.append(

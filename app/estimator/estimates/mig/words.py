@@ -30,6 +30,7 @@ _OUT = by_name(OUTPUTS)
 def verdict(
     card: Card, gpu: Accelerator, wanted: tuple[Profile, ...], starts: object
 ) -> Verdict:
+    """Whether the instances fit together, and the slices that they use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     if starts is not None:
@@ -51,6 +52,7 @@ def verdict(
 def figures(
     card: Card, wanted: tuple[Profile, ...], starts: object
 ) -> tuple[Figure, ...]:
+    """Slices and memory that the instances take."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     memory = sum(p.memory for p in wanted)
@@ -68,6 +70,7 @@ def figures(
 
 
 def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
+    """The working: slices added up against those of the card."""
     computed = sum(p.compute_slices for p in wanted)
     placed = sum(p.memory_slices for p in wanted)
     rows = (
@@ -94,6 +97,7 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
 
 
 def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar:
+    """The memory of the instances against that of the card."""
     unit = (gpu.memory or 0.0) / card.memory_slices
     segments = tuple(Segment("other", p.name, unit * p.memory_slices) for p in wanted)
     return StackedBar("Memory slices", segments, gpu.memory, gpu.name)
@@ -102,6 +106,7 @@ def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar
 def table(
     card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
 ) -> Table:
+    """The profiles of the card, with the slices where those asked for start."""
     rows = []
     for profile in card.profiles:
         placed = [
@@ -126,6 +131,7 @@ def table(
 def notes(
     card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
 ) -> tuple[str, ...]:
+    """What partitions of a card share and what they do not."""
     apart = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."

@@ -28,6 +28,7 @@ _OUT = by_name(OUTPUTS)
 
 
 def verdict(model: Architecture) -> Verdict:
+    """How many parameters there are, and how many work on a token."""
     total = _short(model.parameters)
     kind = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
@@ -51,6 +52,7 @@ def _short(count: float) -> str:
 
 
 def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
+    """Counts of the shape; operations are per token [FLOP]."""
     cache = 2.0 * model.cache_elements
     return (
         Figure(_OUT["parameters"], model.parameters, primary=True),
@@ -79,6 +81,7 @@ _TOPIC = "training-versus-inference"
 
 
 def steps(model: Architecture, asked: Model, training: float) -> tuple[Step, ...]:
+    """The working: parameters by part, those in use, operations."""
     parts = model.parts()
     summed = " + ".join(format_number(count) for count in parts.values())
     whole = ("Parameters", " + ".join(parts), summed, model.parameters, "parameter")
@@ -107,6 +110,7 @@ def _active_step(model: Architecture) -> Step:
 
 
 def parts(model: Architecture) -> Table:
+    """Parameters by part of the model."""
     rows = tuple(
         (
             part[:1].upper() + part[1:],
@@ -119,6 +123,7 @@ def parts(model: Architecture) -> Table:
 
 
 def shape(model: Architecture) -> Table:
+    """Layers by their kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
         kind = layer.mixer.kind
@@ -131,6 +136,7 @@ def shape(model: Architecture) -> Table:
 
 
 def notes(model: Architecture) -> tuple[str, ...]:
+    """Conventions in which counts of others may differ."""
     notes = []
     if model.tied:
         notes.append("The output head is the input table, counted once.")

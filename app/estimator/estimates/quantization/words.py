@@ -2,10 +2,10 @@
 
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.estimates.quantization.asked import Quantization
-from app.estimator.estimates.quantization.compute import Side
+from app.estimator.estimates.quantization.compute import Side, rate_used
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import Format, weight_table
+from app.estimator.models.formats import weight_table
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
@@ -22,15 +22,8 @@ OUTPUTS = (
 _OUT = by_name(OUTPUTS)
 
 
-def rate_used(gpu: Accelerator, form: Format) -> str:
-    """The format that products are computed in; 4 bit is unpacked where it must."""
-    narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
-    if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
-        return "bf16"
-    return narrow
-
-
 def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
+    """What the narrower format saves, and whether its weights fit."""
     saved = old.total - new.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
     fit = new.per_gpu <= (gpu.memory or 0.0)
@@ -43,6 +36,7 @@ def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
 
 
 def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
+    """Bytes, times and rates of the new format beside the old one."""
     faster = old.floor / new.floor if old.floor and new.floor else None
     rate = new.peak / old.peak if old.peak and new.peak else None
     low = None if new.floor is None else new.floor * 0.85
@@ -64,6 +58,7 @@ def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
 def steps(
     model: Architecture, asked: Quantization, gpu: Accelerator, new: Side
 ) -> tuple[Step, ...]:
+    """The working from bits to bytes and to the time of a token."""
     weights = Step(
         "Weights after",
         "N_q × bits ÷ 8 + N_rest × 2 B",
@@ -93,6 +88,8 @@ def steps(
 
 
 def table(gpu: Accelerator, old: Side, new: Side) -> Table:
+    """Both formats side by side."""
+
     def row(side: Side) -> tuple[str | tuple[float, str], ...]:
         return (
             side.form.label,
@@ -107,6 +104,7 @@ def table(gpu: Accelerator, old: Side, new: Side) -> Table:
 
 
 def notes(gpu: Accelerator, new: Side) -> tuple[str, ...]:
+    """What a narrower format does not promise."""
     notes = [
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",

@@ -41,6 +41,7 @@ def figures(found: Found) -> tuple[Figure, ...]:
 
 
 def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
+    """The working from bits of a weight to bytes of a GPU."""
     form = FORMATS.get(asked.weights)
     count, size = format_number(model.parameters), format_value(found.total, "B")
     per = f"8 × {size} ÷ {count}"
@@ -95,6 +96,7 @@ def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
 
 
 def bar(found: Found) -> StackedBar:
+    """Bytes in the format and bytes kept wider."""
     segments = (
         Segment("weights", "In the format", found.quantised),
         Segment("other", "Kept wider", found.rest),
@@ -116,6 +118,7 @@ _SHOWN = (
 
 
 def table(model: Architecture) -> Table:
+    """The model in the usual formats [B]."""
     rows = tuple(
         (
             FORMATS[name].label,
@@ -128,6 +131,7 @@ def table(model: Architecture) -> Table:
 
 
 def notes(asked: Weights) -> tuple[str, ...]:
+    """Which tensors stay wider, and what a weight carries."""
     form = FORMATS.get(asked.weights)
     if form is None:
         note = (
