@@ -12,7 +12,6 @@ from app.estimator.models.architecture import (
     Architecture,
     UnreadableConfig,
     find_model,
-    from_config,
 )
 
 
@@ -177,24 +176,41 @@ def typed_model(
 
 def as_config(config: Mapping[str, Any], name: str = "") -> str:
     """A configuration as it is typed; Inexpressible where it cannot be read."""
+    text = json.dumps(config, separators=(",", ":"))
     try:
-        from_config(config)
+        find_model(text)
     except UnreadableConfig as error:
-        raise Inexpressible(
-            f"model “{name}”: {error}" if name else str(error)
-        ) from error
-    return json.dumps(config, separators=(",", ":"))
+        where = f"model “{name}”: " if name else ""
+        raise Inexpressible(f"{where}{error}") from error
+    return text
 
 
 def _is_known(name: str, text: str) -> bool:
     """Whether the catalogue has a model of this name and shape."""
     try:
-        known, given = find_model(name), find_model(text)
+        return _shape(find_model(name)) == _shape(find_model(text))
     except LookupError:
         return False
-    shapes = (dataclasses.replace(model, name="") for model in (known, given))
-    first, second = (str(dataclasses.asdict(shape)) for shape in shapes)
-    return first == second
+
+
+_LAYERED = frozenset({"name", "stack", "encoder", "runs"})
+
+
+def _shape(model: Architecture) -> tuple[Any, ...]:
+    """Everything that is counted of a model, equal for equal models."""
+    sizes = [
+        getattr(model, field.name)
+        for field in dataclasses.fields(model)
+        if field.name not in _LAYERED
+    ]
+    # Layers are told apart by identity: each kind once, then where it stands.
+    kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
+    layers = [
+        tuple(getattr(layer, field.name) for field in dataclasses.fields(layer))
+        for layer in kinds
+    ]
+    places = [kinds[layer] for layer in (*model.stack, *model.encoder)]
+    return (*sizes, *layers, *places)
 
 
 def card_id(name: str) -> str:
