@@ -208,7 +208,7 @@ def limits_of(
     limit = limit_of(asked, gpu, load, gpus)
     room = limit - load.weights - load.activations - load.overhead
     if asked.engine == TRANSFORMERS:
-        longest, most = _searched(model, asked, limit)
+        longest, most = _searched(model, asked, gpu)
     else:
         longest, most = _solved(model, asked, load, room)
     given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
@@ -238,13 +238,14 @@ def _solved(
 
 
 def _searched(
-    model: Architecture, asked: InferenceMemory, limit: float
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
     """Context and sequences where temporary tensors grow with them as well."""
 
     def fits(context: int, concurrent: int) -> bool:
         changed = dataclasses.replace(asked, context=context, concurrent=concurrent)
-        return load_of(model, changed, asked.tensor_parallel).total <= limit
+        load = load_of(model, changed, asked.tensor_parallel)
+        return load.total <= limit_of(changed, gpu, load, asked.tensor_parallel)
 
     longest = _furthest(lambda n: fits(n, asked.concurrent))
     return longest, _furthest(lambda n: fits(asked.context, n))
@@ -291,7 +292,7 @@ def _lighter(
     for name in _LIGHTER:
         changed = dataclasses.replace(asked, weights=name)
         lighter = load_of(model, changed, asked.tensor_parallel)
-        fits = lighter.total <= limit
+        fits = lighter.total <= limit_of(changed, gpu, lighter, asked.tensor_parallel)
         if fits and lighter.weights < load.weights and not gpu.lacks(name):
             return name
     return None
