@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from app.drawings import Drawing, draw_chart
 from app.drawings.strips import Strip, draw_strips
+from app.estimator import registry
 from app.estimator.accuracy.report import (
     Report,
     Result,
@@ -84,7 +85,10 @@ class Counted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShownCase:
-    """One case in words."""
+    """One case in words, with the question that it was.
+
+    Either `command` and `address` of a calculator, or the function of a `formula`.
+    """
 
     id: str
     expected: str
@@ -92,14 +96,22 @@ class ShownCase:
     error: str
     source: str
     remark: str
+    calculator: str
+    command: str
+    address: str
+    formula: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """All kinds: the sum in numbers, the picture, the table."""
+    """All kinds: the sum in numbers, the picture, the table.
+
+    `by_calculator` cases were asked of one; the others are bare formulas.
+    """
 
     cases: int
     answered: int
+    by_calculator: int
     within: int
     fitted: int
     picture: Markup
@@ -128,6 +140,7 @@ def standing() -> Standing:
     return Standing(
         cases=len(found.results),
         answered=sum(s.expressible for s in found.summaries),
+        by_calculator=sum(bool(r.estimate) for r in found.results),
         within=sum(s.within_tolerance for s in found.summaries),
         fitted=sum(s.calibration for s in found.summaries),
         picture=draw_strips(strips),
@@ -214,4 +227,19 @@ def _case(result: Result) -> ShownCase:
         error=_percent(result.relative_error),
         source=result.source,
         remark=result.why_not or ("fitted on" if result.calibration else ""),
+        calculator=_title(result.estimate),
+        command=result.command,
+        address=result.address,
+        formula=_formula(result),
     )
+
+
+def _title(name: str) -> str:
+    entry = registry.find(name) if name else None
+    return entry.title if entry else ""
+
+
+def _formula(result: Result) -> str:
+    """The function of a formula, and whether it serves nothing but this report."""
+    function = result.formula.removeprefix("app.estimator.")
+    return f"{function}, here alone" if result.report_alone else function

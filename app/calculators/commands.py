@@ -160,7 +160,7 @@ def _help_lines(name: str, declared: Input, default: Any) -> list[str]:
 
 
 _NAMES = {
-    "model": "a model of the catalogue or a size such as 70B",
+    "model": "a model of the catalogue, a size such as 70B, or @FILE",
     "gpu": "an accelerator of the catalogue",
     "system": "a system of the catalogue",
     "network": "a network part of the catalogue",

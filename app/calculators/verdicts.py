@@ -6,39 +6,22 @@ from app.estimator.estimate import Estimate, Figure, Status
 from app.estimator.units import format_value
 
 _RANK: dict[Status, int] = {"no": 0, "tight": 1, "info": 1, "fits": 2}
-_LESS_UNITS = frozenset({"B", "s", "W", "Wh", "kg", "GPU", "node", "GPU-h"})
-_MORE_UNITS = frozenset({"token", "sequence"})
-_MORE_NAMES = ("free", "max_", "fits", "mfu", "hfu", "goodput", "throughput")
 
 
 def is_better(one: Figure, other: Figure) -> bool:
     """Whether `one` is the better of two figures of the same name.
 
-    Less is better of memory, time, money and power, more of rates and of what is
-    left; where neither can be said, no figure is better.
-    """
-    a, b = _measure(one), _measure(other)
-    if a is None or b is None or a == b:
-        return False
-    more = more_is_better(one)
-    return more is not None and (a > b) == more
+    Their output declares which direction is; where it does not, neither figure is
+    better.
 
-
-def more_is_better(figure: Figure) -> bool | None:
-    """Whether a larger value of this figure is the better one; None if neither.
-
-    >>> more_is_better(Figure("free", "Free", 1.0, "B"))
+    >>> room = Output("free", "Free", "B", better="more")
+    >>> is_better(Figure(room, 2e9), Figure(room, 1e9))
     True
-    >>> more_is_better(Figure("total", "Total", 1.0, "B"))
-    False
     """
-    if figure.name.startswith(_MORE_NAMES) or figure.unit in _MORE_UNITS:
-        return True
-    if figure.unit.endswith("/s"):
-        return True
-    if figure.unit in _LESS_UNITS or figure.unit.startswith("USD"):
+    a, b, better = _measure(one), _measure(other), one.output.better
+    if a is None or b is None or a == b or not better:
         return False
-    return None
+    return (a > b) == (better == "more")
 
 
 def lead_of(estimates: Mapping[str, Estimate]) -> str:

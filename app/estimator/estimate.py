@@ -1,30 +1,66 @@
 """What every estimate answers with: a verdict, figures, pictures and its working."""
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 Status = Literal["fits", "tight", "no", "info"]
+Better = Literal["more", "less", ""]
 Component = Literal[
     "weights", "gradients", "optimizer", "activations", "kv", "overhead", "other"
 ]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """An output of an estimate, declared once: every answer has its figure.
+
+    `unit` is the base unit of a number. `better` says which direction is the better
+    one; empty where that cannot be said. `modeled` outputs may be given in a range;
+    all others follow exactly from the inputs.
+    """
+
+    name: str
+    label: str
+    unit: str = ""
+    better: Better = ""
+    modeled: bool = False
+
+
+def by_name(outputs: Iterable[Output]) -> Mapping[str, Output]:
+    """Outputs by their names."""
+    return {output.name: output for output in outputs}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
-    """One answer. `value` is in base units (`unit`), or a word, or a yes/no.
+    """One answer. `value` is in the base unit of its output, or a word, or a yes/no.
 
     `low` and `high` bound a modelled value; None where it is exact. None as value
     means that it cannot be known from these inputs; `note` says why.
     """
 
-    name: str
-    label: str
+    output: Output
     value: float | int | str | bool | None
-    unit: str = ""
     low: float | None = None
     high: float | None = None
     note: str = ""
     primary: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its output."""
+        return self.output.name
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.output.label
+
+    @property
+    def unit(self) -> str:
+        """The base unit of its value."""
+        return self.output.unit
 
     @property
     def exact(self) -> bool:

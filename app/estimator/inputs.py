@@ -13,6 +13,8 @@ from app.estimator import units
 
 LONGEST_VALUE = 200
 """Characters of one value that is typed; longer texts have a maximum of their own."""
+LONGEST_CONFIG = 2000
+"""Characters of a config.json that stands in the field of a model's name."""
 MOST_INPUTS = 200
 """Inputs that one question may have, the unknown ones included."""
 
@@ -22,9 +24,10 @@ class Input:
     """One input of an estimate, declared once for every face.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
-    catalogue name or a size such as 70B), gpu, system or network (catalogue names),
-    text (long text such as a config.json). `unit` is the base unit of the value;
-    `typed_unit` is what a bare number means when a person types it ("GB").
+    catalogue name, a size such as 70B or a short config.json), gpu, system or
+    network (catalogue names), text (long text such as a config.json). `unit` is
+    the base unit of the value; `typed_unit` is what a bare number means when a
+    person types it ("GB").
     `minimum` and `maximum` are inclusive and in base units (for text: characters).
     `count_field` is the field that takes the 8 of a card typed as `8x H100`.
     """
@@ -197,9 +200,10 @@ def _cut(raw: Any) -> str:
 
 
 def _value(field: Input, raw: Any) -> Any:
-    if field.kind != "text" and len(str(raw)) > LONGEST_VALUE:
+    most = _longest(field, raw)
+    if most is not None and len(str(raw)) > most:
         message = f"The value for {_named(field)} has {len(str(raw)):,} characters"
-        raise ValueError(f"{message}; at most {LONGEST_VALUE} can be read.")
+        raise ValueError(f"{message}; at most {most} can be read.")
     reader = _READERS.get(field.kind)
     if reader is not None:
         return reader(field, raw)
@@ -210,6 +214,14 @@ def _value(field: Input, raw: Any) -> Any:
         number = int(number)
     _check_range(field, raw, number)
     return number
+
+
+def _longest(field: Input, raw: Any) -> int | None:
+    """Characters that a value may have; None for texts, whose maximum says it."""
+    if field.kind == "text":
+        return None
+    is_config = field.kind == "model" and str(raw).lstrip().startswith("{")
+    return LONGEST_CONFIG if is_config else LONGEST_VALUE
 
 
 def _number(field: Input, raw: Any) -> float:

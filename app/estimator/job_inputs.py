@@ -114,6 +114,7 @@ def ask_recompute(default: str = "selective") -> Any:
         choices=(
             ("none", "None"),
             ("selective", "Selective: the core of attention"),
+            ("operators", "Every second product"),
             ("full", "Full: every layer from its input"),
         ),
         help="What is computed again in the backward pass instead of kept.",

@@ -6,17 +6,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.estimator.estimate import Estimate
+from app.estimator.estimate import Estimate, Output
 from app.estimator.inputs import read
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Output:
-    """An output as promised by the entry: every estimate of it has this figure."""
-
-    name: str
-    label: str
-    unit: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from app.estimator.models.formats import CACHE_CHOICES, WEIGHT_CHOICES
 
 
 def ask_model(default: str = "llama-3.1-70b") -> Any:
-    """Ask for a model: a catalogue name or a size such as 70B."""
+    """Ask for a model: a catalogue name, a size such as 70B, or a config.json."""
     return ask(
         default,
         "Model",
         kind="model",
-        help="A model of the catalogue, or a size such as 70B.",
+        help="A model of the catalogue, a size such as 70B, or a short config.json.",
         term="parameter",
         group="Model",
         topic="training-versus-inference",

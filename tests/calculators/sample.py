@@ -8,6 +8,7 @@ from app.estimator.estimate import (
     Estimate,
     Figure,
     Line,
+    Output,
     Segment,
     Span,
     StackedBar,
@@ -17,7 +18,7 @@ from app.estimator.estimate import (
     Verdict,
 )
 from app.estimator.inputs import BadInputs, InputProblem, ask
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.units import format_value
 
 _FORMATS = (("fp16", "FP16"), ("int4", "INT4"))
@@ -99,11 +100,22 @@ def compute(inputs: SampleInputs) -> Estimate:
             f"Each GPU needs {format_value(per_gpu, 'B')} of its 80\u00a0GB <really>.",
         ),
         figures=(
-            Figure("per_gpu", "Needed per GPU", per_gpu, "B", primary=True),
-            Figure("free", "Free per GPU", capacity - per_gpu, "B"),
-            Figure("rate", "Tokens a second", 1000.0, "token/s", 800.0, 1300.0),
-            Figure("fits", "Fits", fits),
-            Figure("unknown", "Price", None, "USD", note="No price was given."),
+            Figure(
+                Output("per_gpu", "Needed per GPU", "B", better="less"),
+                per_gpu,
+                primary=True,
+            ),
+            Figure(
+                Output("free", "Free per GPU", "B", better="more"), capacity - per_gpu
+            ),
+            Figure(
+                Output("rate", "Tokens a second", "token/s", better="more"),
+                1000.0,
+                800.0,
+                1300.0,
+            ),
+            Figure(Output("fits", "Fits", better="more"), fits),
+            Figure(Output("unknown", "Price", "USD"), None, note="No price was given."),
         ),
         steps=(
             Step(
@@ -133,6 +145,6 @@ ENTRY = Entry(
     group="Memory",
     inputs=SampleInputs,
     compute=compute,
-    outputs=(Output("per_gpu", "Needed per GPU", "B"),),
+    outputs=(Output("per_gpu", "Needed per GPU", "B", better="less"),),
     topic="weights",
 )

@@ -1,5 +1,7 @@
 """/calculators/accuracy: predicted against measured, with every case and source."""
 
+from markupsafe import escape
+
 from app.calculators.accuracy import label_of, standing, standing_of
 from app.drawings.strips import Strip, draw_strips
 
@@ -18,6 +20,29 @@ def test_a_kind_shows_every_case_with_its_source(client):
     for case in cases:
         assert case.id in page
     assert 'role="img"' in page
+
+
+def test_a_case_shows_the_command_and_the_address_of_its_question(client):
+    page = client.get("/calculators/accuracy/kv_bytes_per_token").text
+    for case in standing_of("kv_bytes_per_token").cases:
+        assert f'href="{escape(case.address)}"' in page
+        assert str(escape(case.command)) in page
+
+
+def test_a_case_of_a_bare_formula_names_its_function(client):
+    page = client.get("/calculators/accuracy/activation_pct").text
+    assert "formula: <code>memory.activations.gpt_layer_bytes, here alone" in page
+    page = client.get("/calculators/accuracy/pp_bubble").text
+    assert "formula: <code>timing.pipeline.bubble</code>" in page
+
+
+def test_the_address_of_a_case_with_a_model_of_its_own_shows_its_number(client):
+    cases = standing_of("train_step_time").cases
+    own = next(case for case in cases if "model=%7B" in case.address)
+    page = client.get(own.address)
+    assert page.status_code == 200
+    assert 'data-figure="step_time"' in page.text
+    assert "num_hidden_layers" in page.text  # in the field of another model
 
 
 def test_every_kind_has_its_page_and_other_kinds_are_not_found(client):

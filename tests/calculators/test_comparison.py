@@ -12,7 +12,7 @@ from app.calculators.sides import (
 )
 from app.calculators.verdicts import is_better
 from app.estimator import registry
-from app.estimator.estimate import Figure
+from app.estimator.estimate import Figure, Output
 from app.instruments.forms import NO_COURSE
 from tests.calculators.sample import ENTRY
 
@@ -107,24 +107,21 @@ def test_a_scenario_that_cannot_be_is_named_with_its_letter():
 
 
 @pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        (Figure("per_gpu", "", 1.0, "B"), Figure("per_gpu", "", 2.0, "B")),
-        (Figure("free", "", 2.0, "B"), Figure("free", "", 1.0, "B")),
-        (Figure("max_context", "", 9, "token"), Figure("max_context", "", 8, "token")),
-        (Figure("speed", "", 9.0, "token/s"), Figure("speed", "", 8.0, "token/s")),
-        (Figure("cost", "", 8.0, "USD/h"), Figure("cost", "", 9.0, "USD/h")),
-        (Figure("fits", "", True), Figure("fits", "", False)),
-    ],
+    ("direction", "better", "worse"),
+    [("less", 1.0, 2.0), ("more", 2.0, 1.0), ("more", 9, 8), ("more", True, False)],
 )
-def test_better_is_less_of_what_is_spent_and_more_of_what_is_had(better, worse):
-    assert is_better(better, worse)
-    assert not is_better(worse, better)
+def test_better_is_what_the_output_declares(direction, better, worse):
+    output = Output("room", "Room", "B", better=direction)
+    assert is_better(Figure(output, better), Figure(output, worse))
+    assert not is_better(Figure(output, worse), Figure(output, better))
 
 
 def test_nothing_is_better_than_what_cannot_be_measured():
-    assert not is_better(Figure("price", "", 1.0, "USD"), Figure("price", "", None))
-    assert not is_better(Figure("layers", "", 1, "layer"), Figure("layers", "", 2))
+    price = Output("price", "Price", "USD", better="less")
+    assert not is_better(Figure(price, 1.0), Figure(price, None))
+    layers = Output("layers", "Layers", "layer")
+    assert not is_better(Figure(layers, 1), Figure(layers, 2))
+    assert not is_better(Figure(layers, 2), Figure(layers, 1))
 
 
 def test_without_a_limit_the_leading_figure_is_told():

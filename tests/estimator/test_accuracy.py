@@ -1,10 +1,16 @@
 """The accuracy report: what is answered, how near, and what is said of the rest."""
 
+import ast
+import functools
+import importlib
 import json
+import random
+import shlex
 from pathlib import Path
 
 import pytest
 
+from app.calculators.commands import estimate_command
 from app.estimator.accuracy.report import as_json, as_text, own_cases, report
 
 EXACT = [
@@ -148,3 +154,63 @@ def test_the_text_has_a_line_for_every_kind_and_case(tmp_path: Path) -> None:
     text = as_text(found, verbose=True)
     assert "kv_bytes_per_token" in text
     assert "kv/1: expected 256, predicted 256 bytes/token, off by 0.00%" in text
+
+
+# Who answers -------------------------------------------------------------------
+
+ESTIMATOR = Path(__file__).parents[2] / "app" / "estimator"
+
+
+def test_every_case_is_answered_by_a_calculator_or_by_a_named_formula(
+    own: dict,
+) -> None:
+    for case in own["cases"]:
+        assert bool(case["estimate"]) != bool(case["formula"]), case["id"]
+        assert bool(case["command"]) == bool(case["estimate"]), case["id"]
+
+
+def test_the_commands_of_fifty_cases_give_the_numbers_of_the_report(
+    own: dict, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [case for case in own["cases"] if case["estimate"]]
+    for case in random.Random(50).sample(asked, 50):  # noqa: S311 - a fixed choice
+        headroom, estimate, *words = shlex.split(case["command"])
+        assert (headroom, estimate) == ("headroom", "estimate")
+        assert estimate_command([*words, "--json"]) == 0
+        figures = json.loads(capsys.readouterr().out)["figures"]
+        found = next(f for f in figures if f["name"] == case["figure"])
+        factor = case["predicted"] / found["value"]
+        assert factor == pytest.approx(round(factor) or factor, rel=1e-12)
+        if case["low"] is not None:
+            assert found["low"] * factor == pytest.approx(case["low"])
+
+
+def test_an_address_is_that_of_the_page_with_the_same_words(own: dict) -> None:
+    for case in own["cases"]:
+        if case["estimate"]:
+            start = f"/calculators/{case['estimate']}?"
+            assert case["address"].startswith(start)
+            assert case["address"].endswith(f"#{case['figure']}")
+
+
+@functools.cache
+def used() -> frozenset[str]:
+    """What the estimator calls or looks up, the report left out."""
+    names: set[str] = set()
+    for path in ESTIMATOR.rglob("*.py"):
+        if path.is_relative_to(ESTIMATOR / "accuracy"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found = getattr(node, "func", None) or getattr(node, "value", None)
+            if isinstance(node, ast.Call | ast.Subscript):
+                names.add(getattr(found, "id", "") or getattr(found, "attr", ""))
+    return frozenset(names)
+
+
+def test_a_formula_names_a_function_and_says_who_else_calls_it(own: dict) -> None:
+    formulas = {c["formula"]: c["report_alone"] for c in own["cases"] if c["formula"]}
+    assert formulas
+    for name, alone in formulas.items():
+        module, _, function = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), function)
+        assert (function in used()) != alone, name

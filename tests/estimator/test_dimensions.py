@@ -30,8 +30,6 @@ def is_in(quantity: object, unit: object) -> bool:
 def test_the_cache_of_a_token_is_in_bytes_per_token() -> None:
     found = cache.bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
     assert found == 327_680 * BYTE / TOKEN
-    latent = cache.latent_bytes_per_token(61, 512, 64, 2 * BYTE / TOKEN)
-    assert is_in(latent, BYTE / TOKEN)
 
 
 def test_weights_are_in_bytes() -> None:

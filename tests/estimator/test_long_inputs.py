@@ -8,7 +8,6 @@ import pytest
 from app.content import estimates
 from app.estimator import registry
 from app.estimator.estimates.model.asked import Model
-from app.estimator.estimates.model.compute import read_config
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,
@@ -16,6 +15,7 @@ from app.estimator.inputs import (
     InputProblem,
     declared,
 )
+from app.estimator.models.pasted import read_pasted
 from app.instruments.readings import read_estimate
 
 
@@ -86,9 +86,9 @@ def test_pasted_models_are_kept_in_small_number() -> None:
     plain += '"num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 100,'
 
     for number in range(50):
-        read_config(f'{plain} "remark": "{number}{"x" * 50_000}"}}')
+        read_pasted(f'{plain} "remark": "{number}{"x" * 50_000}"}}')
 
-    assert read_config.cache_info().currsize <= 8
+    assert read_pasted.cache_info().currsize <= 8
 
 
 def test_long_texts_do_not_stay_behind_in_addresses() -> None:

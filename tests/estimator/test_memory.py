@@ -198,6 +198,8 @@ def serving(draw: st.DrawFn) -> InferenceMemory:
         concurrent=draw(st.integers(1, 500)),
         tensor_parallel=draw(st.sampled_from(choices)),
         gpu=draw(st.sampled_from(["h100-sxm5-80", "l40s", "b200-sxm"])),
+        engine=draw(st.sampled_from(["general", "transformers", "vllm-0.9", "sglang"])),
+        cache_memory=draw(st.sampled_from([None, None, 2e9, 40e9])),
     )
 
 
@@ -227,6 +229,19 @@ def test_limits_of_serving_are_where_the_verdict_turns(asked: InferenceMemory) -
     if fewest and fewest <= 16:
         again = dataclasses.replace(asked, tensor_parallel=fewest)
         assert INFERENCE.compute(again)["fits"].value
+
+
+@given(serving())
+def test_the_verdict_turns_right_behind_the_limits(asked: InferenceMemory) -> None:
+    asked = dataclasses.replace(asked, engine="transformers", block=1)
+    found = INFERENCE.compute(asked)
+    for field, figure in (("context", "max_context"), ("concurrent", "max_concurrent")):
+        most = found[figure].value
+        if most and most < 10**6:
+            within = dataclasses.replace(asked, **{field: most})
+            beyond = dataclasses.replace(asked, **{field: most + 1})
+            assert INFERENCE.compute(within)["fits"].value
+            assert not INFERENCE.compute(beyond)["fits"].value
 
 
 @given(

@@ -66,10 +66,6 @@ def test_a_server_in_training_is_near_what_was_measured():
     assert figure.value == pytest.approx(8.4e3, rel=0.03)
 
 
-def test_30_amperes_at_208_volts_are_10_8_kilovoltampere():
-    assert facility.apparent_power(208, 30) == pytest.approx(10_808, rel=1e-3)
-
-
 def test_the_carbon_of_llama_2_is_that_of_its_paper():
     # Table 2: 1,720,320 hours of 400 W for the 70B model, PUE 1.1, 0.385 kg/kWh.
     of = found(
@@ -164,5 +160,4 @@ def test_formulas_have_the_dimensions_they_name():
     unit = pint.UnitRegistry()
     amperes = facility.phase_current(10.2e3 * unit.watt, 415 * unit.volt)
     assert amperes.check("[current]")
-    assert facility.apparent_power(208 * unit.volt, 30 * unit.ampere).check("[power]")
     assert facility.site_power(1e6 * unit.watt, 1.5).check("[power]")

@@ -35,8 +35,16 @@ each_field = pytest.mark.parametrize(
 
 # Further questions in which inputs count that do not count by default.
 CONTEXTS: dict[str, list[dict[str, Any]]] = {
-    "kv-cache": [{"tensor_parallel": 4}, {"context": 1001}],
-    "inference-memory": [{"model": "mistral-7b-v0.1"}, {"context": 1001}],
+    "kv-cache": [
+        {"tensor_parallel": 4},
+        {"context": 1001},
+        {"model": "mamba-2.8b"},
+    ],
+    "inference-memory": [
+        {"model": "mistral-7b-v0.1"},
+        {"context": 1001},
+        {"engine": "transformers"},
+    ],
     "training-memory": [
         {"method": "lora", "recompute": "none"},
         {"zero": "1", "tensor_parallel": 4},
@@ -45,16 +53,21 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"model": "mixtral-8x7b", "pipeline_parallel": 2, "gpus": 32},
         {"tensor_parallel": 4, "recompute": "none", "gpus": 32},
     ],
-    "training-time": [{"model": "mixtral-8x7b", "expert_parallel": 8}],
+    "training-time": [
+        {"model": "mixtral-8x7b", "expert_parallel": 8},
+        {"tensor_parallel": 4},
+    ],
     "latency": [
         {"draft_tokens": 4},
         {"model": "llama-3.1-70b", "tensor_parallel": 16},
         {"model": "llama-3.1-70b", "tensor_parallel": 8},
+        {"tensor_parallel": 12},
     ],
     "serving-capacity": [
         {"requests_per_second": 5.0, "simulate": True},
         {"tensor_parallel": 16},
         {"requests_per_second": 30.0, "replicas": 4},
+        {"model": "mixtral-8x7b"},
     ],
     "collectives": [{"gpus": 64}, {"gpus": 8, "domain": 4}],
     "fabric": [{"nodes": 8}],
@@ -105,8 +118,7 @@ def test_defaults_have_an_answer_with_every_promised_figure(entry: Entry) -> Non
     assert found.name == entry.name
     assert found.verdict.lead
     assert found.verdict.text.endswith((".", "!"))
-    for output in entry.outputs:
-        assert found[output.name].unit == output.unit
+    assert [figure.output for figure in found.figures] == list(entry.outputs)
 
 
 @each_entry
@@ -124,6 +136,7 @@ def test_no_figure_is_infinite_or_nan(entry: Entry) -> None:
 
 def assert_finite(found: Estimate) -> None:
     for figure in found.figures:
+        assert figure.exact or figure.output.modeled, figure
         for value in (figure.value, figure.low, figure.high):
             if isinstance(value, float):
                 assert math.isfinite(value), figure

@@ -11,7 +11,14 @@ from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.architecture import find_model
 from app.estimator.serving import engine, load, step
 from app.estimator.serving.engine import Serving
-from app.estimator.serving.load import Requests, closed_loop, most_sequences, saturated
+from app.estimator.serving.load import Requests, most_sequences
+from app.estimator.serving.profile import (
+    Profile,
+    Traffic,
+    profile_of,
+    saturated_rate,
+    settle,
+)
 from app.estimator.serving.step import Placed, decode_time, place, prefill_time
 
 
@@ -23,6 +30,10 @@ def placed(model: str, gpu: str, **serving: object) -> Placed:
         fabric_of(card),
         Serving(**serving),  # type: ignore[arg-type]
     )
+
+
+def profiled(one: Placed, prompt: int, answer: int, usable: float = 0.9) -> Profile:
+    return profile_of(one, Traffic(Requests(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
@@ -55,8 +66,8 @@ def test_tokens_under_load_come_at_their_published_pace(
     concurrent: int, milliseconds: float
 ) -> None:
     # InferenceX: Llama 70B in FP8 on two H100, vLLM, 1,024 in and out.
-    load = closed_loop(CHAT, Requests(1024, 1024), concurrent)
-    assert load.tpot * 1e3 == pytest.approx(milliseconds, rel=0.15)
+    tpot = profiled(CHAT, 1024, 1024).tpot_at(concurrent)
+    assert tpot * 1e3 == pytest.approx(milliseconds, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +85,8 @@ def test_a_full_server_reaches_its_published_throughput(
     one = placed(
         model, gpu, tensor=tensor, weights="fp8", cache="fp8", software="trtllm"
     )
-    load = saturated(one, Requests(prompt, answer))
-    assert load.tokens_per_second(answer) == pytest.approx(rate, rel=0.25)
+    profile = profiled(one, prompt, answer, 0.95)
+    assert saturated_rate(profile) * answer == pytest.approx(rate, rel=0.25)
 
 
 @given(st.integers(1, 512), st.integers(1, 32768))
@@ -123,10 +134,19 @@ def test_touched_experts_lie_between_those_of_one_token_and_all(
 def test_the_settled_load_keeps_littles_law(
     concurrent: int, prompt: int, answer: int
 ) -> None:
-    load = closed_loop(CHAT, Requests(prompt, answer), concurrent)
-    life = load.ttft + answer * load.tpot
-    assert load.rate * life == pytest.approx(concurrent)
-    assert 0 <= load.prefill_share <= 1
+    profile = profiled(CHAT, prompt, answer)
+    life = profile.ttft_at(concurrent) + answer * profile.tpot_at(concurrent)
+    assert profile.rate_at(concurrent) * life == pytest.approx(concurrent)
+    assert 0 <= settle(profile, concurrent).prefill_share <= 1
+
+
+def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
+    split = {"replicas": 4, "expert": 4, "expert_tensor": 1}
+    groups = placed("qwen3-235b-a22b", "b200-sxm", weights="fp8-block", **split)
+    profile = profiled(groups, 1024, 128)
+    assert profile.own(64) == 16
+    assert profile.decode_at(64) == decode_time(groups, 16, 1024 + 64).total
+    assert profile.most <= most_sequences(groups, 1024 + 64)
 
 
 def test_a_smaller_cache_holds_more_sequences() -> None:

@@ -5,7 +5,6 @@ import pytest
 
 from app.estimator.hardware import energy, networks, rates, traffic
 from app.estimator.running import checkpoints, money, reliability
-from app.estimator.serving import queueing
 from app.estimator.timing import flops
 
 _UNITS = """
@@ -83,11 +82,6 @@ def test_a_roofline_is_a_rate(units: pint.UnitRegistry) -> None:
         3e12 * units.byte / units.second,
     )
     assert reached.check("[operation]/[time]")
-
-
-def test_requests_in_flight_are_a_number(units: pint.UnitRegistry) -> None:
-    held = queueing.in_flight(5 / units.second, 8 * units.second)
-    assert held.check("")
 
 
 def test_failures_of_parts_add_up_to_a_time(units: pint.UnitRegistry) -> None:

@@ -30,6 +30,7 @@ _SETTINGS = {
             "pipeline_parallel": 2,
             "sequence": 32768,
         },
+        {"gpus": 64, "tensor_parallel": 8},
     ),
     "latency": (
         {"tensor_parallel": 16, "cache": "fp8"},
@@ -40,6 +41,7 @@ _SETTINGS = {
         {"tensor_parallel": 16, "weights": "bf16"},
         {"concurrent": 100, "replicas": 1, "ttft_target": 0.3},
         {"simulate": True},
+        {"model": "mixtral-8x7b"},
     ),
     "parallelism-plan": ({"gpus": 64}, {"gpus": 64, "objective": "cost"}),
 }
@@ -50,6 +52,7 @@ _OTHERS = {
     "number_format": "fp8",
     "recompute": "full",
     "zero": "3",
+    "gradients": "fp32",
     "software": "eager",
     "engine": "sglang",
     "network": "efa",

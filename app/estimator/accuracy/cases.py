@@ -7,12 +7,11 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from app.estimator.hardware import accelerators
-from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.accelerators import accelerator_id
 from app.estimator.models.architecture import (
     Architecture,
     UnreadableConfig,
-    from_config,
+    find_model,
 )
 
 
@@ -41,11 +40,13 @@ class Case:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class CaseFile:
-    """Cases with the configurations and the hardware that they name."""
+    """Cases with the configurations of the models that they name.
+
+    Hardware that a file describes is not read: calculators know the catalogue.
+    """
 
     cases: tuple[Case, ...]
     configs: Mapping[str, Mapping[str, Any]]
-    cards: Mapping[str, Mapping[str, Any]]
 
 
 class UnreadableCases(ValueError):  # noqa: N818 - reads as what it is at the raise
@@ -61,11 +62,6 @@ def read_cases(path: pathlib.Path) -> CaseFile:
             configs={
                 name: row.get("config", {})
                 for name, row in content.get("models", {}).items()
-            },
-            cards={
-                name: row
-                for name, row in content.get("hardware", {}).items()
-                if isinstance(row, dict) and not name.startswith("_")
             },
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -138,8 +134,8 @@ class Asked:
         for key in keys:
             self._left.pop(key, None)
 
-    def model(self, key: str = "model", default: str = "") -> Architecture:
-        """Read the model that the case names, from the file's own configuration."""
+    def model(self, key: str = "model", default: str = "") -> str:
+        """Read the model that the case names, as it is typed into a calculator."""
         name = str(self.any(key, default))
         overrides = {
             "num_hidden_layers": self._left.pop("layers_override", None),
@@ -147,11 +143,15 @@ class Asked:
             "first_k_dense_replace": self._left.pop("dense_layers_override", None),
         }
         given = tuple((k, v) for k, v in overrides.items() if v is not None)
-        return model_of(self.file, name, given)
+        return typed_model(self.file, name, given)
 
-    def card(self, key: str = "gpu", default: str = "") -> Accelerator:
-        """Read the accelerator: the file's own values over the catalogue's."""
-        return card_of(self.file, str(self.any(key, default)))
+    def architecture(self, key: str = "model") -> Architecture:
+        """Read the model that the case names, for a formula."""
+        return find_model(self.model(key))
+
+    def card(self, key: str = "gpu", default: str = "") -> str:
+        """Read the accelerator: its id in the catalogue."""
+        return card_id(str(self.any(key, default)))
 
     def done(self) -> None:
         """Refuse the case if a key was left unread."""
@@ -160,50 +160,62 @@ class Asked:
 
 
 @functools.lru_cache(maxsize=4096)
-def model_of(
+def typed_model(
     file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...] = ()
-) -> Architecture:
-    """The architecture of a model of the file, with some sizes replaced."""
+) -> str:
+    """A model of the file as a calculator takes it.
+
+    By name where the catalogue has the same shape, otherwise as a configuration.
+    """
     config = file.configs.get(name)
     if config is None:
         raise Inexpressible(f"model “{name}” is not among the models of the file")
-    changed = {**config, **dict(overrides)}
+    text = as_config({**config, **dict(overrides)}, name)
+    return name if not overrides and _is_known(name, text) else text
+
+
+def as_config(config: Mapping[str, Any], name: str = "") -> str:
+    """A configuration as it is typed; Inexpressible where it cannot be read."""
+    text = json.dumps(config, separators=(",", ":"))
     try:
-        return from_config(changed, name)
+        find_model(text)
     except UnreadableConfig as error:
-        raise Inexpressible(f"model “{name}”: {error}") from error
+        where = f"model “{name}”: " if name else ""
+        raise Inexpressible(f"{where}{error}") from error
+    return text
 
 
-# Keys of a hardware entry, the field of the accelerator, and the factor to base units.
-_CARD_KEYS: dict[str, tuple[str, float]] = {
-    "bf16": ("bf16", 1e12),
-    "fp16": ("fp16", 1e12),
-    "fp8": ("fp8", 1e12),
-    "int8": ("int8", 1e12),
-    "fp4": ("fp4", 1e12),
-    "hbm": ("memory_bandwidth", 1e12),
-    "mem": ("memory", 1e9),
-    "nvlink": ("nvlink", 1e9),
-    "tdp": ("tdp", 1.0),
-}
-
-
-@functools.lru_cache(maxsize=1024)
-def card_of(file: CaseFile, name: str) -> Accelerator:
-    """The accelerator called `name` in the file, else in the catalogue."""
-    row = file.cards.get(name)
+def _is_known(name: str, text: str) -> bool:
+    """Whether the catalogue has a model of this name and shape."""
     try:
-        known = accelerators.find_accelerator(name)
+        return _shape(find_model(name)) == _shape(find_model(text))
     except LookupError:
-        known = None
-    if row is None and known is None:
-        raise Inexpressible(f"hardware “{name}” is in neither file nor catalogue")
-    base = known or Accelerator(id=name, name=name)
-    given = {
-        field: row[key] * factor
-        for key, (field, factor) in _CARD_KEYS.items()
-        if row is not None and isinstance(row.get(key), int | float)
-    }
-    if "bf16" in given and "fp16" not in given and not base.fp16:
-        given["fp16"] = given["bf16"]
-    return dataclasses.replace(base, **given)
+        return False
+
+
+_LAYERED = frozenset({"name", "stack", "encoder", "runs"})
+
+
+def _shape(model: Architecture) -> tuple[Any, ...]:
+    """Everything that is counted of a model, equal for equal models."""
+    sizes = [
+        getattr(model, field.name)
+        for field in dataclasses.fields(model)
+        if field.name not in _LAYERED
+    ]
+    # Layers are told apart by identity: each kind once, then where it stands.
+    kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
+    layers = [
+        tuple(getattr(layer, field.name) for field in dataclasses.fields(layer))
+        for layer in kinds
+    ]
+    places = [kinds[layer] for layer in (*model.stack, *model.encoder)]
+    return (*sizes, *layers, *places)
+
+
+def card_id(name: str) -> str:
+    """The id of an accelerator of the catalogue."""
+    try:
+        return accelerator_id(name)
+    except LookupError as error:
+        raise Inexpressible(str(error.args[0])) from error

@@ -1,4 +1,4 @@
-"""Which function answers which kind of case; one module for each family."""
+"""Which function translates which kind of case; one module for each family."""
 
 import functools
 import importlib
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from app.estimator.accuracy.cases import Asked, Case
-from app.estimator.accuracy.prediction import Prediction
+from app.estimator.accuracy.question import Formula, Question
 
-Predictor = Callable[[Asked], Prediction | float]
+Translator = Callable[[Asked], Question | Formula]
 
 # Each module holds KINDS, kind to function, and may hold CALIBRATION, the ids of
 # the cases that its constants were fitted on.
@@ -17,6 +17,7 @@ _FAMILIES = (
     "memory",
     "serving_memory",
     "training",
+    "operations",
     "planning",
     "time",
     "serving",
@@ -24,17 +25,17 @@ _FAMILIES = (
 
 
 @functools.cache
-def predictors() -> dict[str, Predictor]:
+def translators() -> dict[str, Translator]:
     """The function for every kind that is known."""
-    found: dict[str, Predictor] = {}
+    found: dict[str, Translator] = {}
     for family in _FAMILIES:
         found.update(_family(family).KINDS)
     return found
 
 
-def find(kind: str) -> Predictor | None:
+def find(kind: str) -> Translator | None:
     """The function for `kind`; None when no family answers it."""
-    return predictors().get(kind)
+    return translators().get(kind)
 
 
 @functools.cache

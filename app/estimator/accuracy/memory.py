@@ -1,13 +1,13 @@
 """Cases of weights, caches, states and activations that follow from formulas."""
 
-from app.estimator.accuracy.cases import Asked, Inexpressible, card_of
-from app.estimator.accuracy.kinds import Predictor
-from app.estimator.memory import module_activations
+from app.estimator.accuracy.cases import Asked, Inexpressible
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Formula, Question, ask, formula
+from app.estimator.accuracy.shapes import inline_model
 from app.estimator.memory.activations import gpt_layer_bytes, logits_bytes
+from app.estimator.memory.module_activations import layer_bytes
 from app.estimator.memory.states import Recipe, zero_bytes
 from app.estimator.models import gguf
-from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS, weight_table
 
 _QUANT = {
     "bf16": "bf16",
@@ -18,40 +18,45 @@ _QUANT = {
     "int8_w8a8_per_channel_lm_head_bf16": "int8",
     "mxfp4_moe_experts_rest_bf16": "mxfp4-experts",
 }
-# A kernel that repacks 4-bit experts for weight-only use on Hopper pads and keeps
-# them 8.5 % larger than the file, as its start-up log shows.
-_REPACKED = 1.085
+# Whether a kernel has repacked the weights where they were measured.
 _WHERE = {
-    "": 1.0,
-    "on GPU in vLLM, Hopper, Marlin weight-only repack": _REPACKED,
-    "vLLM log": 1.0,
-    "vLLM log (DeepSeek-R1, 16 x H20)": 1.0,
-    "vLLM log (DeepSeek-R1-Distill-Qwen-14B)": 1.0,
+    "": None,
+    "on GPU in vLLM, Hopper, Marlin weight-only repack": True,
+    "vLLM log": None,
+    "vLLM log (DeepSeek-R1, 16 x H20)": None,
+    "vLLM log (DeepSeek-R1-Distill-Qwen-14B)": None,
 }
 
 
-def weights_bytes(asked: Asked) -> float:
+def weights_bytes(asked: Asked) -> Question:
     """Stored or loaded weights, in all or on one GPU."""
     asked.note("model_note")
     model = asked.model()
-    quant = str(asked.any("quant", "bf16"))
+    form = _weights(str(asked.any("quant", "bf16")))
     tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
     per_gpu = asked.word("per", {"gpu": True, "": False})
-    loaded = float(asked.word("where", _WHERE))
-    if quant.startswith("gguf_"):
-        return _gguf(model, quant.removeprefix("gguf_"))
+    repacked = asked.word("where", _WHERE)
+    if not per_gpu:
+        return ask("weights", "total", model=model, weights=form, repacked=repacked)
+    return ask(
+        "weights",
+        "per_gpu",
+        model=model,
+        weights=form,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline if pipeline > 1 else None,
+        repacked=repacked,
+    )
+
+
+def _weights(quant: str) -> str:
+    """The format of the calculator for the word of a case."""
+    mixture = quant.removeprefix("gguf_")
+    if mixture != quant and mixture in gguf.MIXTURES:
+        return f"gguf-{mixture.lower().replace('_', '-')}"
     if quant not in _QUANT:
         raise Inexpressible(f"quant “{quant}” is not known")
-    table = weight_table(model, _QUANT[quant])
-    if not per_gpu:
-        return table.total * loaded
-    return table.per_gpu(tensor) / pipeline * loaded
-
-
-def _gguf(model: Architecture, mixture: str) -> float:
-    if mixture not in gguf.MIXTURES:
-        raise Inexpressible(f"quant “gguf_{mixture}” is not known")
-    return gguf.file_bytes(model, mixture)
+    return _QUANT[quant]
 
 
 _BITS = {
@@ -68,14 +73,14 @@ _BITS = {
 }
 
 
-def quant_bits_per_weight(asked: Asked) -> float:
+def quant_bits_per_weight(asked: Asked) -> Question | Formula:
     """Bits per quantised weight with scales and zero points."""
     form = str(asked.any("format", ""))
     if form in _BITS:
-        return FORMATS[_BITS[form]].bits
+        return ask("weights", "bits_per_weight", weights=_BITS[form])
     block = form.removeprefix("gguf_")
     if form.startswith("gguf_") and block in gguf.BLOCK_BITS:
-        return gguf.BLOCK_BITS[block]
+        return Formula(gguf.BLOCK_BITS[block], f"{gguf.__name__}.BLOCK_BITS")
     raise Inexpressible(f"format “{form}” is not known")
 
 
@@ -107,7 +112,7 @@ _DEEPSPEED = (
 _OFFLOAD = {"": "none", "none": "none", "cpu": "all", "optimizer cpu": "optimizer"}
 
 
-def zero_model_states(asked: Asked) -> float:
+def zero_model_states(asked: Asked) -> Formula:
     """Weights, gradients and optimizer on one GPU."""
     parameters, shards = asked.number("params"), asked.whole("dp", 1)
     stage = asked.whole("zero_stage", 0)
@@ -115,20 +120,22 @@ def zero_model_states(asked: Asked) -> float:
     if asked.word("convention", {_DEEPSPEED: True, "": False}):
         largest = asked.number("largest_layer_params", 0)
         asked.note("bytes_per_param", "recipe")
-        return _deepspeed(parameters, largest, shards, stage, offload != "none")
+        value = deepspeed_bytes(parameters, largest, shards, stage, offload != "none")
+        return formula(deepspeed_bytes, value, alone=True)
     asked.note("largest_layer_params")
     key = "recipe" if asked.has("recipe") else "bytes_per_param"
     recipe = asked.word(key, _RECIPES, "2+2+12")
     weights, gradients, optimizer = zero_bytes(parameters, recipe, shards, stage)
     if offload == "all":
-        return weights
-    return weights + gradients + (0 if offload == "optimizer" else optimizer)
+        return formula(zero_bytes, weights)
+    kept = 0 if offload == "optimizer" else optimizer
+    return formula(zero_bytes, weights + gradients + kept)
 
 
-def _deepspeed(
+def deepspeed_bytes(
     parameters: float, largest: float, shards: int, stage: int, offload: bool
 ) -> float:
-    """The planning bounds of DeepSpeed's own estimator."""
+    """The planning bounds of DeepSpeed's own estimator, stages 2 and 3 [B]."""
     if stage == 3:
         return 4 * largest + (2 if offload else 18) * parameters / shards
     if stage == 2:
@@ -150,13 +157,14 @@ _TECHNIQUES = {
 }
 
 
-def activation_pct(asked: Asked) -> float:
+def activation_pct(asked: Asked) -> Formula:
     """Activations as percent of tensor parallelism alone."""
     asked.word("baseline", {"tensor parallel only, no recompute": True}, *_BASELINE)
     layer = _gpt_layer(asked)
     technique = asked.word("technique", _TECHNIQUES)
     base = gpt_layer_bytes(*layer, technique="tp")
-    return 100 * gpt_layer_bytes(*layer, technique=technique) / base
+    share = gpt_layer_bytes(*layer, technique=technique) / base
+    return formula(gpt_layer_bytes, 100 * share, alone=True)
 
 
 _BASELINE = ("tensor parallel only, no recompute",)
@@ -176,14 +184,15 @@ def _gpt_layer(asked: Asked) -> tuple[float, float, float, float, int]:
 _BLOCK = "GPT: LayerNorm, GELU 4h MLP, dropout, fp16, no flash attention"
 
 
-def activation_bytes_layer(asked: Asked) -> float:
+def activation_bytes_layer(asked: Asked) -> Formula:
     """What one layer keeps for its backward pass on one GPU."""
     if asked.has("model"):
         return _module_layer(asked)
     asked.word("block", {_BLOCK: True}, _BLOCK)
     layer = _gpt_layer(asked)
     technique = asked.word("technique", _TECHNIQUES)
-    return gpt_layer_bytes(*layer, technique=technique)
+    value = gpt_layer_bytes(*layer, technique=technique)
+    return formula(gpt_layer_bytes, value, alone=True)
 
 
 _ATTENTION = {
@@ -198,19 +207,17 @@ _MODULES = {
 }
 
 
-def _module_layer(asked: Asked) -> float:
+def _module_layer(asked: Asked) -> Formula:
     """A layer of unfused modules, counted as autograd saves it."""
-    model = asked.model()
+    model = asked.architecture()
     asked.word("framework", _MODULES)
     asked.word("dtype", {"bf16": True}, "bf16")
     eager = bool(asked.word("attention", _ATTENTION, "sdpa"))
     dropout = asked.number("dropout", 0.0) > 0
     sequence, batch = asked.number("seq"), asked.number("microbatch", 1)
     layer = model.stack[-1]
-    each = module_activations.layer_bytes(
-        model, layer, sequence, eager=eager, dropout=dropout
-    )
-    return each * sequence * batch
+    each = layer_bytes(model, layer, sequence, eager=eager, dropout=dropout)
+    return formula(layer_bytes, each * sequence * batch)
 
 
 _LOSS = {
@@ -220,63 +227,33 @@ _LOSS = {
 }
 
 
-def logits_saved_bytes(asked: Asked) -> float:
+def logits_saved_bytes(asked: Asked) -> Formula:
     """What the loss keeps of the logits."""
     tokens = asked.number("seq") * asked.number("microbatch", 1)
     each = float(asked.word("framework", _LOSS))
-    return logits_bytes(tokens, asked.number("vocab"), 1, each)
+    value = logits_bytes(tokens, asked.number("vocab"), 1, each)
+    return formula(logits_bytes, value)
 
 
 _CONTENT = {
-    "14 bytes/param, gated MLP": 14.0,
-    "bf16 + fp32 master + optimizer (14 bytes/param)": 14.0,
-    "bf16 weights + fp32 master, m, v (14 bytes/param)": 14.0,
-    "bf16 weights only": 2.0,
-    "weights + optimizer as stored by NVIDIA blog example": 12.0,
+    "14 bytes/param, gated MLP": "adamw",
+    "bf16 + fp32 master + optimizer (14 bytes/param)": "adamw",
+    "bf16 weights + fp32 master, m, v (14 bytes/param)": "adamw",
+    "bf16 weights only": "weights",
+    "weights + optimizer as stored by NVIDIA blog example": "adamw-12",
 }
 
 
-def checkpoint_bytes(asked: Asked) -> float:
+def checkpoint_bytes(asked: Asked) -> Question:
     """A checkpoint: parameters times the bytes that are stored for each."""
-    each = float(asked.word("content", _CONTENT))
+    content = asked.word("content", _CONTENT)
     config = asked.any("config")
-    if config is None:
-        return asked.model().parameters * each
-    from app.estimator.accuracy.shapes import inline_model  # noqa: PLC0415 - a sibling
-
+    model = asked.model() if config is None else inline_model(config)
     asked.note("model")
-    return inline_model(config).parameters * each
+    return ask("storage", "checkpoint", model=model, content=content)
 
 
-_CROSSOVER = (
-    "tokens in flight at which a weight-stationary GEMM turns compute bound: "
-    "peak*bytes/(2*bw)"
-)
-_ROUTED = "routed experts only, uniform routing"
-
-
-def critical_batch(asked: Asked) -> float:
-    """Tokens at which a product by the weights turns compute-bound."""
-    width = asked.number("weight_bytes", 2)
-    name = str(asked.case.inputs.get("gpu", ""))
-    peak, bandwidth = asked.any("peak_flops"), asked.any("hbm_Bps")
-    asked.note("gpu")
-    if peak is None or bandwidth is None:
-        card = card_of(asked.file, name)
-        peak = peak or card.peak("fp8" if width == 1 else "bf16")
-        bandwidth = bandwidth or card.memory_bandwidth
-    if not peak or not bandwidth:
-        raise Inexpressible(f"peak and bandwidth of “{name}” are not known")
-    tokens = float(peak) * width / (2 * float(bandwidth))
-    routed = asked.word("definition", {_CROSSOVER: False, _ROUTED: True}, _CROSSOVER)
-    if asked.has("model"):
-        model = asked.model()
-        if routed and model.experts:
-            tokens *= model.experts / model.experts_per_token
-    return tokens
-
-
-KINDS: dict[str, Predictor] = {
+KINDS: dict[str, Translator] = {
     "weights_bytes": weights_bytes,
     "quant_bits_per_weight": quant_bits_per_weight,
     "zero_model_states": zero_model_states,
@@ -284,5 +261,4 @@ KINDS: dict[str, Predictor] = {
     "activation_bytes_layer": activation_bytes_layer,
     "logits_saved_bytes": logits_saved_bytes,
     "checkpoint_bytes": checkpoint_bytes,
-    "critical_batch": critical_batch,
 }

@@ -1,158 +1,19 @@
-"""Cases of planning that follow from formulas: FLOPs, traffic, queues, money."""
+"""Cases of planning that follow from formulas: traffic, queues, failures, money."""
 
-from app.estimator.accuracy.cases import Asked, Inexpressible, card_of
-from app.estimator.accuracy.kinds import Predictor
+from collections.abc import Callable
+
+from app.estimator.accuracy.cases import Asked, Inexpressible
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.hardware import energy, traffic
-from app.estimator.hardware.accelerators import find_system
+from app.estimator.hardware.accelerators import find_accelerator, find_system
 from app.estimator.hardware.rates import critical_batch, routed_critical_batch
-from app.estimator.models.architecture import Architecture, generic
 from app.estimator.running import checkpoints, money, reliability
 from app.estimator.serving import queueing
-from app.estimator.timing import flops, pipeline, speculative
+from app.estimator.timing import speculative
 
 _HOUR = 3600.0
 _DAY = 86400.0
-
-_SIX = {
-    "6*N*D": False,
-    "6*N*D, no attention term": False,
-    "6ND + 12 L H Q T attention": True,
-}
-# PaLM 540B, whose convention adds attention: layers, heads × width, context.
-_PALM = (118, 48 * 256, 2048)
-
-
-def train_total_flops(asked: Asked) -> float:
-    """Operations of a training run."""
-    parameters, tokens = asked.number("params"), asked.number("tokens")
-    total = flops.training_flops(parameters, tokens)
-    if not asked.word("convention", _SIX, "6*N*D"):
-        return total
-    if abs(parameters / 540.35e9 - 1) < 0.01:
-        layers, width, context = _PALM
-    else:
-        model = generic(round(parameters))
-        layers, width, context = model.layers, model.hidden, 2048
-    return total + flops.attention_flops(width, layers, context) * tokens
-
-
-_CAUSAL = "forward+backward, causal attention counted half"
-_MEGATRON = (
-    "Megatron: causal attention counted half, logits counted, input embedding not; "
-    "sliding layers at their window"
-)
-_LORA = "Megatron-Bridge LoRA accounting"
-
-
-def train_flops_per_token(asked: Asked) -> float:
-    """Operations per token in a named convention."""
-    model, context = asked.model(), asked.whole("seq")
-    convention = asked.word(
-        "convention", {_CAUSAL: "causal", _MEGATRON: "causal", _LORA: "lora"}
-    )
-    asked.note("method")
-    if convention == "lora":
-        # Its tables count attention over packed samples that are short.
-        return 2 / 3 * flops.flops_per_token(model, 1)
-    return flops.flops_per_token(model, context)
-
-
-_FULL = "model FLOPs, full (not causal-halved) attention"
-_PALM_MFU = "6N + 12 L H Q T (full attention), no recompute"
-_HARDWARE = "hardware FLOPs with selective recompute"
-_MOSAIC = (
-    "6*N + 12*L*d*s per token (full attention, N includes tied embedding and positions)"
-)
-
-
-def train_mfu(asked: Asked) -> float:
-    """Utilisation from a measured step or rate, in percent."""
-    peak = asked.number("peak_tflops", 0) * 1e12
-    card = str(asked.any("gpu", ""))
-    if not peak and card:
-        peak = _peak(asked, card)
-    if asked.has("achieved_tflops_per_gpu"):
-        asked.note("gpus", "seq", "model", "attention", "convention")
-        return asked.number("achieved_tflops_per_gpu") * 1e12 / peak * 100
-    return 100 * _flops_and_rate(asked) / peak
-
-
-def _peak(asked: Asked, name: str) -> float:
-    return card_of(asked.file, name).peak("bf16") or 0.0
-
-
-def _flops_and_rate(asked: Asked) -> float:
-    """Operations per second of one accelerator."""
-    if asked.has("model"):
-        return _of_model(asked)
-    convention = asked.word(
-        "convention", {_FULL: 1, _PALM_MFU: 2, _HARDWARE: 3, _MOSAIC: 2}
-    )
-    layers, context = asked.whole("layers"), asked.whole("seq")
-    if convention == 2:
-        width = asked.whole("heads") * asked.whole("head_dim")
-        each = 6 * asked.number("params")
-        each += flops.attention_flops(width, layers, context)
-        return each * asked.number("tokens_per_s") / asked.number("chips")
-    hidden = asked.whole("hidden")
-    asked.note("heads")
-    shape = (layers, hidden, asked.whole("vocab"))
-    each = flops.narayanan_flops(shape, context)
-    if convention == 3:
-        # Scores are computed twice more: forward again, and within backward.
-        each += flops.attention_flops(hidden, layers, context)
-    tokens = asked.whole("global_batch") * context
-    return each * tokens / asked.number("step_time_s") / asked.whole("gpus")
-
-
-def _of_model(asked: Asked) -> float:
-    model, context = asked.model(), asked.whole("seq")
-    convention = asked.any("convention", "")
-    attention = asked.any("attention", "")
-    asked.note("gpus", "global_batch")
-    each = flops.flops_per_token(
-        model, context, causal="non-causal" not in str(attention)
-    )
-    if convention == _MOSAIC:
-        each = _mosaic(model, context)
-    elif convention not in ("", _FULL):
-        raise Inexpressible(f"convention “{convention}” is not known for a model")
-    elif convention == _FULL:
-        each = flops.flops_per_token(model, context, causal=False)
-    return each * asked.number("tokens_per_s_per_gpu")
-
-
-def _mosaic(model: Architecture, context: int) -> float:
-    parameters = model.parameters + (context - model.positions) * model.hidden
-    width = model.heads * model.head_dim
-    return 6 * parameters + flops.attention_flops(width, model.layers, context)
-
-
-_WALL = {"8TP/(nX)": 8, "8TP/(nX) (full recompute)": 8, "": 0}
-
-
-def train_time(asked: Asked) -> float:
-    """Wall time from given rates [s]."""
-    tokens, gpus = asked.number("tokens"), asked.number("gpus", 1)
-    passes = asked.word("formula", _WALL)
-    if asked.has("gpu_hours_per_trillion_tokens"):
-        asked.note("params")
-        hours = asked.number("gpu_hours_per_trillion_tokens") * tokens / 1e12
-        return hours * _HOUR / gpus
-    if asked.has("tokens_per_s_per_gpu"):
-        asked.note("params")
-        return tokens / (gpus * asked.number("tokens_per_s_per_gpu"))
-    rate = asked.number("achieved_tflops") * 1e12
-    return (passes or 6) * tokens * asked.number("params") / (gpus * rate)
-
-
-def pp_bubble(asked: Asked) -> float:
-    """Idle over ideal time of a pipeline."""
-    asked.note("definition")
-    asked.word("schedule", dict.fromkeys(("1F1B", "GPipe/1F1B", "interleaved"), True))
-    stages, batches = asked.whole("stages"), asked.whole("microbatches")
-    return pipeline.bubble(stages, batches, asked.whole("virtual_stages", 1))
-
 
 _OPERATIONS: dict[str, traffic.Collective] = {
     "all_reduce ring": "all_reduce",
@@ -161,44 +22,54 @@ _OPERATIONS: dict[str, traffic.Collective] = {
 }
 
 
-def comm_volume(asked: Asked) -> float:
+def comm_volume(asked: Asked) -> Question | Formula:
     """Bytes that one rank sends."""
     asked.note("per", "locality")
     if asked.has("op"):
-        operation = asked.word("op", _OPERATIONS)
-        message = asked.number("message_bytes")
-        return traffic.bytes_sent(operation, asked.whole("ranks"), message)
-    return float(asked.word("what", _VOLUMES)(asked))
+        return ask(
+            "collectives",
+            "bytes_sent",
+            operation=asked.word("op", _OPERATIONS),
+            message=asked.number("message_bytes"),
+            gpus=asked.whole("ranks"),
+        )
+    volume: Formula = asked.word("what", _VOLUMES)(asked)
+    return volume
 
 
-def _zero_volume(asked: Asked, stage: int) -> float:
+def _zero_volume(asked: Asked, stage: int) -> Formula:
     width = asked.number("dtype_bytes", 2)
-    return traffic.data_parallel(asked.number("params"), width, stage)
+    value = traffic.data_parallel(asked.number("params"), width, stage)
+    return formula(traffic.data_parallel, value, alone=True)
 
 
-def _tensor_volume(asked: Asked) -> float:
-    model = asked.model()
-    message = asked.whole("seq") * asked.whole("microbatch", 1) * model.hidden
-    width = asked.number("dtype_bytes", 2)
-    return traffic.tensor_parallel(model.layers, message * width, asked.whole("tp"))
+def _tensor_volume(asked: Asked) -> Formula:
+    model = asked.architecture()
+    tokens = asked.whole("seq") * asked.whole("microbatch", 1)
+    message = tokens * model.hidden * asked.number("dtype_bytes", 2)
+    value = traffic.tensor_parallel(model.layers, message, asked.whole("tp"))
+    return formula(traffic.tensor_parallel, value, alone=True)
 
 
-def _hop_volume(asked: Asked) -> float:
-    hidden = asked.model().hidden if asked.has("model") else asked.whole("hidden")
+def _hop_volume(asked: Asked) -> Formula:
+    named = asked.has("model")
+    hidden = asked.architecture().hidden if named else asked.whole("hidden")
     asked.note("hidden", "tp")
-    message = asked.whole("seq") * asked.whole("microbatch", 1) * hidden
-    width = asked.number("dtype_bytes", 2)
-    return traffic.pipeline_hop(message * width, asked.whole("scatter_gather_tp", 1))
+    tokens = asked.whole("seq") * asked.whole("microbatch", 1)
+    message = tokens * hidden * asked.number("dtype_bytes", 2)
+    value = traffic.pipeline_hop(message, asked.whole("scatter_gather_tp", 1))
+    return formula(traffic.pipeline_hop, value, alone=True)
 
 
-def _expert_volume(asked: Asked) -> float:
+def _expert_volume(asked: Asked) -> Formula:
     width = asked.number("dispatch_bytes", 2) + asked.number("combine_bytes", 2)
     hidden = asked.whole("hidden", 0)
     experts = asked.number("top_k", 0)
     if asked.has("model"):
-        model = asked.model()
+        model = asked.architecture()
         hidden, experts = hidden or model.hidden, experts or model.experts_per_token
-    return traffic.expert_parallel(asked.number("tokens"), experts, hidden, width)
+    value = traffic.expert_parallel(asked.number("tokens"), experts, hidden, width)
+    return formula(traffic.expert_parallel, value, alone=True)
 
 
 _VOLUMES = {
@@ -213,7 +84,7 @@ _VOLUMES = {
 }
 
 
-def ep_alltoall_time(asked: Asked) -> float:
+def ep_alltoall_time(asked: Asked) -> Formula:
     """Time of dispatch and combine at a given bandwidth [s]."""
     asked.note("model")
     hidden = asked.whole("hidden")
@@ -222,64 +93,75 @@ def ep_alltoall_time(asked: Asked) -> float:
     width = asked.number("dispatch_bytes") + asked.number("combine_bytes")
     tokens, experts = asked.whole("tokens_per_device"), asked.whole("experts_per_token")
     sent = traffic.expert_parallel(tokens, experts, hidden, width)
-    return sent / asked.number("bandwidth_Bps")
+    seconds = sent / asked.number("bandwidth_Bps")
+    return formula(traffic.expert_parallel, seconds, alone=True)
 
 
-def critical_batch_case(asked: Asked) -> float:
+def critical_batch_case(asked: Asked) -> Formula:
     """Tokens from which weights stop deciding."""
     definition = str(asked.any("definition", ""))
-    peak, bandwidth = asked.number("peak_flops"), asked.number("hbm_Bps")
-    asked.note("gpu")
-    dense = critical_batch(peak, bandwidth, asked.number("weight_bytes"))
+    width = asked.number("weight_bytes", 2)
+    card = str(asked.any("gpu", ""))
+    peak, bandwidth = asked.number("peak_flops", 0), asked.number("hbm_Bps", 0)
+    if not (peak and bandwidth):
+        gpu = find_accelerator(card)
+        peak = peak or gpu.peak("fp8" if width == 1 else "bf16") or 0.0
+        bandwidth = bandwidth or gpu.memory_bandwidth or 0.0
+    dense = critical_batch(peak, bandwidth, width)
     if "routed experts" not in definition:
         asked.note("model")
-        return dense
-    model = asked.model()
-    return routed_critical_batch(dense, model.experts, model.experts_per_token)
+        return formula(critical_batch, dense)
+    model = asked.architecture()
+    value = routed_critical_batch(dense, model.experts, model.experts_per_token)
+    return formula(routed_critical_batch, value)
 
 
-def spec_decode(asked: Asked) -> float:
+def spec_decode(asked: Asked) -> Formula:
     """Expected tokens per verification."""
     asked.note("definition")
     draft = asked.whole("draft_tokens")
-    return speculative.tokens_per_step(asked.number("acceptance"), draft)
+    value = speculative.tokens_per_step(asked.number("acceptance"), draft)
+    return formula(speculative.tokens_per_step, value)
 
 
-def queue_wait(asked: Asked) -> float:
+def queue_wait(asked: Asked) -> Formula:
     """Erlang's queue: the wait, or the chance of one."""
     asked.word("model", {"M/M/c": True}, "M/M/c")
     servers, rate = asked.whole("servers"), asked.number("arrival_per_s")
     service = asked.number("mean_service_s")
     answers = {"mean wait in queue": True, "probability of waiting": False}
     if asked.word("answer", answers):
-        return queueing.mean_wait(servers, rate, service)
-    return queueing.erlang_c(servers, rate * service)
+        wait = queueing.mean_wait(servers, rate, service)
+        return formula(queueing.mean_wait, wait, alone=True)
+    return formula(queueing.erlang_c, queueing.erlang_c(servers, rate * service))
 
 
 _YOUNG = "Young: sqrt(2 C M)"
 _DALY = "Daly higher order: sqrt(2CM)*(1+sqrt(C/2M)/3+C/(18M)) - C"
 
 
-def checkpoint_interval(asked: Asked) -> float:
+def checkpoint_interval(asked: Asked) -> Formula:
     """The interval that loses least [s]."""
     formulas = {_YOUNG: reliability.young_interval, _DALY: reliability.daly_interval}
-    formula = asked.word("formula", formulas, _YOUNG)
-    return float(formula(asked.number("checkpoint_s"), asked.number("mtbf_s")))
+    best: Callable[[float, float], float] = asked.word("formula", formulas, _YOUNG)
+    return formula(best, best(asked.number("checkpoint_s"), asked.number("mtbf_s")))
 
 
-def failure_rate(asked: Asked) -> float:
+def failure_rate(asked: Asked) -> Formula:
     """Time between failures of a job or of one GPU [s]."""
     gpus = asked.whole("gpus")
     of_job = asked.word("answer", {"MTBF of the job": True, "MTBF per GPU": False})
     if asked.has("mtbf_per_gpu_s"):
         each = asked.number("mtbf_per_gpu_s")
-        return reliability.job_mtbf(each, gpus) if of_job else each
+        value = reliability.job_mtbf(each, gpus) if of_job else each
+        return formula(reliability.job_mtbf, value)
     days, failures = asked.number("days"), asked.number("unexpected_interruptions")
     job = reliability.observed_mtbf(days * _DAY, failures)
-    return job if of_job else job * gpus
+    value = job if of_job else job * gpus
+    return formula(reliability.observed_mtbf, value, alone=True)
 
 
-def goodput(asked: Asked) -> float:
+def goodput(asked: Asked) -> Formula:
     """Productive share of the time."""
     asked.note("formula")
     checkpoint, mtbf = asked.number("checkpoint_s"), asked.number("mtbf_s")
@@ -289,7 +171,8 @@ def goodput(asked: Asked) -> float:
     if not isinstance(interval, int | float):
         raise Inexpressible(f"interval_s is “{interval}”")
     restart = asked.number("restart_s", 0)
-    return reliability.goodput(float(interval), checkpoint, restart, mtbf)
+    value = reliability.goodput(float(interval), checkpoint, restart, mtbf)
+    return formula(reliability.goodput, value)
 
 
 def _drawn(asked: Asked) -> float:
@@ -298,17 +181,18 @@ def _drawn(asked: Asked) -> float:
     return energy.energy(hours * _HOUR, watts, asked.number("pue", 1.0))
 
 
-def energy_case(asked: Asked) -> float:
+def energy_case(asked: Asked) -> Formula:
     """Energy in MWh."""
-    return _drawn(asked) / 3.6e9
+    return formula(energy.energy, _drawn(asked) / 3.6e9)
 
 
-def carbon_case(asked: Asked) -> float:
+def carbon_case(asked: Asked) -> Formula:
     """Carbon dioxide in tonnes."""
-    return energy.carbon(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
+    tonnes = energy.carbon(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
+    return formula(energy.carbon, tonnes)
 
 
-def power_case(asked: Asked) -> float:
+def power_case(asked: Asked) -> Formula:
     """Highest power of a system [W]."""
     asked.note("answer")
     name = str(asked.any("system", ""))
@@ -318,47 +202,48 @@ def power_case(asked: Asked) -> float:
         raise Inexpressible(str(error)) from error
     if watts is None:
         raise Inexpressible(f"the power of {name} is not known")
-    return watts
+    return formula(find_system, watts)
 
 
-def cost_case(asked: Asked) -> float:
+def cost_case(asked: Asked) -> Formula:
     """Cost of hours, of tokens, or of one hour."""
     asked.note("answer", "model")
     if asked.has("gpu_hours"):
-        return money.rent(asked.number("gpu_hours"), asked.number("usd_per_gpu_hour"))
+        hours, price = asked.number("gpu_hours"), asked.number("usd_per_gpu_hour")
+        return formula(money.rent, money.rent(hours, price))
     if asked.has("usd"):
-        hours = asked.number("gpus") * asked.number("days") * 24
-        return asked.number("usd") / hours
-    return money.usd_per_million_tokens(
+        # What an hour costs is what the rent of so many hours was for one dollar.
+        hours = money.rent(asked.number("gpus"), asked.number("days") * 24)
+        return formula(money.rent, asked.number("usd") / hours)
+    value = money.usd_per_million_tokens(
         asked.number("output_tokens_per_s"),
         asked.whole("gpus"),
         asked.number("usd_per_gpu_hour"),
         asked.number("utilisation", 1.0),
     )
+    return formula(money.usd_per_million_tokens, value)
 
 
-def dataset_case(asked: Asked) -> float:
+def dataset_case(asked: Asked) -> Formula:
     """Bytes on disk, or the rate to read or write them."""
     answer = asked.any("answer", "")
     if answer == "bytes on disk":
         tokens = asked.number("tokens")
-        return checkpoints.dataset_bytes(tokens, asked.number("bytes_per_token"))
+        size = checkpoints.dataset_bytes(tokens, asked.number("bytes_per_token"))
+        return formula(checkpoints.dataset_bytes, size)
     if answer == "read bandwidth":
         rate = asked.number("tokens_per_s")
-        return checkpoints.read_rate(rate, asked.number("bytes_per_token"))
+        needed = checkpoints.read_rate(rate, asked.number("bytes_per_token"))
+        return formula(checkpoints.read_rate, needed)
     if answer == "checkpoint write bandwidth":
         asked.word("content", {"14 bytes/param": True, "": True})
         size = checkpoints.checkpoint_bytes(asked.number("params"))
-        return checkpoints.write_rate(size, asked.number("write_seconds"))
+        needed = checkpoints.write_rate(size, asked.number("write_seconds"))
+        return formula(checkpoints.write_rate, needed)
     raise Inexpressible(f"answer “{answer}” is not known")
 
 
-KINDS: dict[str, Predictor] = {
-    "train_total_flops": train_total_flops,
-    "train_flops_per_token": train_flops_per_token,
-    "train_mfu": train_mfu,
-    "train_time": train_time,
-    "pp_bubble": pp_bubble,
+KINDS: dict[str, Translator] = {
     "comm_volume": comm_volume,
     "ep_alltoall_time": ep_alltoall_time,
     "critical_batch": critical_batch_case,

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import pathlib
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from app.estimator.accuracy import kinds
@@ -15,8 +15,9 @@ from app.estimator.accuracy.cases import (
     Inexpressible,
     read_cases,
 )
-from app.estimator.accuracy.prediction import Prediction
+from app.estimator.accuracy.question import Answer, Formula, Question, Unknown
 from app.estimator.catalogue import DATA
+from app.estimator.inputs import BadInputs
 
 # Bytes and tokens are compared as whole numbers of 15 digits.
 _ROUNDING = 1e-9
@@ -24,7 +25,12 @@ _ROUNDING = 1e-9
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """One case with what the estimator says; `why_not` where it says nothing."""
+    """One case with what the estimator says; `why_not` where it says nothing.
+
+    By a calculator: its name in `estimate`, with `command` and `address` of the same
+    question. By a bare formula: the function in `formula`, which no calculator calls
+    where `report_alone`.
+    """
 
     id: str
     kind: str
@@ -39,6 +45,12 @@ class Result:
     tolerance: float = 0.0
     calibration: bool = False
     source: str = ""
+    estimate: str = ""
+    figure: str = ""
+    command: str = ""
+    address: str = ""
+    formula: str = ""
+    report_alone: bool = False
 
     @property
     def inside_interval(self) -> bool | None:
@@ -65,6 +77,7 @@ class Summary:
     p90: float | None
     largest: float | None
     inside_interval: float | None
+    by_calculator: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,65 +108,72 @@ def report(paths: Iterable[pathlib.Path]) -> Report:
 
 def answer(case: Case, file: CaseFile) -> Result:
     """Answer one case, or say why it cannot be expressed."""
-    predictor = kinds.find(case.kind)
-    if predictor is None:
-        return _unanswered(case, f"kind “{case.kind}” is not known")
-    asked = Asked(case, file)
+    plain = Result(
+        id=case.id,
+        kind=case.kind,
+        expected=case.expected,
+        predicted=None,
+        unit=case.unit,
+        relative_error=None,
+        within_tolerance=None,
+        low=None,
+        high=None,
+        why_not=None,
+        tolerance=case.tolerance,
+        calibration=kinds.is_calibration(case),
+        source=case.source,
+    )
+    result = plain
     try:
-        prediction = _predict(predictor, asked)
-    except Inexpressible as error:
-        return _unanswered(case, str(error))
+        asked = translate(case, file)
+        result = _by(plain, asked)
+        found = asked.answer() if isinstance(asked, Question) else Answer(asked.value)
+    except (Inexpressible, Unknown) as error:
+        return dataclasses.replace(result, why_not=str(error))
+    except BadInputs as error:
+        return dataclasses.replace(result, why_not=f"{result.estimate}: {error}")
     except (ArithmeticError, LookupError, ValueError, TypeError) as error:
-        return _unanswered(case, f"{type(error).__name__}: {error}")
-    return _answered(case, prediction)
+        why_not = f"{type(error).__name__}: {error}"
+        return dataclasses.replace(result, why_not=why_not)
+    if not math.isfinite(found.value):
+        return dataclasses.replace(plain, why_not="the answer is not a finite number")
+    return _answered(result, found)
 
 
-def _predict(
-    predictor: Callable[[Asked], Prediction | float], asked: Asked
-) -> Prediction:
-    found = predictor(asked)
+def translate(case: Case, file: CaseFile) -> Question | Formula:
+    """What a case asks for; Inexpressible where a word of it has no meaning."""
+    translator = kinds.find(case.kind)
+    if translator is None:
+        raise Inexpressible(f"kind “{case.kind}” is not known")
+    asked = Asked(case, file)
+    found = translator(asked)
     asked.done()
-    prediction = found if isinstance(found, Prediction) else Prediction(float(found))
-    if not math.isfinite(prediction.value):
-        raise Inexpressible("the estimate is not a finite number")
-    return prediction
+    return found
 
 
-def _unanswered(case: Case, why: str) -> Result:
-    return Result(
-        case.id,
-        case.kind,
-        case.expected,
-        None,
-        case.unit,
-        None,
-        None,
-        None,
-        None,
-        why,
-        case.tolerance,
-        kinds.is_calibration(case),
-        case.source,
+def _by(result: Result, asked: Question | Formula) -> Result:
+    """Who answers it."""
+    if isinstance(asked, Formula):
+        return dataclasses.replace(result, formula=asked.name, report_alone=asked.alone)
+    return dataclasses.replace(
+        result,
+        estimate=asked.estimate,
+        figure=asked.figure,
+        command=asked.command,
+        address=asked.address,
     )
 
 
-def _answered(case: Case, prediction: Prediction) -> Result:
-    error = abs(prediction.value - case.expected)
-    relative = error / abs(case.expected) if case.expected else error
-    return Result(
-        case.id,
-        case.kind,
-        case.expected,
-        prediction.value,
-        case.unit,
-        relative,
-        relative <= case.tolerance + _ROUNDING,
-        prediction.low,
-        prediction.high,
-        None,
-        case.tolerance,
-        kinds.is_calibration(case),
-        case.source,
+def _answered(result: Result, found: Answer) -> Result:
+    error = abs(found.value - result.expected)
+    relative = error / abs(result.expected) if result.expected else error
+    return dataclasses.replace(
+        result,
+        predicted=found.value,
+        relative_error=relative,
+        within_tolerance=relative <= result.tolerance + _ROUNDING,
+        low=found.low,
+        high=found.high,
     )
 
 
@@ -173,6 +193,7 @@ def summarise(kind: str, results: list[Result]) -> Summary:
         p90=_percentile(errors, 0.9),
         largest=errors[-1] if errors else None,
         inside_interval=sum(stated) / len(stated) if stated else None,
+        by_calculator=sum(bool(r.estimate) for r in results),
     )
 
 
@@ -205,6 +226,7 @@ _HEAD = (
     "p90",
     "largest",
     "in range",
+    "asked",
 )
 
 
@@ -235,6 +257,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
         _percent(summary.p90),
         _percent(summary.largest),
         _percent(summary.inside_interval),
+        f"{summary.by_calculator}" if summary.by_calculator else "formula",
     )
 
 
@@ -242,9 +265,14 @@ def _totals(found: Report) -> str:
     answered = sum(s.expressible for s in found.summaries)
     within = sum(s.within_tolerance for s in found.summaries)
     fitted = sum(s.calibration for s in found.summaries)
+    asked = sum(bool(r.estimate) for r in found.results)
+    formulas = sum(bool(r.formula) for r in found.results)
+    alone = sum(r.report_alone for r in found.results)
     return (
         f"{len(found.results)} cases, {answered} answered, {within} within the "
-        f"source's tolerance; {fitted} used for fitting are not counted in errors."
+        f"source's tolerance; {fitted} used for fitting are not counted in errors.\n"
+        f"{asked} were asked of a calculator, {formulas} are bare formulas, "
+        f"{alone} of them computed by no calculator."
     )
 
 
@@ -257,8 +285,13 @@ def _line(result: Result) -> str:
         f"{result.id}: expected {result.expected:.6g}, predicted "
         f"{result.predicted:.6g} {result.unit}, off by "
         f"{_percent(result.relative_error)}, {sign} {_percent(result.tolerance)}"
-        f"{fitted}"
+        f"{fitted}; {result.command or _named(result)}"
     )
+
+
+def _named(result: Result) -> str:
+    alone = ", in this report alone" if result.report_alone else ""
+    return f"formula {result.formula}{alone}"
 
 
 def _percent(share: float | None) -> str:

@@ -1,18 +1,19 @@
 """Cases of inference: decoding alone, a full server, latencies under load."""
 
 import re
+from typing import Any
 
-from app.estimator.accuracy.cases import Asked, Inexpressible, card_of, model_of
-from app.estimator.accuracy.kinds import Predictor
-from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.confidence import interval
-from app.estimator.hardware.accelerators import Accelerator, find_accelerator
-from app.estimator.hardware.networks import fabric_of
+from app.estimator.accuracy.cases import (
+    Asked,
+    Inexpressible,
+    as_config,
+    card_id,
+    typed_model,
+)
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.hardware.traffic import expert_parallel
-from app.estimator.models.architecture import Architecture, find_model, from_config
-from app.estimator.serving.engine import Serving
-from app.estimator.serving.load import Load, Requests, closed_loop, saturated
-from app.estimator.serving.step import Placed, decode_time, place
+from app.estimator.models.architecture import find_model, model_id
 
 _WEIGHTS = {
     "": "bf16",
@@ -38,7 +39,7 @@ _BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "": 2.0}
 _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES = 32, 9, 7000, 3
 
 
-def decode_tpot(asked: Asked) -> Prediction | float:
+def decode_tpot(asked: Asked) -> Question | Formula:
     """Time per output token [s]."""
     bound = asked.word("bound", _BOUNDS)
     if bound == "exchange":
@@ -46,27 +47,24 @@ def decode_tpot(asked: Asked) -> Prediction | float:
         sent = expert_parallel(
             _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES
         )
-        return 2 * asked.whole("layers") * sent / asked.number("bandwidth_Bps")
+        seconds = 2 * asked.whole("layers") * sent / asked.number("bandwidth_Bps")
+        return formula(expert_parallel, seconds, alone=True)
     if bound == "weights":
         asked.note("batch", "gpu", "model")
-        each: float = asked.word("weights", _BYTES)
-        size = asked.number("params") * each
-        return size / (asked.whole("tp", 1) * asked.number("bandwidth_Bps"))
+        size = asked.number("params") * float(asked.word("weights", _BYTES))
+        rate = asked.whole("tp", 1) * asked.number("bandwidth_Bps")
+        return formula(reading_time, reading_time(size, rate), alone=True)
     return _decoding(asked)
 
 
-# Half of the package: AMD's data sheet divided by two.
-_MI250X_DIE = Accelerator(
-    id="mi250x-gcd",
-    name="MI250X, one die",
-    vendor="AMD",
-    architecture="CDNA 2",
-    memory=64e9,
-    memory_bandwidth=1.6384e12,
-    bf16=191.5e12,
-    fp16=191.5e12,
-    tdp=280.0,
-)
+def reading_time(size: float, bandwidth: float) -> float:
+    """Time to read weights once: the bound below a token of one sequence [s].
+
+    >>> reading_time(104e9, 6e12)
+    0.017333333333333333
+    """
+    return size / bandwidth
+
 
 _DECODERS = {
     "gpt-fast": "compiled",
@@ -75,33 +73,42 @@ _DECODERS = {
 }
 
 
-def _decoding(asked: Asked) -> Prediction:
+def _decoding(asked: Asked) -> Question:
     asked.note("definition", "layers", "params", "bandwidth_Bps")
     gpu, gpus = _decode_card(asked)
-    serving = Serving(
+    prompt, answer = _lengths(asked)
+    tensor = asked.whole("tp", gpus)
+    return ask(
+        "latency",
+        "tpot",
+        model=_decode_model(asked),
         weights=asked.word("weights", _WEIGHTS),
-        tensor=asked.whole("tp", gpus),
-        software=asked.word("framework", _DECODERS),
+        gpu=gpu,
+        tensor_parallel=tensor,
+        beyond_heads=True if gpus > 1 else None,
+        prompt=prompt,
+        answer=answer,
+        batch=asked.whole("batch", 1),
+        engine=asked.word("framework", _DECODERS),
     )
-    model = _decode_model(asked)
-    batch = asked.whole("batch", 1)
-    context = asked.number("context", 0)
-    answer = asked.number("output_tokens", 0)
-    context = context or asked.number("input_tokens", 0) + answer / 2
-    placed = place(model, gpu, fabric_of(gpu), serving)
-    seconds = decode_time(placed, batch, max(1.0, context)).total
-    return between(seconds, *interval("decode"))
 
 
-def _decode_card(asked: Asked) -> tuple[Accelerator, int]:
-    """The card of a case: some name a part or a number of them."""
+def _lengths(asked: Asked) -> tuple[int, int]:
+    """Prompt and answer; for a mean context, those whose middle it is."""
+    context = asked.whole("context", 0)
+    prompt, answer = asked.whole("input_tokens", 0), asked.whole("output_tokens", 0)
+    if context:
+        return max(1, context - 1), 2
+    return max(1, prompt), max(1, answer)
+
+
+def _decode_card(asked: Asked) -> tuple[str, int]:
+    """The card of a case: some name a number of them."""
     name = str(asked.any("gpu", ""))
-    if name == "MI250X one GCD":
-        return _MI250X_DIE, 1
     pods = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
     plain = pods[1] if pods else name
     from_catalogue = {"A100-40GB": "A100-SXM-40GB"}.get(plain, plain)
-    return card_of(asked.file, from_catalogue), int(pods[2]) if pods else 1
+    return card_id(from_catalogue), int(pods[2]) if pods else 1
 
 
 _PALM = re.compile(
@@ -109,13 +116,13 @@ _PALM = re.compile(
 )
 
 
-def _decode_model(asked: Asked) -> Architecture:
+def _decode_model(asked: Asked) -> str:
     name = str(asked.any("model", ""))
     palm = _PALM.fullmatch(name)
     if palm is None:
-        return model_of(asked.file, name)
+        return typed_model(asked.file, name)
     layers, hidden, heads, width = (int(word) for word in palm.groups())
-    return from_config(
+    return as_config(
         {
             "model_type": "llama",
             "num_hidden_layers": layers,
@@ -126,8 +133,7 @@ def _decode_model(asked: Asked) -> Architecture:
             "intermediate_size": 4 * hidden,
             "vocab_size": 256000,
             "tie_word_embeddings": True,
-        },
-        name,
+        }
     )
 
 
@@ -135,33 +141,48 @@ _ENGINES = {
     "TensorRT-LLM 1.0 PyTorch backend": "trtllm",
     "TensorRT-LLM 1.2 PyTorch backend": "trtllm",
 }
+# Share of the memory that the published runs of a full server gave to the engine.
+_FULL = 0.95
 
 
-def offline_throughput(asked: Asked) -> Prediction:
+def offline_throughput(asked: Asked) -> Question:
     """Output tokens per second when all requests come at once."""
     asked.note("model_note", "load")
-    model, gpu = asked.model(), asked.card()
-    gpus = asked.whole("gpus", 1)
-    tensor, replicas = _split(asked, model, gpus)
-    serving = Serving(
+    model, gpus = asked.model(), asked.whole("gpus", 1)
+    tensor, groups = _split(asked, gpus, routed=find_model(model).is_routed)
+    if gpus % (tensor * groups):
+        raise Inexpressible(f"{gpus} GPUs are no multiple of {tensor * groups}")
+    return ask(
+        "serving-capacity",
+        "saturated_throughput",
+        model=model,
         weights=asked.word("weights", _WEIGHTS),
         cache=asked.word("kv_dtype", {"fp8": "fp8", "": "fp8", "bf16": "bf16"}),
-        tensor=tensor,
-        replicas=replicas,
-        expert=replicas,
-        expert_tensor=tensor,
-        software=asked.word("framework", _ENGINES),
+        gpu=asked.card(),
+        tensor_parallel=tensor,
+        **_groups(groups),
+        **_alone(gpus // (tensor * groups)),
+        prompt_tokens=asked.whole("input_tokens"),
+        output_tokens=asked.whole("output_tokens"),
+        memory_utilization=_FULL,
+        engine=asked.word("framework", _ENGINES),
     )
-    requests = Requests(asked.number("input_tokens"), asked.number("output_tokens"))
-    placed = place(model, gpu, fabric_of(gpu), serving)
-    load = saturated(placed, requests)
-    rate = load.tokens_per_second(requests.answer) * gpus / serving.gpus
-    low, high = interval("saturated")
-    return between(rate, low, high)
 
 
-def _split(asked: Asked, model: Architecture, gpus: int) -> tuple[int, int]:
-    """Tensor parallelism and attention replicas.
+def _groups(number: int) -> dict[str, Any]:
+    """Attention in groups, whose experts are divided among all of them."""
+    if number == 1:
+        return {}
+    return {"attention_parallel": number, "expert_parallel": number}
+
+
+def _alone(replicas: int = 1) -> dict[str, Any]:
+    """So many copies of the model and none to spare."""
+    return {"replicas": replicas, "spare": 0}
+
+
+def _split(asked: Asked, gpus: int, *, routed: bool) -> tuple[int, int]:
+    """Tensor parallelism and groups of attention.
 
     `DEP8` is data-parallel attention over 8 with split experts; mixtures on
     several GPUs are run that way also where only `tp` is given.
@@ -175,17 +196,17 @@ def _split(asked: Asked, model: Architecture, gpus: int) -> tuple[int, int]:
         return int(match[2]), 1
     if match:
         return 1, int(match[2])
-    return (1, tensor) if model.is_routed and tensor > 1 else (tensor, 1)
+    return (1, tensor) if routed and tensor > 1 else (tensor, 1)
 
 
-def serving_tpot(asked: Asked) -> Prediction:
+def serving_tpot(asked: Asked) -> Question:
     """Median time per output token under a fixed number of requests [s]."""
-    return between(_loaded(asked).tpot, *interval("tpot"))
+    return ask("serving-capacity", "tpot_p50", **_loaded(asked))
 
 
-def serving_ttft(asked: Asked) -> Prediction:
+def serving_ttft(asked: Asked) -> Question:
     """Median time to the first token under a fixed number of requests [s]."""
-    return between(_loaded(asked).ttft, *interval("ttft"))
+    return ask("serving-capacity", "ttft_p50", **_loaded(asked))
 
 
 _CARDS = {
@@ -195,54 +216,62 @@ _CARDS = {
 }
 
 
-def _loaded(asked: Asked) -> Load:
+def _loaded(asked: Asked) -> dict[str, Any]:
     model = _served_model(asked)
-    card = find_accelerator(asked.word("system", _CARDS))
     backend = str(asked.any("backend", "")).split(" ")[0]
     if backend not in {"vllm", "trtllm", "sglang"}:
         raise Inexpressible(f"backend “{backend}” is not known")
-    replicas = asked.whole("attention_dp", 1)
-    serving = Serving(
-        **_formats(asked, model),
-        tensor=asked.whole("tp", 1),
-        replicas=replicas,
-        expert=asked.whole("moe_ep", 1),
-        expert_tensor=asked.whole("moe_tp", 1),
-        software=backend,
-    )
     each = asked.whole("batch_size_per_replica", 0)
-    concurrent = each * replicas or asked.whole("concurrency")
+    groups = asked.whole("attention_dp", 1)
+    concurrent = each * groups or asked.whole("concurrency")
     asked.note("concurrency")
-    requests = Requests(asked.number("input_tokens"), asked.number("output_tokens"))
-    placed: Placed = place(model, card, fabric_of(card), serving)
-    return closed_loop(placed, requests, concurrent)
+    return {
+        "model": model,
+        **_formats(asked, model),
+        "gpu": asked.word("system", _CARDS),
+        "tensor_parallel": asked.whole("tp", 1),
+        **_experts(asked, groups, routed=find_model(model).is_routed),
+        **_alone(),
+        "prompt_tokens": asked.whole("input_tokens"),
+        "output_tokens": asked.whole("output_tokens"),
+        "concurrent": concurrent,
+        "engine": backend,
+    }
 
 
-def _formats(asked: Asked, model: Architecture) -> dict[str, str]:
+def _experts(asked: Asked, groups: int, *, routed: bool) -> dict[str, Any]:
+    parts, each = asked.whole("moe_ep", 1), asked.whole("moe_tp", 1)
+    found: dict[str, Any] = {"attention_parallel": groups if groups > 1 else None}
+    if routed:
+        found |= {"expert_parallel": parts, "expert_tensor_parallel": each}
+    return found
+
+
+def _formats(asked: Asked, model: str) -> dict[str, str]:
     """Formats of weights and cache behind a precision."""
     precision = asked.word("precision", {"fp8": "fp8", "fp4": "fp4", "int4": "int4"})
     weights = {"fp4": "nvfp4", "int4": "int4", "fp8": "fp8-block"}[precision]
-    if "gpt-oss" in model.name:
+    if "gpt-oss" in model:
         weights = "mxfp4-experts"
-    elif precision == "fp8" and "llama" in model.name.lower():
+    elif precision == "fp8" and "llama" in model:
         weights = "fp8"
-    narrow = precision == "fp8" or "llama" in model.name.lower()
+    narrow = precision == "fp8" or "llama" in model
     return {"weights": weights, "cache": "fp8" if narrow else "bf16"}
 
 
-def _served_model(asked: Asked) -> Architecture:
+def _served_model(asked: Asked) -> str:
     """The model behind a hub name, from the file or from the catalogue."""
     name = str(asked.any("model", ""))
     plain = name.rpartition("/")[2].removesuffix("-Instruct").removesuffix("-FP8")
     if plain.lower() in asked.file.configs:
-        return model_of(asked.file, plain.lower())
+        return typed_model(asked.file, plain.lower())
     try:
-        return find_model(plain)
+        return model_id(plain)
     except LookupError as error:
         raise Inexpressible(str(error)) from error
 
 
-KINDS: dict[str, Predictor] = {
+KINDS: dict[str, Translator] = {
     "decode_tpot": decode_tpot,
     "offline_throughput": offline_throughput,
     "serving_tpot": serving_tpot,

@@ -1,18 +1,12 @@
 """Cases of measured inference memory and of the cache a server reports."""
 
 import re
+from typing import Any
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Predictor
-from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.memory.engines import (
-    ENGINES,
-    GIB,
-    cache_bytes,
-    capacity_tokens,
-    shown_memory,
-)
-from app.estimator.memory.generation import generation_bytes
+from app.estimator.accuracy.cases import Asked
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Question, ask
+from app.estimator.memory.engines import GIB
 
 _WEIGHTS = {
     "bf16": "bf16",
@@ -26,71 +20,71 @@ _WEIGHTS = {
 }
 
 
-def inference_memory(asked: Asked) -> Prediction:
+def inference_memory(asked: Asked) -> Question:
     """Peak memory of plain generation over all GPUs."""
-    asked.word("framework", {"HF transformers": True}, "HF transformers")
-    asked.card()
-    model = asked.model()
-    value = generation_bytes(
-        model,
-        asked.word("weights", _WEIGHTS, "bf16"),
-        asked.whole("input_tokens"),
-        asked.whole("output_tokens"),
-        asked.whole("batch", 1),
-        asked.whole("gpus", 1),
+    engine = asked.word(
+        "framework", {"HF transformers": "transformers"}, "HF transformers"
     )
-    return between(value, 0.965, 1.04)
+    prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
+    return ask(
+        "inference-memory",
+        "total",
+        engine=engine,
+        model=asked.model(),
+        weights=asked.word("weights", _WEIGHTS, "bf16"),
+        context=prompt + answer,
+        prompt=prompt,
+        concurrent=asked.whole("batch", 1),
+        gpu=asked.card(),
+        tensor_parallel=asked.whole("gpus", 1),
+    )
 
 
-_HYBRID_OFF = "vLLM, hybrid allocator off"
+_ENGINES = {
+    "": "general",
+    "vLLM, hybrid allocator off": "general",
+    "vLLM 0.2.x": "vllm-0.2",
+    "vLLM 0.6.5": "vllm-0.6",
+    "vLLM 0.7": "vllm-0.7",
+    "vLLM 0.9": "vllm-0.9",
+    "SGLang": "sglang",
+}
+_CACHES = {1: "fp8", 2: "bf16"}
 _VISIBLE = re.compile(r"\(([\d.]+) GiB visible\)")
 
 
-def kv_capacity_tokens(asked: Asked) -> Prediction:
+def kv_capacity_tokens(asked: Asked) -> Question:
     """Tokens (or blocks) of cache at start-up."""
     asked.note("model_note", "max_model_len")
-    model = asked.model()
-    width = asked.number("kv_dtype_bytes", 2)
-    gpus, block = asked.whole("tp", 1), asked.whole("block_tokens", 0)
     blocks = asked.word("answer", {"blocks": True, "": False, "tokens": False})
-    per_block = block or 16
-    if asked.has("cpu_swap_bytes"):
-        given = asked.number("cpu_swap_bytes")
-        asked.note("engine")
-        tokens = capacity_tokens(model, given, width, gpus, per_block)
-        return Prediction(tokens / per_block if blocks else tokens)
-    if asked.has("available_kv_bytes"):
-        given = asked.number("available_kv_bytes")
-        asked.word("engine", dict.fromkeys((*ENGINES, _HYBRID_OFF, ""), True))
-        tokens = capacity_tokens(model, given, width, gpus, per_block)
-        return Prediction(tokens / per_block if blocks else tokens)
-    engine = asked.word("engine", ENGINES)
-    fraction = (
-        asked.number("mem_fraction_static")
-        if asked.has("mem_fraction_static")
-        else asked.number("gpu_memory_utilization", 0.9)
+    room = asked.any("available_kv_bytes") or asked.any("cpu_swap_bytes")
+    engine = asked.word("engine", _ENGINES)
+    memory = {"cache_memory": room} if room else _memory(asked, engine)
+    return ask(
+        "inference-memory",
+        "cache_blocks" if blocks else "cache_tokens",
+        engine=None if room else engine,
+        model=asked.model(),
+        weights=asked.word("weights", _WEIGHTS, "bf16"),
+        cache=_CACHES[asked.whole("kv_dtype_bytes", 2)],
+        tensor_parallel=asked.whole("tp", 1),
+        block=asked.whole("block_tokens", 0) or 16,
+        **memory,
     )
-    shown = _shown(asked)
-    form = str(asked.word("weights", _WEIGHTS, "bf16"))
-    left = cache_bytes(model, engine, shown, fraction, form, gpus)
-    tokens = capacity_tokens(model, max(left, 0.0), width, gpus, per_block)
-    return between(tokens / per_block if blocks else tokens, 0.9, 1.1)
 
 
-def _shown(asked: Asked) -> float:
-    """Memory that the driver shows: as printed, or from the card."""
-    name = str(asked.case.inputs.get("gpu", ""))
-    printed = _VISIBLE.search(name)
-    if printed:
-        asked.note("gpu")
-        return float(printed[1]) * GIB
-    card = asked.card()
-    if card.memory is None:
-        raise Inexpressible(f"the memory of “{name}” is not known")
-    return shown_memory(card.memory)
+def _memory(asked: Asked, engine: str) -> dict[str, Any]:
+    """What the engine may take: the card, or what its driver shows, and the share."""
+    share = "mem_fraction_static" if engine == "sglang" else "gpu_memory_utilization"
+    given: dict[str, Any] = {"memory_utilization": asked.number(share, 0.9)}
+    printed = _VISIBLE.search(str(asked.case.inputs.get("gpu", "")))
+    if not printed:
+        return given | {"gpu": asked.card()}
+    asked.note("gpu")
+    return given | {"shown_memory": float(printed[1]) * GIB}
 
 
-KINDS: dict[str, Predictor] = {
+KINDS: dict[str, Translator] = {
     "inference_memory": inference_memory,
     "kv_capacity_tokens": kv_capacity_tokens,
 }

@@ -2,64 +2,74 @@
 
 import re
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Predictor
-from app.estimator.memory import cache
+from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Formula, Question, ask, formula
+from app.estimator.memory.cache import bytes_per_token
 from app.estimator.models.adapters import adapter_parameters
-from app.estimator.models.architecture import (
-    Architecture,
-    UnreadableConfig,
-    from_config,
-)
+from app.estimator.models.architecture import Architecture, find_model
+from app.estimator.models.formats import bytes_of
 
 
-def param_count(asked: Asked) -> float:
+def param_count(asked: Asked) -> Question:
     """All parameters of the model."""
-    return asked.model().parameters
+    return ask("model", "parameters", model=asked.model())
 
 
 _ACTIVE = {
     "total - routed_expert_params*(1-top_k/num_experts); embeddings, router and "
-    "shared experts counted": True,
+    "shared experts counted": "active_parameters",
     "as above minus the input embedding table (the gpt-oss model card convention)": (
-        False
+        "active_without_table"
     ),
 }
 
 
-def param_count_active(asked: Asked) -> float:
+def param_count_active(asked: Asked) -> Question:
     """Parameters that work on one token, by the definition of the case."""
-    model = asked.model()
-    with_table = asked.word("definition", _ACTIVE)
-    return model.active_parameters - (0 if with_table else model.embedding_parameters)
+    figure = asked.word("definition", _ACTIVE)
+    return ask("model", figure, model=asked.model())
 
 
-def kv_bytes_per_token(asked: Asked) -> float:
+# Formats of the cache by the bytes of an element.
+_CACHES = {0.5: "int4", 1: "fp8", 2: "bf16", 4: "fp32"}
+
+
+def _cache(asked: Asked) -> str:
+    width = asked.number("kv_dtype_bytes", 2)
+    if width not in _CACHES:
+        raise Inexpressible(f"kv_dtype_bytes {width} is no format of the cache")
+    return _CACHES[width]
+
+
+def kv_bytes_per_token(asked: Asked) -> Question | Formula:
     """Cache of one token in all layers, windows not applied."""
     config = asked.any("config")
-    width = asked.number("kv_dtype_bytes", 2)
     tensor = asked.whole("tp", 1)
     per_gpu = asked.word("per", {"gpu": True, "": False})
-    described = _described(str(asked.case.inputs.get("model", "")))
+    described = _LAYERS.findall(str(asked.case.inputs.get("model", "")))
     if described:
         asked.note("model")
-        return described * width / (tensor if per_gpu else 1)
+        width = asked.number("kv_dtype_bytes", 2) / (tensor if per_gpu else 1)
+        rows = [(int(n), int(g), int(d)) for n, g, d in described]
+        return formula(
+            bytes_per_token, sum(bytes_per_token(*row, width) for row in rows)
+        )
     model = inline_model(config) if config else asked.model()
     asked.note("model")
-    return cache.elements_per_token(model, tensor if per_gpu else 1) * width
+    figure = "token_per_gpu" if per_gpu else "per_token"
+    split = tensor if per_gpu else None
+    return ask(
+        "kv-cache", figure, model=model, cache=_cache(asked), tensor_parallel=split
+    )
 
 
 # "10 full kv4 d512": layers, their kind, KV heads and head width.
 _LAYERS = re.compile(r"(\d+) (?:sliding|full) kv(\d+) d(\d+)")
 
 
-def _described(name: str) -> int:
-    """Cache elements of a model whose name spells out its layers; 0 otherwise."""
-    return sum(2 * int(n) * int(g) * int(d) for n, g, d in _LAYERS.findall(name))
-
-
-def inline_model(config: object) -> Architecture:
-    """A model whose few sizes stand in the case itself."""
+def inline_model(config: object) -> str:
+    """A model whose few sizes stand in the case itself, as it is typed."""
     if not isinstance(config, dict):
         raise Inexpressible("config is not a table")
     sizes = {
@@ -68,45 +78,45 @@ def inline_model(config: object) -> Architecture:
         "model_type": "llama",
         **config,
     }
-    try:
-        return from_config(sizes)
-    except UnreadableConfig as error:
-        raise Inexpressible(str(error)) from error
+    return as_config(sizes)
 
 
-_Q8_0 = 34 / 32
+# Bits of an element in llama.cpp's q8_0: 34 bytes for 32 of them.
+_Q8_0 = 8.5
 
 _PARTS = {
-    "": "all",
-    "attention KV only": "cache",
-    "SSM + conv state": "state+conv",
-    "Mamba-2 SSM state only": "state",
-    "DeltaNet recurrent state only": "state",
+    "": "per_sequence",
+    "attention KV only": "attention",
+    "SSM + conv state": "state",
+    "Mamba-2 SSM state only": "recurrent",
+    "DeltaNet recurrent state only": "recurrent",
 }
+_STATES = {2: "bf16", 4: "fp32"}
 
 
-def kv_bytes_sequence(asked: Asked) -> float:
+def kv_bytes_sequence(asked: Asked) -> Question | Formula:
     """Cache or state of one sequence, window-aware."""
-    model = asked.model()
-    context = asked.whole("context", 0)
-    parts = asked.word("parts", _PARTS)
-    form = asked.word(
+    model, context = asked.model(), asked.whole("context", 0)
+    figure = str(asked.word("parts", _PARTS))
+    latent = asked.word(
         "kv_format",
-        {"llama.cpp q8_0 (34 bytes per 32), c^KV only": "latent-q8", "": ""},
+        {"llama.cpp q8_0 (34 bytes per 32), c^KV only": True, "": False},
     )
-    width = asked.number("kv_dtype_bytes", 2)
-    state_width = asked.number("state_dtype_bytes", 2 if parts == "state+conv" else 4)
-    if form == "latent-q8":
-        return _latent_elements(model) * context * _Q8_0
-    total = 0.0
-    if parts in {"all", "cache"}:
-        total += cache.elements_per_sequence(model, context) * width
-    if parts in {"all", "state", "state+conv"}:
-        total += model.state_elements * state_width
-    if parts in {"all", "state+conv"}:
-        conv = state_width if parts == "state+conv" else 2
-        total += model.convolution_elements * conv
-    return total
+    width = asked.whole("state_dtype_bytes", 2 if figure == "state" else 4)
+    if latent:
+        asked.note("kv_dtype_bytes")
+        elements = _latent_elements(find_model(model)) * context
+        return formula(bytes_of, bytes_of(elements, _Q8_0))
+    if width not in _STATES:
+        raise Inexpressible(f"state_dtype_bytes {width} is no format of the state")
+    return ask(
+        "kv-cache",
+        figure,
+        model=model,
+        context=context or None,
+        cache=_cache(asked),
+        state=_STATES[width],
+    )
 
 
 def _latent_elements(model: Architecture) -> int:
@@ -114,17 +124,36 @@ def _latent_elements(model: Architecture) -> int:
     return sum(number * layer.mixer.latent for layer, number in model.runs)
 
 
-def lora_params(asked: Asked) -> float:
+_TARGETS = {
+    frozenset({"q", "v"}): "qv",
+    frozenset({"q", "k", "v", "o"}): "attention",
+    frozenset({"gate", "up", "down"}): "mlp",
+    frozenset({"q", "k", "v", "o", "gate", "up", "down"}): "all-linear",
+}
+
+
+def lora_params(asked: Asked) -> Question | Formula:
     """Trainable parameters of low-rank adapters: r · (in + out) per target."""
-    model = asked.model()
-    rank, targets = asked.whole("rank"), asked.any("targets", [])
+    model, rank = asked.model(), asked.whole("rank")
+    names = tuple(str(target) for target in asked.any("targets", []))
+    targets = _TARGETS.get(frozenset(names))
+    if targets:
+        return ask(
+            "training-memory",
+            "trained",
+            model=model,
+            method="lora",
+            rank=rank,
+            targets=targets,
+        )
     try:
-        return adapter_parameters(model, rank, tuple(str(t) for t in targets))
+        count = adapter_parameters(find_model(model), rank, names)
     except LookupError as error:
         raise Inexpressible(str(error)) from error
+    return formula(adapter_parameters, count)
 
 
-KINDS: dict[str, Predictor] = {
+KINDS: dict[str, Translator] = {
     "param_count": param_count,
     "param_count_active": param_count_active,
     "kv_bytes_per_token": kv_bytes_per_token,

@@ -1,23 +1,12 @@
 """Cases of time in training: steps, rates, accelerator-hours and collectives."""
 
-import dataclasses
 import math
+from typing import Any
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Predictor
-from app.estimator.accuracy.prediction import Prediction, between
-from app.estimator.confidence import interval
-from app.estimator.hardware.accelerators import Accelerator, find_accelerator
-from app.estimator.hardware.networks import Fabric, collective_time, fabric_of
-from app.estimator.hardware.traffic import Collective
-from app.estimator.models.architecture import (
-    Architecture,
-    UnreadableConfig,
-    from_config,
-)
-from app.estimator.timing.hours import gpu_hours
-from app.estimator.timing.plan import SOFTWARE, Plan, Recompute, Software
-from app.estimator.timing.step import step_time
+from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Question, ask
+from app.estimator.hardware.accelerators import find_accelerator
 
 # Adapter rates of the systems that the published runs were made on, per GPU.
 _NICS = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
@@ -64,54 +53,52 @@ _PRECISIONS = {
     "MXFP8": "mxfp8",
     "NVFP4": "nvfp4",
 }
-_RECOMPUTE: dict[str, Recompute] = {
+_RECOMPUTE: dict[str, str] = {
     "": "none",
     "none": "none",
     "full": "full",
     "selective": "selective",
 }
-_CHECKPOINTING: dict[str, Recompute] = {
+_CHECKPOINTING: dict[str, str] = {
     "full": "full",
     "selective op": "operators",
     "": "none",
 }
 
 
-def train_step_time(asked: Asked) -> Prediction:
+def train_step_time(asked: Asked) -> Question:
     """One optimizer step [s]."""
-    model, gpu, fabric, plan = _setting(asked)
-    seconds = step_time(model, gpu, fabric, plan).total
-    return between(seconds, *interval(_interval_of(model)))
+    return ask("training-time", "step_time", **_setting(asked))
 
 
-def train_throughput(asked: Asked) -> Prediction:
+def train_throughput(asked: Asked) -> Question:
     """Tokens per second and GPU."""
-    model, gpu, fabric, plan = _setting(asked)
-    seconds = step_time(model, gpu, fabric, plan).total
-    low, high = interval(_interval_of(model))
-    return between(plan.tokens / seconds / plan.gpus, 1 / high, 1 / low)
+    return ask("training-time", "tokens_per_second_per_gpu", **_setting(asked))
 
 
-def _interval_of(model: Architecture) -> str:
-    return "training-routed" if model.is_routed else "training"
-
-
-def _setting(asked: Asked) -> tuple[Architecture, Accelerator, Fabric, Plan]:
+def _setting(asked: Asked) -> dict[str, Any]:
     framework = str(asked.any("framework", ""))
     if framework not in _FRAMEWORKS:
         raise Inexpressible(f"framework “{framework}” is not known")
     model, gpu = _model(asked), asked.card()
-    software = SOFTWARE[_FRAMEWORKS[framework]]
-    if not asked.flag("compile", True) and software.id == "compiled":
-        software = SOFTWARE["eager"]
-    nic = _NICS.get(gpu.architecture, 50e9)
+    software = _FRAMEWORKS[framework]
+    if not asked.flag("compile", True) and software == "compiled":
+        software = "eager"
+    nic = _NICS.get(find_accelerator(gpu).architecture, 50e9)
     if framework == _ZERO_2021:
         nic /= _UNSHARED
-    plan = _plan(asked, framework, software)
-    return model, gpu, fabric_of(gpu, nic_rate=nic), plan
+    return {
+        "model": model,
+        "gpu": gpu,
+        **_plan(asked, framework),
+        "sequence_parallel": asked.flag("sequence_parallel", software != _OLDEST),
+        "gradients": "fp32" if framework == _MEGATRON_2025 else None,
+        "software": software,
+        "network_rate": nic,
+    }
 
 
-def _model(asked: Asked) -> Architecture:
+def _model(asked: Asked) -> str:
     """A model of the file, or a GPT given by its sizes in the case."""
     asked.note("params_b", "sharding", "kv_heads")
     if not asked.has("layers"):
@@ -125,34 +112,28 @@ def _model(asked: Asked) -> Architecture:
         "vocab_size": asked.whole("vocab", 51200),
         "n_positions": 2048,
     }
-    try:
-        return from_config(sizes)
-    except UnreadableConfig as error:
-        raise Inexpressible(str(error)) from error
+    return as_config(sizes)
 
 
-def _plan(asked: Asked, framework: str, software: Software) -> Plan:
+def _plan(asked: Asked, framework: str) -> dict[str, Any]:
     tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
     context, gpus = asked.whole("cp", 1), asked.whole("gpus")
     data = asked.whole("dp", max(1, gpus // (tensor * pipeline * context)))
     batch, batches = _batches(asked, pipeline, data)
-    return Plan(
-        tensor=tensor,
-        pipeline=pipeline,
-        data=data,
-        context=context,
-        expert=asked.whole("ep", 1),
-        pieces=_pieces(asked, framework, pipeline),
-        sequence=asked.whole("seq"),
-        micro_batch=batch,
-        micro_batches=batches,
-        number_format=_number_format(asked),
-        recompute=_recompute(asked),
-        zero=_zero(asked, framework),
-        sequence_parallel=asked.flag("sequence_parallel", software.id != _OLDEST),
-        software=software,
-        gradient_bytes=4 if framework == _MEGATRON_2025 else 2,
-    )
+    return {
+        "gpus": gpus,
+        "tensor_parallel": tensor,
+        "pipeline_parallel": pipeline,
+        "context_parallel": context,
+        "expert_parallel": asked.whole("ep", 1),
+        "interleave": _pieces(asked, framework, pipeline),
+        "sequence": asked.whole("seq"),
+        "micro_batch": batch,
+        "global_batch": data * batch * batches,
+        "number_format": _number_format(asked),
+        "recompute": _recompute(asked),
+        "zero": _zero(asked, framework),
+    }
 
 
 _OLDEST = "megatron-2022"
@@ -188,33 +169,38 @@ def _number_format(asked: Asked) -> str:
     return "fp8" if quantised else precision
 
 
-def _recompute(asked: Asked) -> Recompute:
+def _recompute(asked: Asked) -> str:
     whole = asked.any("activation_checkpointing", "")
     if isinstance(whole, bool):
         whole = "full" if whole else ""
     if whole not in _CHECKPOINTING:
         raise Inexpressible(f"activation_checkpointing “{whole}” is not known")
-    named: Recompute = asked.word("recompute", _RECOMPUTE)
+    named = str(asked.word("recompute", _RECOMPUTE))
     return _CHECKPOINTING[whole] if named == "none" else named
 
 
-def _zero(asked: Asked, framework: str) -> int:
+def _zero(asked: Asked, framework: str) -> str:
     shards = str(asked.any("fsdp", "0"))
     stage = asked.whole("zero_stage", 0)
     if framework in _SHARDED or stage == 3:
-        return 3
+        return "3"
     if not shards.isdigit():
         raise Inexpressible(f"fsdp “{shards}” is not known")
     if int(shards) > 0:
-        return 3
-    return 0 if _FRAMEWORKS[framework] == _OLDEST else 1
+        return "3"
+    return "0" if _FRAMEWORKS[framework] == _OLDEST else "1"
 
 
-def train_gpu_hours(asked: Asked) -> Prediction:
+def train_gpu_hours(asked: Asked) -> Question:
     """Accelerator-hours of a published run, restarts included."""
-    model, gpu = asked.model(), asked.card()
-    hours = gpu_hours(model, gpu, asked.number("tokens"))
-    return between(hours, *interval("gpu-hours"))
+    return ask(
+        "accelerator-choice",
+        "gpu_hours",
+        job="training",
+        model=asked.model(),
+        only=asked.card(),
+        tokens=asked.number("tokens"),
+    )
 
 
 _SYSTEMS = {
@@ -228,29 +214,25 @@ _SYSTEMS = {
     "AWS P6-B200 (NVLink5 900 GB/s + 50 GB/s EFA per GPU)": "b200-sxm",
     "MI300X (Infinity Fabric 64 GB/s x 7 links)": "mi300x",
 }
-_OPERATIONS: dict[str, Collective] = {
-    "all_reduce": "all_reduce",
-    "all_gather": "all_gather",
-    "reduce_scatter": "reduce_scatter",
-    "alltoall": "alltoall",
-}
+_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 
 
-def collective(asked: Asked) -> Prediction:
+def collective(asked: Asked) -> Question:
     """One collective [s]."""
     asked.note("library", "size_convention", "topology")
     name = str(asked.any("system", ""))
     if name not in _SYSTEMS:
         raise Inexpressible(f"system “{name}” is not known")
-    gpu = find_accelerator(_SYSTEMS[name])
-    nodes = asked.whole("nodes", 1)
-    fabric = fabric_of(gpu, nic="efa" if name.startswith("AWS") else "infiniband")
-    if nodes == 1:
-        fabric = dataclasses.replace(fabric, domain=max(8, fabric.domain))
-    operation = asked.word("op", _OPERATIONS)
-    ranks, size = asked.whole("gpus"), asked.number("message_bytes")
-    seconds = collective_time(operation, ranks, size, fabric)
-    return between(seconds, *interval("collective"))
+    gpus, nodes = asked.whole("gpus"), asked.whole("nodes", 1)
+    return ask(
+        "collectives",
+        "time",
+        operation=asked.word("op", {op: op for op in _OPERATIONS}),
+        message=asked.number("message_bytes"),
+        gpu=_SYSTEMS[name],
+        gpus=gpus,
+        network="efa" if name.startswith("AWS") and nodes > 1 else None,
+    )
 
 
 # Rows of Megatron-LM on A100 among the cases that constants were fitted on; the
@@ -264,7 +246,7 @@ CALIBRATION = frozenset(
     for number in numbers
 )
 
-KINDS: dict[str, Predictor] = {
+KINDS: dict[str, Translator] = {
     "train_step_time": train_step_time,
     "train_throughput": train_throughput,
     "train_gpu_hours": train_gpu_hours,

@@ -1,13 +1,13 @@
 """Cases of measured training memory: Megatron, torchtitan and published bars."""
 
+from typing import Any
+
 from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Predictor
-from app.estimator.accuracy.prediction import Prediction, between
+from app.estimator.accuracy.kinds import Translator
+from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.layouts import Layout, in_flight
-from app.estimator.memory.states import Recipe, recipe
-from app.estimator.memory.training import Step, stage_loads, worst
+from app.estimator.memory.states import recipe, zero_bytes
 
 _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
@@ -24,7 +24,7 @@ _TITANS = {
 }
 
 
-def train_mem_per_gpu(asked: Asked) -> Prediction:
+def train_mem_per_gpu(asked: Asked) -> Question | Formula:
     """Memory of one GPU, or the part of it that the case names."""
     if not asked.has("model"):
         return _published_bar(asked)
@@ -43,7 +43,7 @@ _PARTS = {
 }
 
 
-def _published_bar(asked: Asked) -> Prediction:
+def _published_bar(asked: Asked) -> Formula:
     """A bar of Korthikanti (2022), figure 1: the layers of the first stage alone."""
     layers, hidden = asked.whole("layers"), asked.number("hidden")
     asked.note("vocab", "global_batch", "dp")
@@ -60,81 +60,83 @@ def _published_bar(asked: Asked) -> Prediction:
     batch = asked.number("microbatch", 1)
     share = layers / layout.pipeline
     if part == "states":
-        each = recipe("adamw", "bf16-mixed-fp32-grads").total
-        return Prediction(12 * hidden**2 * share / layout.tensor * each)
+        parameters = 12 * hidden**2 * share / layout.tensor
+        each = recipe("adamw", "bf16-mixed-fp32-grads")
+        return formula(zero_bytes, sum(zero_bytes(parameters, each, 1, 0)))
     one = gpt_layer_bytes(sequence, batch, hidden, heads, layout.tensor, technique=part)
-    return Prediction(one * share * in_flight(0, layout, 10**6))
+    value = one * share * in_flight(0, layout, 10**6)
+    return formula(gpt_layer_bytes, value, alone=True)
 
 
 _MEGATRON_PART = {"peak torch allocated, worst rank": True}
 
 
-def _megatron(asked: Asked) -> Prediction:
+def _megatron(asked: Asked) -> Question:
     """Peak that PyTorch allocates on the fullest rank."""
     asked.word("part", _MEGATRON_PART)
-    asked.note("gpu", "dp")
-    model = asked.model()
-    layout = Layout(
-        gpus=asked.whole("gpus"),
-        tensor=asked.whole("tp", 1),
-        pipeline=asked.whole("pp", 1),
-        context=asked.whole("cp", 1),
-        expert=asked.whole("ep", 1),
-        virtual=asked.whole("interleave", 1),
-        zero=1,
-    )
-    step = Step(
-        sequence=asked.whole("seq"),
+    asked.note("dp")
+    return ask(
+        "training-memory",
+        "allocated",
+        **_layout(asked),
+        expert_parallel=asked.whole("ep", 1),
+        interleave=asked.whole("interleave", 1),
+        zero="1",
         micro_batch=asked.whole("microbatch", 1),
         micro_batches=asked.whole("num_microbatches", 1),
-        framework=FRAMEWORKS["megatron"],
+        precision="bf16-mixed-fp32-grads",
+        recompute="none",
+        framework="megatron",
         fused_loss=True,
     )
-    each = recipe("adamw", "bf16-mixed-fp32-grads")
-    load = worst(stage_loads(model, layout, step, each, 0.0))
-    return between(load.total, 0.98, 1.02)
+
+
+def _layout(asked: Asked) -> dict[str, Any]:
+    return {
+        "model": asked.model(),
+        "gpu": asked.card(),
+        "gpus": asked.whole("gpus"),
+        "tensor_parallel": asked.whole("tp", 1),
+        "pipeline_parallel": asked.whole("pp", 1),
+        "context_parallel": asked.whole("cp", 1),
+        "sequence": asked.whole("seq"),
+    }
 
 
 _CHECKPOINTING = {"full": "full", "selective op": "operators", "none": "none"}
 _RESERVED = {"peak reserved (torchtitan log)": True, "peak reserved": True}
-# Reserved over allocated memory where stages of a pipeline alternate.
-_PIPELINE_FRAGMENTS = 1.14
 
 
-def _titan(asked: Asked, framework: str) -> Prediction:
-    """Peak that PyTorch reserves on the fullest rank of an FSDP2 run."""
+def _titan(asked: Asked, framework: str) -> Question:
+    """Peak that PyTorch reserves on the fullest rank of an FSDP2 run.
+
+    It shards weights, gradients and moments in FP32 and gathers 16-bit copies.
+    """
     asked.word("part", _RESERVED)
-    asked.note("gpu", "float8")
-    model = asked.model()
+    asked.note("float8", "fsdp")
     fused, overlapped = _TITANS[framework]
-    layout = Layout(
-        gpus=asked.whole("gpus"),
-        tensor=asked.whole("tp", 1),
-        pipeline=asked.whole("pp", 1),
-        context=asked.whole("cp", 1),
-        virtual=2 if "interleaved" in framework else 1,
-        zero=3,
-    )
-    asked.note("fsdp")
-    batch = asked.whole("local_batch", 1)
-    micro_batches = layout.pipeline
-    compiled = asked.flag("compile")
-    step = Step(
-        sequence=asked.whole("seq"),
-        micro_batch=batch / micro_batches,
-        micro_batches=micro_batches,
-        recompute=str(asked.word("activation_checkpointing", _CHECKPOINTING)),
-        framework=FRAMEWORKS["torch" if compiled else "torch-eager"],
+    layout = _layout(asked)
+    stages = layout["pipeline_parallel"]
+    batch, rest = divmod(asked.whole("local_batch", 1), stages)
+    if rest:
+        raise Inexpressible(f"local_batch is no multiple of {stages} stages")
+    return ask(
+        "training-memory",
+        "reserved",
+        **layout,
+        interleave=2 if "interleaved" in framework else 1,
+        zero="3",
+        micro_batch=batch,
+        micro_batches=stages,
+        precision="fp32",
+        recompute=asked.word("activation_checkpointing", _CHECKPOINTING),
+        framework="torch" if asked.flag("compile") else "torch-eager",
         fused_loss=fused,
         overlapped=overlapped,
     )
-    # FP32 shards of weights, gradients and two moments; 16-bit copies are gathered.
-    loads = stage_loads(model, layout, step, Recipe(4, 4, 0, 8), 0.0)
-    factor = _PIPELINE_FRAGMENTS if layout.pipeline > 1 else 1.0
-    return between(worst(loads).total * factor, 0.92, 1.08)
 
 
-KINDS: dict[str, Predictor] = {"train_mem_per_gpu": train_mem_per_gpu}
+KINDS: dict[str, Translator] = {"train_mem_per_gpu": train_mem_per_gpu}
 # Bytes per logit and the work of eager operations were read from these rows.
 CALIBRATION = frozenset(
     {

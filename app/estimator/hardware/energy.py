@@ -34,14 +34,3 @@ def carbon(energy_drawn: float, kg_per_kwh: float) -> float:
     0.385
     """
     return energy_drawn / 3.6e6 * kg_per_kwh
-
-
-def system_power(
-    gpus: int, gpu_watts: float, host_watts: float, utilisation: float = 1.0
-) -> float:
-    """Power of a server: its GPUs at their share of the limit, and the rest [W].
-
-    >>> system_power(8, 700.0, 4600.0)
-    10200.0
-    """
-    return gpus * gpu_watts * utilisation + host_watts

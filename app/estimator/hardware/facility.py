@@ -28,23 +28,6 @@ def site_power(machines: float, pue: float) -> float:
     return machines * pue
 
 
-def apparent_power(volts: float, amperes: float) -> float:
-    """Apparent power of a three-phase circuit [VA].
-
-    S = √3 · V · I.
-
-    Where:
-        volts: between two phases [V].
-        amperes: in each phase [A].
-
-    Source: ieee-1459.
-
-    >>> round(apparent_power(208.0, 30.0))
-    10808
-    """
-    return math.sqrt(3) * volts * amperes
-
-
 def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> float:
     """Current in each phase of a three-phase circuit [A].
 

@@ -182,15 +182,6 @@ def routed_critical_batch(
     return dense * experts / experts_per_token
 
 
-def intensity(flops: float, moved: float) -> float:
-    """Arithmetic intensity: operations per byte moved [FLOP/B].
-
-    >>> intensity(600.0, 2.0)
-    300.0
-    """
-    return flops / moved
-
-
 def roofline(flops_per_byte: float, peak: float, bandwidth: float) -> float:
     """Highest rate at an arithmetic intensity [FLOP/s]: min(F, B·I).
 

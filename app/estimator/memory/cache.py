@@ -19,28 +19,6 @@ def bytes_per_token(
     return 2 * layers * kv_heads * head_dim * element_bytes
 
 
-def latent_bytes_per_token(
-    layers: int, kv_rank: int, rope_dim: int, element_bytes: float
-) -> float:
-    """Cache of one token with latent attention: L · (r_kv + d_r) · W.
-
-    Source: DeepSeek-V2 (2024).
-
-    >>> latent_bytes_per_token(61, 512, 64, 2)
-    70272
-    """
-    return layers * (kv_rank + rope_dim) * element_bytes
-
-
-def kept_heads(kv_heads: int, tensor_parallel: int) -> float:
-    """KV heads on one GPU: divided, and copied once there are fewer than GPUs.
-
-    >>> kept_heads(8, 4), kept_heads(8, 16)
-    (2.0, 1.0)
-    """
-    return max(kv_heads / tensor_parallel, 1.0)
-
-
 def whole_blocks(tokens: float, block: int) -> int:
     """Round tokens up to whole blocks of a paged cache.
 
@@ -110,3 +88,12 @@ def _growth(model: Architecture, context: float, tensor_parallel: int) -> float:
         if layer.mixer.cache
         and (layer.mixer.window is None or layer.mixer.window > context)
     )
+
+
+@functools.lru_cache(maxsize=2048)
+def recurrent_bytes(model: Architecture, state: float = 4.0) -> float:
+    """What recurrent layers keep of one sequence, whatever its length [B].
+
+    `state` bytes for each element of the state; convolutions are in 16 bit.
+    """
+    return state * model.state_elements + 2 * model.convolution_elements

@@ -2,9 +2,7 @@
 
 import dataclasses
 
-from app.estimator.memory.cache import elements_per_token
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import weight_table
 
 GIB = 2.0**30
 # An "80 GB" card has 80 GiB of chips, of which the driver shows about 99 %: start-up
@@ -24,6 +22,7 @@ class Engine:
     """
 
     id: str
+    label: str
     outside: float
     outside_each: float
     sampler: float
@@ -31,23 +30,27 @@ class Engine:
     step_tokens: int
     static: bool = False
 
+    def outside_of(self, gpus: int) -> float:
+        """Bytes outside of the framework on one of `gpus` GPUs [B]."""
+        return self.outside + self.outside_each * (gpus - 1)
+
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
 # 13061 (0.7) and 21348 (0.9 and SGLang).
 ENGINES: dict[str, Engine] = {
     engine.id: engine
     for engine in (
-        Engine("vLLM 0.2.x", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
-        Engine("vLLM 0.6.5", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
-        Engine("vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
-        Engine("vLLM 0.9", 0.6 * GIB, 0.83 * GIB, 35.0, 1024, 8192),
-        Engine("SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
+        Engine("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
+        Engine("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
+        Engine("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
+        Engine("vllm-0.9", "vLLM 0.9", 0.6 * GIB, 0.83 * GIB, 35.0, 1024, 8192),
+        Engine("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
     )
 }
 
 
 def shown_memory(nominal: float) -> float:
-    """Bytes that the driver shows of a card sold as `nominal` decimal bytes.
+    """Bytes that the driver shows of a card sold as `nominal` decimal bytes [B].
 
     >>> round(shown_memory(80e9) / 2**30, 1)
     79.2
@@ -55,8 +58,22 @@ def shown_memory(nominal: float) -> float:
     return nominal / 1e9 * GIB * SHOWN
 
 
+def usable_bytes(engine: Engine, shown: float, fraction: float, gpus: int) -> float:
+    """What an engine may fill of a card that shows `shown` bytes [B].
+
+    fraction · shown; SGLang takes its fraction of what is free before the weights.
+
+    >>> usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
+    90000000000.0
+    """
+    if engine.static:
+        outside = engine.outside_of(gpus)
+        return fraction * (shown - outside) + outside
+    return fraction * shown
+
+
 def peak_bytes(model: Architecture, engine: Engine, gpus: int) -> float:
-    """The highest temporary memory of the engine's own measurement on one GPU.
+    """The highest temporary memory of the engine's own measurement on one GPU [B].
 
     Either a step of T tokens through one layer, T · 2 B · (3f/t + 4h), or sampling
     over the whole vocabulary.
@@ -66,36 +83,3 @@ def peak_bytes(model: Architecture, engine: Engine, gpus: int) -> float:
         width = int(model.experts_per_token * model.expert_width)
     layer = engine.step_tokens * 2 * (3 * width / gpus + 4 * model.hidden)
     return max(layer, engine.sequences * model.vocabulary * engine.sampler)
-
-
-def cache_bytes(
-    model: Architecture,
-    engine: Engine,
-    shown: float,
-    fraction: float,
-    weights: str,
-    gpus: int,
-) -> float:
-    """Bytes that remain for the cache on one GPU.
-
-    fraction · shown − weights − outside − peak; SGLang's fraction is taken of what
-    is free before the weights and leaves the peak outside.
-    """
-    outside = engine.outside + engine.outside_each * (gpus - 1)
-    stored = weight_table(model, weights).per_gpu(gpus)
-    if engine.static:
-        return fraction * (shown - outside) - stored
-    return fraction * shown - stored - outside - peak_bytes(model, engine, gpus)
-
-
-def capacity_tokens(
-    model: Architecture, available: float, element_bytes: float, gpus: int, block: int
-) -> float:
-    """Tokens that `available` bytes hold on each GPU, in whole blocks.
-
-    >>> from app.estimator.models.architecture import find_model
-    >>> capacity_tokens(find_model("llama-3-8b"), 53.29 * 2**30, 2, 1, 16)
-    436544
-    """
-    each = elements_per_token(model, gpus) * element_bytes
-    return int(available / (each * block)) * block

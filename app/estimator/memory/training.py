@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.memory.activations import kept_by
+from app.estimator.memory.activations import kept_by, logits_bytes
 from app.estimator.memory.frameworks import FRAMEWORKS, Framework
 from app.estimator.memory.layouts import (
     Layout,
@@ -191,7 +191,8 @@ def _moving(
     always = kept + (_eager(model, stage, layout, step))
     logits = around = 0.0
     if stage.last:
-        logits = model.vocabulary / layout.tensor * _loss_width(layout, step)
+        width = _loss_width(layout, step)
+        logits = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
         around = _around_loss(model, layout, step)
     if logits + around >= working:
         return tokens * (always + around), tokens * logits

@@ -183,22 +183,36 @@ def _tidy(number: float) -> float:
 def model_id(name: str) -> str:
     """The catalogue id for a model name, or the tidy form of a size such as `70B`.
 
-    Raises LookupError naming the nearest models.
+    A short config.json is taken as well. Raises LookupError naming the nearest
+    models, or what the configuration lacks.
     """
+    # Imported only where one is given: it reads what this module declares.
+    from app.estimator.models import pasted  # noqa: PLC0415 - see above
+
+    if pasted.is_config(name):
+        return pasted.tidy(name)
     if is_size(name):
         return size_name(parse_size(name))
     return catalogue.find_id(*_MODELS, name, "a model")
 
 
-@functools.lru_cache(maxsize=2048)
 def find_model(name: str) -> Architecture:
-    """The architecture for a catalogue name or for a size such as `70B`.
+    """The architecture for a catalogue name, a size such as `70B`, or a config.json.
 
     A size gives a dense, Llama-shaped model with exactly that many parameters.
 
     >>> find_model("70B").parameters
     70000000000
     """
+    if name.startswith("{"):
+        from app.estimator.models import pasted  # noqa: PLC0415 - as in model_id
+
+        return pasted.read_short(name)
+    return _named(name)
+
+
+@functools.lru_cache(maxsize=2048)
+def _named(name: str) -> Architecture:
     if is_size(name):
         return generic(parse_size(name))
     key = model_id(name)

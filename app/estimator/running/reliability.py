@@ -98,18 +98,6 @@ def exact_goodput(
     return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(span))
 
 
-def spares(parts: int, mtbf_per_part: float, repair: float) -> int:
-    """Parts that are broken on average, rounded up: the spares to keep [1].
-
-    N·R/(m + R) with repair time R.
-
-    >>> spares(2048, 5 * 365 * 86400.0, 3 * 86400.0)
-    4
-    """
-    _positive(mtbf_per_part, "the time between failures of a part")
-    return math.ceil(parts * repair / (mtbf_per_part + repair))
-
-
 def _positive(value: float, what: str) -> None:
     if value <= 0:
         raise ValueError(f"{what} must be positive, not {value}")

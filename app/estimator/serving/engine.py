@@ -6,7 +6,6 @@ from typing import Any
 
 from app.estimator import catalogue
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, Format, covers
 from app.estimator.models.layers import Layer, Matrix
 
@@ -194,8 +193,3 @@ def touched(experts: float, per_token: float, tokens: float) -> float:
 def fused(layer: Layer) -> int:
     """Products of a layer that engines launch: those with one input are joined."""
     return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})
-
-
-def kernels(model: Architecture) -> float:
-    """Kernels of one step: products, attention and the small ones of each layer."""
-    return sum((fused(layer) + 6) * number for layer, number in model.runs)

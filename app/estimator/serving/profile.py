@@ -4,13 +4,7 @@ import bisect
 import dataclasses
 import math
 
-from app.estimator.serving.load import (
-    OTHERS,
-    OWN,
-    Requests,
-    most_sequences,
-    prompt_cost,
-)
+from app.estimator.serving.load import Requests, most_sequences, prompt_cost
 from app.estimator.serving.queueing import wait_quantile
 from app.estimator.serving.step import Placed, decode_time
 
@@ -19,6 +13,11 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 # Standard deviations above the middle by share of the requests.
 _SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
 _SEARCH = 24
+# Time to the first token: front + _OWN of the step that holds the prompt + _OTHERS
+# of the work of each other sequence's prompt, because requests that start together
+# stay together. Fitted with the engines of data/engines.toml.
+_OWN = 0.69
+_OTHERS = 0.08
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,7 +44,10 @@ class Settled:
 class Profile:
     """Time of a decoding step and of a prompt over the batch of one replica.
 
-    `most` sequences fit in memory; at 0 the weights do not.
+    A replica whose attention runs in several groups beside each other divides its
+    batch among them; `decode` and `prompt` are over the batch of a group. `most`
+    sequences fit in memory on average, `full` where each of them keeps room for
+    its whole answer from the start; at 0 the weights do not fit.
     """
 
     placed: Placed
@@ -53,28 +55,40 @@ class Profile:
     decode: tuple[float, ...]
     prompt: tuple[float, ...]
     most: float
+    full: float
+
+    @property
+    def groups(self) -> int:
+        """Groups of GPUs that run attention on different requests [1]."""
+        return self.placed.serving.replicas
+
+    def own(self, batch: float) -> float:
+        """What one group has of the requests in the replica [1]."""
+        return max(1.0, batch / self.groups)
 
     def decode_at(self, batch: float) -> float:
         """Time of a step that continues `batch` answers [s]."""
-        return _between(self.decode, batch)
+        return _between(self.decode, self.own(batch))
 
     def prompt_at(self, batch: float) -> float:
         """What one prompt adds beside `batch` answers [s]."""
-        return _between(self.prompt, batch)
+        return _between(self.prompt, self.own(batch))
 
     def tpot_at(self, batch: float) -> float:
         """Time per token with `batch` requests in the replica [s].
 
-        t_decode(b) + (b − 1)·t_prompt / n.
+        t_decode(b) + (b − 1)·t_prompt / n: each answer of n tokens is interrupted
+        by one prompt of each other request.
         """
         answer = max(1.0, self.traffic.requests.answer)
-        return self.decode_at(batch) + (batch - 1) * self.prompt_at(batch) / answer
+        others = self.own(batch) - 1
+        return self.decode_at(batch) + others * self.prompt_at(batch) / answer
 
     def ttft_at(self, batch: float) -> float:
         """Median time to the first token with `batch` requests [s]."""
         cost = self.prompt_at(batch)
-        own = OWN * (self.decode_at(batch) + cost)
-        return self.placed.engine.front + own + OTHERS * batch * cost
+        own = _OWN * (self.decode_at(batch) + cost)
+        return self.placed.engine.front + own + _OTHERS * self.own(batch) * cost
 
     def rate_at(self, batch: float) -> float:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
@@ -91,8 +105,15 @@ def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile
         traffic=traffic,
         decode=tuple(decode_time(placed, b, mean).total for b in _BATCHES),
         prompt=tuple(prompt_cost(placed, requests, b) for b in _BATCHES),
-        most=min(float(_BATCHES[-1]), most_sequences(placed, mean, usable)),
+        most=_within(placed, mean, usable),
+        full=_within(placed, requests.prompt + requests.answer, usable),
     )
+
+
+def _within(placed: Placed, context: float, usable: float) -> float:
+    """Sequences that memory holds and an engine accepts [1]."""
+    accepted = float(_BATCHES[-1]) * placed.serving.replicas
+    return min(accepted, most_sequences(placed, context, usable))
 
 
 def _between(values: tuple[float, ...], batch: float) -> float:
@@ -115,7 +136,7 @@ def settle(profile: Profile, batch: float) -> Settled:
     batch = max(1.0, min(batch, profile.most))
     rate = profile.rate_at(batch)
     cost = profile.prompt_at(batch)
-    busy = min(0.98, rate * cost)
+    busy = min(0.98, rate / profile.groups * cost)
     return Settled(
         batch=batch,
         rate=rate,
@@ -164,6 +185,14 @@ def settle_rate(profile: Profile, rate: float) -> Settled | None:
             high = middle
     settled = settle(profile, high)
     return dataclasses.replace(settled, batch=high, rate=rate)
+
+
+def saturated_rate(profile: Profile) -> float:
+    """Requests per second when requests are never missing [1/s].
+
+    Engines that never evict start as many as have room for their whole answers.
+    """
+    return profile.rate_at(max(1.0, profile.full))
 
 
 def best_batch(profile: Profile) -> float:

@@ -88,50 +88,6 @@ def wait_quantile(
     return service_time * math.log(waiting / (1 - share)) / (servers - load)
 
 
-def variable_wait(wait: float, arrivals: float, services: float) -> float:
-    """Correct an M/M/c wait for other variation: × (Ca² + Cs²)/2.
-
-    Where:
-        wait: wait for Poisson arrivals and exponential service [s].
-        arrivals: squared coefficient of variation between arrivals [1]; 1 is
-            Poisson, more is bursty.
-        services: squared coefficient of variation of service times [1]; 0 is
-            constant.
-
-    Source: allen-cunneen.
-
-    >>> variable_wait(2.0, 1.0, 0.0)
-    1.0
-    """
-    if arrivals < 0 or services < 0:
-        raise ValueError("a squared coefficient of variation cannot be negative")
-    return wait * (arrivals + services) / 2
-
-
-def in_flight(arrival_rate: float, time_in_system: float) -> float:
-    """Mean number of requests in the system by Little's law: L = λ·W [1].
-
-    >>> in_flight(5.0, 8.0)
-    40.0
-    """
-    return arrival_rate * time_in_system
-
-
-def servers_needed(arrival_rate: float, service_rate: float, highest: float) -> int:
-    """Fewest servers that keep each below the load `highest` (0 to 1).
-
-    c = ⌈λ / (μ·ρ)⌉, at least 1.
-
-    >>> servers_needed(10.0, 1.0, 0.8)
-    13
-    """
-    if service_rate <= 0:
-        raise ValueError("a server must finish something per second")
-    if not 0 < highest <= 1:
-        raise ValueError(f"the load to keep must lie in (0, 1], not {highest}")
-    return max(1, math.ceil(arrival_rate / (service_rate * highest) - 1e-9))
-
-
 def _check(servers: int, load: float) -> None:
     if servers < 1:
         raise ValueError(f"there must be at least one server, not {servers}")

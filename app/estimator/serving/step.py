@@ -25,7 +25,6 @@ from app.estimator.timing.flops import score_flops, visible
 # Fitted with the engines of data/engines.toml, from what operator tables suggest.
 _THIRD = 1 / 3
 TILE = 16.0
-_WAVES = 0.15  # of a wave of tiles is lost at the end of a product
 _ATTENTION = 4.9e-6  # s of a decode attention kernel beside its bytes
 _ROUTED = 3.1e-5  # s of a routed layer beside its bytes: routing, sorting
 _GROUPED = 0.154  # of the rate of one product, in products of many experts

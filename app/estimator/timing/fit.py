@@ -64,7 +64,7 @@ def step_of(plan: Plan) -> Step:
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,
-        recompute="selective" if plan.recompute == "operators" else plan.recompute,
+        recompute=plan.recompute,
         framework=FRAMEWORKS["megatron" if fused else "torch"],
         fused_loss=fused,
     )

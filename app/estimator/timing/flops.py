@@ -91,29 +91,12 @@ def flops_per_token(
     return 3 * (layers + 2 * model.embedding_parameters)
 
 
-def lora_flops_per_token(model: Architecture, context: float) -> float:
-    """Operations to train adapters of frozen weights on one token [FLOP].
-
-    No gradient is formed for the weights: 4 operations per weight; attention as in
-    full training. The adapters themselves are left out.
-
-    >>> from app.estimator.models.architecture import find_model
-    >>> model = find_model("llama-3.1-70b")
-    >>> lora_flops_per_token(model, 4096) < flops_per_token(model, 4096) * 0.7
-    True
-    """
-    scores = 3 * sum(
-        score_flops(layer.mixer, visible(context, layer.mixer.window)) * number
-        for layer, number in model.runs
-    )
-    return (flops_per_token(model, context) - scores) * 2 / 3 + scores
-
-
 def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
     """Operations done again on one token in the backward pass [FLOP].
 
     One more forward pass of the layers with full recomputation, of the attention
-    scores alone with selective; the output head is never done again.
+    scores alone with selective, of every second product with `operators`; the
+    output head is never done again.
 
     Source: korthikanti-2022.
 
@@ -123,14 +106,12 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
     >>> round(again / flops_per_token(model, 2048), 3)
     0.332
     """
-    if recompute not in {"full", "selective"}:
-        return 0.0
     again = 0.0
     for layer, number in model.runs:
-        seen = visible(context, layer.mixer.window)
-        scores = score_flops(layer.mixer, seen)
-        whole = recompute == "full"
-        again += number * (layer_flops(layer, context) if whole else scores)
+        scores = score_flops(layer.mixer, visible(context, layer.mixer.window))
+        whole = layer_flops(layer, context)
+        each = {"full": whole, "selective": scores, "operators": (whole - scores) / 2}
+        again += number * each.get(recompute, 0.0)
     return again
 
 

@@ -22,22 +22,3 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     if acceptance == 1:
         return draft_tokens + 1.0
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
-
-
-def speed_up(
-    acceptance: float, draft_tokens: int, draft_cost: float, verify_cost: float = 1.0
-) -> float:
-    """How many times faster tokens come than one by one [1]; below 1 is slower.
-
-    Expected tokens / (γ·c + v), costs in steps of the large model: c for one step
-    of the small one, v for verifying γ + 1 tokens at once (1 while bound by
-    memory, more once bound by compute).
-
-    Source: leviathan-2023, theorem 3.8.
-
-    >>> round(speed_up(0.8, 4, 0.05), 2)
-    2.8
-    """
-    return tokens_per_step(acceptance, draft_tokens) / (
-        draft_tokens * draft_cost + verify_cost
-    )

@@ -101,6 +101,15 @@ class AcceleratorChoice:
         topic="training-memory",
         advanced=True,
     )
+    only: str | None = ask(
+        None,
+        "Only this one",
+        kind="gpu",
+        help="What one GPU would take, rare ones too; left empty: all are ranked.",
+        group="Accelerator",
+        topic=TOPIC,
+        advanced=True,
+    )
     vendor: str = ask(
         "any",
         "Vendor",

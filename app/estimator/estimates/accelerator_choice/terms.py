@@ -66,6 +66,8 @@ def is_card(gpu: Accelerator) -> bool:
 
 def objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     """Why a GPU is left out before it is tried; empty if it is not."""
+    if asked.only not in {None, gpu.id}:
+        return "Another one was asked for."
     checks = (_kind_objection, _limit_objection, _format_objection)
     return next((why for check in checks if (why := check(asked, gpu))), "")
 
@@ -73,7 +75,7 @@ def objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
 def _kind_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     if asked.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
-    if gpu.id in _RARE and not asked.rare:
+    if gpu.id in _RARE and not (asked.rare or asked.only):
         return _RARE[gpu.id]
     if asked.form != "any" and (asked.form == "card") != is_card(gpu):
         return "A module." if asked.form == "card" else "A card."

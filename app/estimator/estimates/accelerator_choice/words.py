@@ -1,7 +1,16 @@
 """The words, figures, picture and tables of the estimate `accelerator-choice`."""
 
 from app.estimator.confidence import around
-from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Verdict
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.changes import changes_of
 from app.estimator.estimates.accelerator_choice.search import (
@@ -16,23 +25,23 @@ from app.estimator.estimates.accelerator_choice.tables import (
     context_table,
     ranking,
 )
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("choice", "Best", ""),
-    Output("gpus", "GPUs", "GPU"),
+    Output("choice", "Best"),
+    Output("gpus", "GPUs", "GPU", better="less"),
     Output("memory", "Memory of all", "B"),
-    Output("need", "Needed on each", "B"),
-    Output("power", "Power of all", "W"),
-    Output("token_time", "Time per token", "s"),
-    Output("rate", "Tokens per second", "token/s"),
-    Output("gpu_hours", "GPU-hours", "GPU-h"),
-    Output("duration", "Duration", "s"),
-    Output("cost", "Cost of an hour", "USD/h"),
-    Output("candidates", "That do it", ""),
-    Output("excluded", "That do not", ""),
+    Output("need", "Needed on each", "B", better="less"),
+    Output("power", "Power of all", "W", better="less"),
+    Output("token_time", "Time per token", "s", better="less", modeled=True),
+    Output("rate", "Tokens per second", "token/s", better="more", modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
+    Output("duration", "Duration", "s", better="less", modeled=True),
+    Output("cost", "Cost of an hour", "USD/h", better="less"),
+    Output("candidates", "That do it"),
+    Output("excluded", "That do not"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 def answer(asked: AcceleratorChoice, found: Search) -> Estimate:
@@ -79,35 +88,31 @@ def _figures(
     asked: AcceleratorChoice, found: Search, best: Candidate | None
 ) -> tuple[Figure, ...]:
     counts = (
-        Figure("candidates", "That do it", len(found.found)),
-        Figure("excluded", "That do not", len(found.against)),
+        Figure(_OUT["candidates"], len(found.found)),
+        Figure(_OUT["excluded"], len(found.against)),
     )
     if best is None:
         return (
             *(
-                Figure(o.name, o.label, None, o.unit, note=_NONE, primary=i == 0)
+                Figure(_OUT[o.name], None, note=_NONE, primary=i == 0)
                 for i, o in enumerate(OUTPUTS[:-2])
             ),
             *counts,
         )
     return (
-        Figure("choice", "Best", best.gpu.name, primary=True),
-        Figure("gpus", "GPUs", best.count, "GPU"),
-        Figure("memory", "Memory of all", best.count * (best.gpu.memory or 0.0), "B"),
-        Figure("need", "Needed on each", best.need, "B"),
+        Figure(_OUT["choice"], best.gpu.name, primary=True),
+        Figure(_OUT["gpus"], best.count),
+        Figure(_OUT["memory"], best.count * (best.gpu.memory or 0.0)),
+        Figure(_OUT["need"], best.need),
         Figure(
-            "power",
-            "Power of all",
+            _OUT["power"],
             best.power,
-            "W",
             note="At most, without their servers." if best.power else "Not known.",
         ),
         *(_served(asked, best) if best.hours is None else _trained(best)),
         Figure(
-            "cost",
-            "Cost of an hour",
+            _OUT["cost"],
             best.cost,
-            "USD/h",
             note="" if best.cost else "No price was given for it.",
         ),
         *counts,
@@ -121,10 +126,10 @@ def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     pair = asked.concurrent / high, asked.concurrent / low
     note = "For training."
     return (
-        Figure("token_time", "Time per token", seconds, "s", low, high),
-        Figure("rate", "Tokens per second", rate, "token/s", *pair),
-        Figure("gpu_hours", "GPU-hours", None, "GPU-h", note=note),
-        Figure("duration", "Duration", None, "s", note=note),
+        Figure(_OUT["token_time"], seconds, low, high),
+        Figure(_OUT["rate"], rate, *pair),
+        Figure(_OUT["gpu_hours"], None, note=note),
+        Figure(_OUT["duration"], None, note=note),
     )
 
 
@@ -139,10 +144,10 @@ def _trained(best: Candidate) -> tuple[Figure, ...]:
     each = 3600 / best.count
     note = "For serving."
     return (
-        Figure("token_time", "Time per token", None, "s", note=note),
-        Figure("rate", "Tokens per second", None, "token/s", note=note),
-        Figure("gpu_hours", "GPU-hours", hours, "GPU-h", low, high),
-        Figure("duration", "Duration", hours * each, "s", low * each, high * each),
+        Figure(_OUT["token_time"], None, note=note),
+        Figure(_OUT["rate"], None, note=note),
+        Figure(_OUT["gpu_hours"], hours, low, high),
+        Figure(_OUT["duration"], hours * each, low * each, high * each),
     )
 
 

@@ -2,34 +2,23 @@
 
 from app.estimator.estimate import Change
 from app.estimator.estimates.collectives.asked import Collectives
-from app.estimator.estimates.collectives.compute import Measured
-from app.estimator.hardware import traffic
+from app.estimator.estimates.collectives.compute import Measured, operation_of
 from app.estimator.hardware.networks import Fabric, collective_time
 from app.estimator.units import format_number, format_value
-
-
-def kind(asked: Collectives) -> traffic.Collective:
-    return next(kind for kind in FACTORS if kind == asked.operation)
-
-
-FACTORS: dict[traffic.Collective, str] = {
-    "all_reduce": "2 (n − 1) ÷ n × S",
-    "all_gather": "(n − 1) ÷ n × S",
-    "reduce_scatter": "(n − 1) ÷ n × S",
-    "alltoall": "(n − 1) ÷ n × S",
-    "broadcast": "S",
-}
 
 
 def changes(
     asked: Collectives, fabric: Fabric, measured: Measured
 ) -> tuple[Change, ...]:
+    """The size and the number of GPUs from which something else decides."""
     changes = []
     if measured.limit == "latency":
         size = asked.message
         while size < 1e15:
             size *= 2
-            time = collective_time(kind(asked), max(2, asked.gpus), size, fabric)
+            time = collective_time(
+                operation_of(asked), max(2, asked.gpus), size, fabric
+            )
             if time >= 3 * measured.floor:
                 break
         changes.append(

@@ -3,28 +3,49 @@
 import math
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Output,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.collectives.asked import Collectives
-from app.estimator.estimates.collectives.changes import FACTORS, changes, kind
-from app.estimator.estimates.collectives.compute import Measured
+from app.estimator.estimates.collectives.changes import changes
+from app.estimator.estimates.collectives.compute import Measured, operation_of
 from app.estimator.hardware import traffic
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, bus_bandwidth, collective_time
 from app.estimator.hardware.traffic import bytes_sent
 from app.estimator.models.architecture import Architecture
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("time", "Time", "s"),
-    Output("bytes_sent", "Bytes sent per GPU", "B"),
-    Output("bytes_across", "Bytes between nodes per GPU", "B"),
-    Output("bus_bandwidth", "Bus bandwidth", "B/s"),
-    Output("algorithm_bandwidth", "Message over time", "B/s"),
-    Output("latency", "Latency floor", "s"),
-    Output("link_share", "Share of the link", "%"),
-    Output("limit", "Limited by", ""),
+    Output("time", "Time", "s", better="less", modeled=True),
+    Output("bytes_sent", "Bytes sent per GPU", "B", better="less"),
+    Output("bytes_across", "Bytes between nodes per GPU", "B", better="less"),
+    Output("bus_bandwidth", "Bus bandwidth", "B/s", better="more", modeled=True),
+    Output(
+        "algorithm_bandwidth", "Message over time", "B/s", better="more", modeled=True
+    ),
+    Output("latency", "Latency floor", "s", better="less", modeled=True),
+    Output("link_share", "Share of the link", "%", modeled=True),
+    Output("limit", "Limited by"),
 )
+_OUT = by_name(OUTPUTS)
+
+
+_FACTORS: dict[traffic.Collective, str] = {
+    "all_reduce": "2 (n − 1) ÷ n × S",
+    "all_gather": "(n − 1) ÷ n × S",
+    "reduce_scatter": "(n − 1) ÷ n × S",
+    "alltoall": "(n − 1) ÷ n × S",
+    "broadcast": "S",
+}
 
 
 _NAMES = {
@@ -78,7 +99,7 @@ def _figures(
     asked: Collectives, fabric: Fabric, measured: Measured
 ) -> tuple[Figure, ...]:
     seconds = measured.seconds
-    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
+    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
     plain = asked.message / seconds if seconds else 0.0
     rate = fabric.nic_rate if measured.limit == "network" else fabric.rate
@@ -87,18 +108,14 @@ def _figures(
     share = moved / seconds / rate if seconds else 0.0
     low, high = around("collective", seconds)
     return (
-        Figure("time", "Time", seconds, "s", low, high, primary=True),
-        Figure("bytes_sent", "Bytes sent per GPU", sent, "B"),
-        Figure("bytes_across", "Bytes between nodes per GPU", across, "B"),
-        Figure("bus_bandwidth", "Bus bandwidth", bus, "B/s", *_rates(bus)),
-        Figure(
-            "algorithm_bandwidth", "Message over time", plain, "B/s", *_rates(plain)
-        ),
-        Figure(
-            "latency", "Latency floor", measured.floor, "s", *_times(measured.floor)
-        ),
-        Figure("link_share", "Share of the link", share, "%", *_rates(share)),
-        Figure("limit", "Limited by", measured.limit if asked.gpus > 1 else "nothing"),
+        Figure(_OUT["time"], seconds, low, high, primary=True),
+        Figure(_OUT["bytes_sent"], sent),
+        Figure(_OUT["bytes_across"], across),
+        Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
+        Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
+        Figure(_OUT["latency"], measured.floor, *_times(measured.floor)),
+        Figure(_OUT["link_share"], share, *_rates(share)),
+        Figure(_OUT["limit"], measured.limit if asked.gpus > 1 else "nothing"),
     )
 
 
@@ -118,7 +135,7 @@ def _across(asked: Collectives, fabric: Fabric) -> float:
     if asked.operation == "alltoall":
         return asked.message * (groups - 1) / groups
     part = asked.message / fabric.domain
-    sent = bytes_sent(kind(asked), groups, part)
+    sent = bytes_sent(operation_of(asked), groups, part)
     halved = asked.in_network and asked.operation == "all_reduce"
     return sent / 2 if halved else sent
 
@@ -126,11 +143,11 @@ def _across(asked: Collectives, fabric: Fabric) -> float:
 def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
     size, ranks = format_value(asked.message, "B"), format_number(asked.gpus)
     inside = min(asked.gpus, fabric.domain)
-    sent = bytes_sent(kind(asked), asked.gpus, asked.message)
+    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     steps = [
         Step(
             "Bytes sent per GPU",
-            FACTORS[kind(asked)],
+            _FACTORS[operation_of(asked)],
             f"n = {ranks}, S = {size}",
             sent,
             "B",
@@ -195,7 +212,7 @@ def _across_step(asked: Collectives, fabric: Fabric) -> Step:
 
 def _curve(asked: Collectives, fabric: Fabric) -> Chart:
     """Bus bandwidth over message size, with the message of this question."""
-    operation, ranks = kind(asked), max(2, asked.gpus)
+    operation, ranks = operation_of(asked), max(2, asked.gpus)
     points = []
     for power in range(12, 37, 2):
         size = 2.0**power

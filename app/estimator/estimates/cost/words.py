@@ -5,34 +5,36 @@ from app.estimator.estimate import (
     Estimate,
     Figure,
     Line,
+    Output,
     Segment,
     StackedBar,
     Step,
     Table,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.cost.asked import Cost
 from app.estimator.estimates.cost.changes import changes_of
 from app.estimator.estimates.cost.compute import Plan, tokens_cost
-from app.estimator.registry import Output
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("owned_hour", "Owned, used GPU-hour", "USD/h"),
-    Output("rented_hour", "Rented, used GPU-hour", "USD/h"),
+    Output("owned_hour", "Owned, used GPU-hour", "USD/h", better="less"),
+    Output("rented_hour", "Rented, used GPU-hour", "USD/h", better="less"),
     Output("break_even", "Break-even utilisation", "%"),
-    Output("purchase", "Purchase", "USD"),
-    Output("owned_year", "Owned, a year", "USD/year"),
-    Output("rented_year", "Rented, a year", "USD/year"),
-    Output("saved", "Saved by owning over its life", "USD"),
-    Output("repaid", "Purchase repaid after", "s"),
-    Output("run_owned", "Training run, owned", "USD"),
-    Output("run_rented", "Training run, rented", "USD"),
-    Output("tokens_owned", "Million tokens, owned", "USD/Mtoken"),
-    Output("tokens_rented", "Million tokens, rented", "USD/Mtoken"),
-    Output("buying", "Owning is cheaper", ""),
+    Output("purchase", "Purchase", "USD", better="less"),
+    Output("owned_year", "Owned, a year", "USD/year", better="less"),
+    Output("rented_year", "Rented, a year", "USD/year", better="less"),
+    Output("saved", "Saved by owning over its life", "USD", better="more"),
+    Output("repaid", "Purchase repaid after", "s", better="less"),
+    Output("run_owned", "Training run, owned", "USD", better="less"),
+    Output("run_rented", "Training run, rented", "USD", better="less"),
+    Output("tokens_owned", "Million tokens, owned", "USD/Mtoken", better="less"),
+    Output("tokens_rented", "Million tokens, rented", "USD/Mtoken", better="less"),
+    Output("buying", "Owning is cheaper"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 _YEAR = 365.25 * 86400
@@ -76,54 +78,25 @@ def _figures(asked: Cost, found: Plan) -> tuple[Figure, ...]:
     per_hour = asked.rent * (1 - asked.discount)
     each = found.rented_hour if asked.commitment == "all" else per_hour
     return (
+        Figure(_OUT["owned_hour"], found.owned_hour, primary=True),
+        Figure(_OUT["rented_hour"], found.rented_hour),
+        Figure(_OUT["break_even"], found.meets, note=_never(found)),
+        Figure(_OUT["purchase"], found.purchase),
+        Figure(_OUT["owned_year"], found.owned.total),
+        Figure(_OUT["rented_year"], found.rented),
+        Figure(_OUT["saved"], (found.rented - found.owned.total) * found.years),
         Figure(
-            "owned_hour",
-            "Owned, used GPU-hour",
-            found.owned_hour,
-            "USD/h",
-            primary=True,
-        ),
-        Figure("rented_hour", "Rented, used GPU-hour", found.rented_hour, "USD/h"),
-        Figure(
-            "break_even",
-            "Break-even utilisation",
-            found.meets,
-            "%",
-            note=_never(found),
-        ),
-        Figure("purchase", "Purchase", found.purchase, "USD"),
-        Figure("owned_year", "Owned, a year", found.owned.total, "USD/year"),
-        Figure("rented_year", "Rented, a year", found.rented, "USD/year"),
-        Figure(
-            "saved",
-            "Saved by owning over its life",
-            (found.rented - found.owned.total) * found.years,
-            "USD",
-        ),
-        Figure(
-            "repaid",
-            "Purchase repaid after",
+            _OUT["repaid"],
             found.purchase / gain * _YEAR if gain > 0 else None,
-            "s",
             note="Without interest and resale."
             if gain > 0
             else "Renting costs less than running what was bought.",
         ),
-        Figure("run_owned", "Training run, owned", asked.run * found.owned_hour, "USD"),
-        Figure("run_rented", "Training run, rented", asked.run * each, "USD"),
-        Figure(
-            "tokens_owned",
-            "Million tokens, owned",
-            tokens_cost(asked, found.owned_hour),
-            "USD/Mtoken",
-        ),
-        Figure(
-            "tokens_rented",
-            "Million tokens, rented",
-            tokens_cost(asked, found.rented_hour),
-            "USD/Mtoken",
-        ),
-        Figure("buying", "Owning is cheaper", found.owned_hour < found.rented_hour),
+        Figure(_OUT["run_owned"], asked.run * found.owned_hour),
+        Figure(_OUT["run_rented"], asked.run * each),
+        Figure(_OUT["tokens_owned"], tokens_cost(asked, found.owned_hour)),
+        Figure(_OUT["tokens_rented"], tokens_cost(asked, found.rented_hour)),
+        Figure(_OUT["buying"], found.owned_hour < found.rented_hour),
     )
 
 

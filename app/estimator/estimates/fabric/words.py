@@ -1,34 +1,42 @@
 """The words, figures and pictures of the estimate `fabric`."""
 
-from app.estimator.estimate import Estimate, Figure, Step, Table, Verdict
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Output,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.fabric.asked import Fabric
 from app.estimator.estimates.fabric.changes import changes_of, named, steps_chart
 from app.estimator.estimates.fabric.compute import Plan, most_systems
 from app.estimator.hardware.switches import Tree
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("switches", "Switches", ""),
-    Output("leaves", "Leaf switches", ""),
-    Output("spines", "Spine switches", ""),
-    Output("cores", "Core switches", ""),
-    Output("tiers", "Tiers", ""),
-    Output("cables", "Cables", ""),
-    Output("node_links", "Cables to nodes", ""),
-    Output("leaf_spine_links", "Cables from leaf to spine", ""),
-    Output("spine_core_links", "Cables from spine to core", ""),
-    Output("transceivers", "Transceivers", ""),
-    Output("oversubscription", "Oversubscription", ""),
-    Output("bisection", "Bisection bandwidth", "B/s"),
-    Output("scalable_units", "Scalable units", ""),
+    Output("switches", "Switches", better="less"),
+    Output("leaves", "Leaf switches"),
+    Output("spines", "Spine switches"),
+    Output("cores", "Core switches"),
+    Output("tiers", "Tiers"),
+    Output("cables", "Cables", better="less"),
+    Output("node_links", "Cables to nodes"),
+    Output("leaf_spine_links", "Cables from leaf to spine"),
+    Output("spine_core_links", "Cables from spine to core"),
+    Output("transceivers", "Transceivers"),
+    Output("oversubscription", "Oversubscription", better="less"),
+    Output("bisection", "Bisection bandwidth", "B/s", better="more"),
+    Output("scalable_units", "Scalable units"),
     Output("nodes_per_unit", "Nodes of a full unit", "node"),
-    Output("most_systems", "Most systems in these tiers", "node"),
-    Output("storage_switches", "Storage switches", ""),
-    Output("in_band_switches", "In-band switches", ""),
-    Output("out_of_band_switches", "Out-of-band switches", ""),
-    Output("power", "Power of the compute switches", "W"),
+    Output("most_systems", "Most systems in these tiers", "node", better="more"),
+    Output("storage_switches", "Storage switches"),
+    Output("in_band_switches", "In-band switches"),
+    Output("out_of_band_switches", "Out-of-band switches"),
+    Output("power", "Power of the compute switches", "W", better="less"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 def answer(asked: Fabric, found: Plan) -> Estimate:
@@ -69,28 +77,28 @@ def _figures(found: Plan) -> tuple[Figure, ...]:
     tree, planes = found.tree, found.planes
     sides = {s.name: s for s in found.sides}
     counts = (
-        ("leaves", "Leaf switches", tree.leaves * planes),
-        ("spines", "Spine switches", tree.spines * planes),
-        ("cores", "Core switches", tree.cores * planes),
-        ("tiers", "Tiers", tree.tiers),
-        ("cables", "Cables", found.cables),
-        ("node_links", "Cables to nodes", found.node_links),
-        ("leaf_spine_links", "Cables from leaf to spine", tree.leaf_spine * planes),
-        ("spine_core_links", "Cables from spine to core", tree.spine_core * planes),
-        ("transceivers", "Transceivers", found.transceivers),
-        ("oversubscription", "Oversubscription", tree.oversubscription),
+        ("leaves", tree.leaves * planes),
+        ("spines", tree.spines * planes),
+        ("cores", tree.cores * planes),
+        ("tiers", tree.tiers),
+        ("cables", found.cables),
+        ("node_links", found.node_links),
+        ("leaf_spine_links", tree.leaf_spine * planes),
+        ("spine_core_links", tree.spine_core * planes),
+        ("transceivers", found.transceivers),
+        ("oversubscription", tree.oversubscription),
     )
     each = found.switch.power
     most = most_systems(found.way, found.hosts, max(2, tree.tiers))
     return (
-        Figure("switches", "Switches", found.switches, "", primary=True),
-        *(Figure(name, label, value) for name, label, value in counts),
-        Figure("bisection", "Bisection bandwidth", found.bisection, "B/s"),
-        Figure("scalable_units", "Scalable units", found.units),
-        Figure("nodes_per_unit", "Nodes of a full unit", found.per_unit, "node"),
-        Figure("most_systems", "Most systems in these tiers", most, "node"),
+        Figure(_OUT["switches"], found.switches, primary=True),
+        *(Figure(_OUT[name], value) for name, value in counts),
+        Figure(_OUT["bisection"], found.bisection),
+        Figure(_OUT["scalable_units"], found.units),
+        Figure(_OUT["nodes_per_unit"], found.per_unit),
+        Figure(_OUT["most_systems"], most),
         *(
-            Figure(f"{key}_switches", f"{name} switches", sides[name].tree.switches)
+            Figure(_OUT[f"{key}_switches"], sides[name].tree.switches)
             for key, name in (
                 ("storage", "Storage"),
                 ("in_band", "In-band"),
@@ -98,10 +106,8 @@ def _figures(found: Plan) -> tuple[Figure, ...]:
             )
         ),
         Figure(
-            "power",
-            "Power of the compute switches",
+            _OUT["power"],
             None if each is None else each * found.switches,
-            "W",
             note="At most, without cooling."
             if each
             else f"The power of the {found.switch.name} is not known.",

@@ -3,6 +3,7 @@
 import dataclasses
 
 from app.estimator.inputs import ask
+from app.estimator.memory.engines import ENGINES
 from app.estimator.shared_inputs import (
     ask_cache,
     ask_context,
@@ -10,6 +11,13 @@ from app.estimator.shared_inputs import (
     ask_model,
     ask_tensor_parallel,
     ask_weights,
+)
+
+GENERAL, TRANSFORMERS = "general", "transformers"
+_ENGINES = (
+    (GENERAL, "Any: the general formula"),
+    (TRANSFORMERS, "Transformers, generate"),
+    *((engine.id, engine.label) for engine in ENGINES.values()),
 )
 
 
@@ -44,6 +52,55 @@ class InferenceMemory:
         help="The share of GPU memory that the engine may take.",
         group="Engine",
         topic="inference-memory",
+    )
+    engine: str = ask(
+        GENERAL,
+        "Engine",
+        kind="choice",
+        choices=_ENGINES,
+        help="Whose measured overheads are taken; plain generation in Transformers "
+        "deals whole layers to the GPUs.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=True,
+    )
+    prompt: int | None = ask(
+        None,
+        "Prompt",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=100_000_000,
+        help="Tokens of the context that are read at once, in Transformers; left "
+        "empty: all of them.",
+        group="Load",
+        topic="inference-memory",
+        advanced=True,
+    )
+    shown_memory: float | None = ask(
+        None,
+        "Memory as the driver shows it",
+        unit="B",
+        typed_unit="GB",
+        minimum=1e6,
+        maximum=1e13,
+        help="Of one GPU, for example 79.22 GiB; left empty: that of the data sheet, "
+        "or what drivers show of it where an engine is chosen.",
+        group="Hardware",
+        topic="inference-memory",
+        advanced=True,
+    )
+    cache_memory: float | None = ask(
+        None,
+        "Memory for the cache",
+        unit="B",
+        typed_unit="GB",
+        minimum=1e6,
+        maximum=1e13,
+        help="On each GPU, as a start-up log says it; left empty: what is left over.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=True,
     )
     step_tokens: int = ask(
         8192,

@@ -2,22 +2,39 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
-from app.estimator.estimates.inference_memory.asked import InferenceMemory
-from app.estimator.estimates.kv_cache.compute import state_bytes
+from app.estimator.estimates.inference_memory.asked import (
+    GENERAL,
+    TRANSFORMERS,
+    InferenceMemory,
+)
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.memory.cache import (
     elements_per_sequence,
     elements_per_token,
     longest_context,
+    recurrent_bytes,
     whole_blocks,
 )
+from app.estimator.memory.engines import (
+    ENGINES,
+    peak_bytes,
+    shown_memory,
+    usable_bytes,
+)
+from app.estimator.memory.generation import WORKSPACE, loading_bytes, prompt_bytes
 from app.estimator.memory.sharding import (
     tensor_parallel_choices,
     tensor_parallel_problem,
 )
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import CACHE_BITS, FORMATS, gpu_weights
+from app.estimator.models.formats import (
+    CACHE_BITS,
+    FORMATS,
+    gpu_weights,
+    weight_table,
+)
 from app.estimator.shared_inputs import refuse
 
 
@@ -38,12 +55,17 @@ class Load:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """How far each input can go before the GPU is full; None where it never is."""
+    """How far each input can go before the GPU is full; None where it never is.
+
+    `usable` bytes may be filled; `room` are there for the cache, which holds
+    `tokens`.
+    """
 
     context: int | None
     concurrent: int | None
     gpus: int | None
     weights: str | None
+    usable: float = 0.0
     room: float = 0.0
     tokens: int | None = None
 
@@ -55,9 +77,6 @@ CONTEXT = 1e9
 
 
 COMMUNICATION = 1e9
-
-
-OVERHEAD_RANGE = (0.4, 2.0)
 
 
 def activation_bytes(
@@ -87,22 +106,71 @@ def _widest(model: Architecture) -> float:
 
 def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     """What one of `gpus` GPUs has to hold."""
+    if asked.engine == TRANSFORMERS:
+        return _generating(model, asked, gpus)
     width = CACHE_BITS[asked.cache] / 8
     tokens = whole_blocks(asked.context, asked.block)
     sequence = elements_per_sequence(model, tokens, gpus) * width
-    sequence += state_bytes(model) / gpus
-    default = CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
+    sequence += recurrent_bytes(model) / gpus
+    active, default = _beside(model, asked, gpus)
     return Load(
         weights=gpu_weights(model, asked.weights, gpus),
         cache=sequence * asked.concurrent,
-        activations=activation_bytes(
-            model,
-            min(asked.step_tokens, asked.context * asked.concurrent),
-            asked.concurrent,
-            gpus,
-        ),
+        activations=active,
         overhead=default if asked.overhead is None else asked.overhead,
     )
+
+
+def _beside(
+    model: Architecture, asked: InferenceMemory, gpus: int
+) -> tuple[float, float]:
+    """Temporary tensors, and what lies outside of the framework unless given."""
+    if asked.engine == GENERAL:
+        tokens = min(asked.step_tokens, asked.context * asked.concurrent)
+        active = activation_bytes(model, tokens, asked.concurrent, gpus)
+        return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
+    engine = ENGINES[asked.engine]
+    return peak_bytes(model, engine, gpus), engine.outside_of(gpus)
+
+
+def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
+    """The same in Transformers: layers are dealt to the GPUs in turn.
+
+    Each GPU holds its own temporary tensors; the peak may be while loading.
+    """
+    stored = weight_table(model, asked.weights).total / gpus
+    sequence = model.sequence_elements(asked.context) * CACHE_BITS[asked.cache] / 8
+    sequence += recurrent_bytes(model)
+    cache = asked.concurrent * sequence / gpus
+    prompt = min(asked.prompt or asked.context, asked.context)
+    overhead = WORKSPACE if asked.overhead is None else asked.overhead
+    running = prompt_bytes(model, asked.concurrent * prompt)
+    loading = loading_bytes(model, asked.weights) / gpus
+    return Load(
+        weights=stored,
+        cache=cache,
+        activations=max(running, loading - stored - cache - overhead),
+        overhead=overhead,
+    )
+
+
+def memory_of(asked: InferenceMemory, gpu: Accelerator) -> float:
+    """Memory of one GPU as the driver shows it to the engine [B]."""
+    if asked.shown_memory is not None:
+        return asked.shown_memory
+    nominal = gpu.memory or 0.0
+    return shown_memory(nominal) if asked.engine in ENGINES else nominal
+
+
+def limit_of(asked: InferenceMemory, gpu: Accelerator, load: Load, gpus: int) -> float:
+    """What the engine may fill of one of `gpus` GPUs [B]."""
+    memory, share = memory_of(asked, gpu), asked.memory_utilization
+    limit = memory * share
+    if asked.engine in ENGINES:
+        limit = usable_bytes(ENGINES[asked.engine], memory, share, gpus)
+    if asked.cache_memory is None:
+        return limit
+    return min(limit, load.total - load.cache + asked.cache_memory)
 
 
 def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None:
@@ -116,8 +184,11 @@ def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None
             f"The {gpu.name} cannot compute in {form.label}; it has {rates(gpu)}.",
         )
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
-    if problem:
+    if problem and asked.engine != TRANSFORMERS:
         raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+    if asked.prompt is not None and asked.prompt > asked.context:
+        message = f"The context has {asked.context} tokens, its prompt among them."
+        raise refuse("prompt", asked.prompt, message)
     if gpu.memory is None:
         raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
 
@@ -130,34 +201,80 @@ def rates(gpu: Accelerator) -> str:
 
 
 def limits_of(
-    model: Architecture, asked: InferenceMemory, load: Load, limit: float
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load
 ) -> Limits:
     """The furthest context, sequences, GPUs and format."""
+    gpus = asked.tensor_parallel
+    limit = limit_of(asked, gpu, load, gpus)
     room = limit - load.weights - load.activations - load.overhead
-    width = CACHE_BITS[asked.cache] / 8
-    state = state_bytes(model) / asked.tensor_parallel
-    per_sequence = load.cache / asked.concurrent
-    elements = (room / asked.concurrent - state) / width
-    longest = longest_context(model, elements, asked.tensor_parallel, asked.block)
-    most = int(room // per_sequence) if per_sequence else None
-    per_token = elements_per_token(model, asked.tensor_parallel) * width
-    held = int(max(room, 0.0) // (per_token * asked.block)) if per_token else None
+    if asked.engine == TRANSFORMERS:
+        longest, most = _searched(model, asked, gpu)
+    else:
+        longest, most = _solved(model, asked, load, room)
+    given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
+    each = elements_per_token(model, gpus) * CACHE_BITS[asked.cache] / 8
+    held = int(given // (each * asked.block)) if each else None
     return Limits(
-        room=max(room, 0.0),
+        usable=limit,
+        room=given,
         tokens=None if held is None else held * asked.block,
         context=longest,
         concurrent=most if most is None else max(0, most),
-        gpus=fewest_gpus(model, asked, limit),
+        gpus=fewest_gpus(model, asked, gpu),
         weights=_lighter(model, asked, load, limit),
     )
 
 
+def _solved(
+    model: Architecture, asked: InferenceMemory, load: Load, room: float
+) -> tuple[int | None, int | None]:
+    """Context and sequences where nothing but the cache grows with them."""
+    width = CACHE_BITS[asked.cache] / 8
+    state = recurrent_bytes(model) / asked.tensor_parallel
+    per_sequence = load.cache / asked.concurrent
+    elements = (room / asked.concurrent - state) / width
+    longest = longest_context(model, elements, asked.tensor_parallel, asked.block)
+    return longest, int(room // per_sequence) if per_sequence else None
+
+
+def _searched(
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator
+) -> tuple[int | None, int | None]:
+    """Context and sequences where temporary tensors grow with them as well."""
+
+    def fits(context: int, concurrent: int) -> bool:
+        changed = dataclasses.replace(asked, context=context, concurrent=concurrent)
+        load = load_of(model, changed, asked.tensor_parallel)
+        return load.total <= limit_of(changed, gpu, load, asked.tensor_parallel)
+
+    longest = _furthest(lambda n: fits(n, asked.concurrent))
+    return longest, _furthest(lambda n: fits(asked.context, n))
+
+
+def _furthest(fits: Callable[[int], bool]) -> int | None:
+    """The largest number that fits; None where every number does."""
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+        if high > _MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+_MOST = 2**40
+
+
 def fewest_gpus(
-    model: Architecture, asked: InferenceMemory, limit: float
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator
 ) -> int | None:
     """The fewest GPUs, up to 64, over which the load fits."""
-    for gpus in tensor_parallel_choices(model):
-        if load_of(model, asked, gpus).total <= limit:
+    dealt = asked.engine == TRANSFORMERS
+    for gpus in range(1, 65) if dealt else tensor_parallel_choices(model):
+        load = load_of(model, asked, gpus)
+        if load.total <= limit_of(asked, gpu, load, gpus):
             return gpus
     return None
 
@@ -173,8 +290,9 @@ def _lighter(
         return None
     gpu = find_accelerator(asked.gpu)
     for name in _LIGHTER:
-        table = gpu_weights(model, name, asked.tensor_parallel)
-        fits = load.total - load.weights + table <= limit
-        if fits and table < load.weights and not gpu.lacks(name):
+        changed = dataclasses.replace(asked, weights=name)
+        lighter = load_of(model, changed, asked.tensor_parallel)
+        fits = lighter.total <= limit_of(changed, gpu, lighter, asked.tensor_parallel)
+        if fits and lighter.weights < load.weights and not gpu.lacks(name):
             return name
     return None

@@ -14,9 +14,8 @@ def estimate(asked: InferenceMemory) -> Estimate:
     model = find_model(asked.model)
     gpu = find_accelerator(asked.gpu)
     check(model, asked, gpu)
-    limit = (gpu.memory or 0.0) * asked.memory_utilization
     load = load_of(model, asked, asked.tensor_parallel)
-    limits = limits_of(model, asked, load, limit)
+    limits = limits_of(model, asked, gpu, load)
     return answer(model, asked, gpu, load, limits)
 
 

@@ -1,31 +1,54 @@
 """The words, figures and picture of the estimate `inference-memory`."""
 
-from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
-from app.estimator.estimates.inference_memory.asked import InferenceMemory
+import dataclasses
+
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    by_name,
+)
+from app.estimator.estimates.inference_memory.asked import (
+    GENERAL,
+    TRANSFORMERS,
+    InferenceMemory,
+)
 from app.estimator.estimates.inference_memory.changes import changes
-from app.estimator.estimates.inference_memory.compute import Limits, Load
+from app.estimator.estimates.inference_memory.compute import Limits, Load, memory_of
 from app.estimator.fitting import memory_verdict
 from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.memory.engines import ENGINES
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("weights", "Weights", "B"),
-    Output("kv_cache", "KV cache", "B"),
-    Output("activations", "Activations", "B"),
-    Output("overhead", "Overhead", "B"),
-    Output("total", "In all", "B"),
-    Output("per_gpu", "On each GPU", "B"),
-    Output("free", "Free on each GPU", "B"),
-    Output("fits", "Fits", ""),
-    Output("max_context", "Longest context", "token"),
-    Output("max_concurrent", "Most sequences", "sequence"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU"),
-    Output("cache_room", "Room for the cache on each GPU", "B"),
-    Output("cache_tokens", "Tokens that the cache holds", "token"),
+    Output("weights", "Weights", "B", better="less"),
+    Output("kv_cache", "KV cache", "B", better="less"),
+    Output("activations", "Activations", "B", better="less", modeled=True),
+    Output("overhead", "Overhead", "B", better="less", modeled=True),
+    Output("total", "In all", "B", better="less", modeled=True),
+    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
+    Output("free", "Free on each GPU", "B", better="more", modeled=True),
+    Output("fits", "Fits", better="more"),
+    Output("max_context", "Longest context", "token", better="more"),
+    Output("max_concurrent", "Most sequences", "sequence", better="more"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("cache_room", "Room for the cache on each GPU", "B", better="more"),
+    Output(
+        "cache_tokens",
+        "Tokens that the cache holds",
+        "token",
+        better="more",
+        modeled=True,
+    ),
+    Output("cache_blocks", "Blocks of the cache", modeled=True),
 )
+_OUT = by_name(OUTPUTS)
 
 
 def answer(
@@ -36,13 +59,12 @@ def answer(
     limits: Limits,
 ) -> Estimate:
     """Put the load of one GPU into words, figures, a picture and its working."""
-    whole = gpu.memory or 0.0
-    limit = whole * asked.memory_utilization
+    whole, limit = memory_of(asked, gpu), limits.usable
     return Estimate(
         name="inference-memory",
         verdict=memory_verdict(load.total, limit, whole, asked.tensor_parallel),
-        figures=_figures(asked, load, limits, limit),
-        steps=_steps(model, asked, gpu, load),
+        figures=_figures(asked, load, limits),
+        steps=_steps(model, asked, gpu, load, limit),
         pictures=(_bar(gpu, load, limit),),
         tables=(_table(asked, load),),
         notes=_notes(model, asked, load),
@@ -58,27 +80,51 @@ _OVERHEAD = (0.4, 2.0)
 _ACTIVE = (0.6, 1.6)
 
 
-def _figures(
-    asked: InferenceMemory, load: Load, limits: Limits, limit: float
-) -> tuple[Figure, ...]:
-    gpus = asked.tensor_parallel
+# Measured over counted memory of plain generation, and tokens that start-up logs
+# print over those that are counted with an engine's own constants.
+_GENERATED = (0.965, 1.04)
+_LOGGED = (0.9, 1.1)
+
+
+def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure, ...]:
+    gpus, limit = asked.tensor_parallel, limits.usable
     low, high = _bounds(asked, load)
     free = (limit - load.total, limit - high, limit - low)
     return (
-        Figure("weights", "Weights", load.weights * gpus, "B"),
-        Figure("kv_cache", "KV cache", load.cache * gpus, "B"),
-        _modelled("activations", "Activations", load.activations * gpus, _ACTIVE),
-        _modelled("overhead", "Overhead", load.overhead * gpus, _spread(asked)),
-        Figure("total", "In all", load.total * gpus, "B", low * gpus, high * gpus),
-        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
-        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
-        Figure("fits", "Fits", load.total <= limit),
-        _limit("max_context", "Longest context", limits.context, "token"),
-        _limit("max_concurrent", "Most sequences", limits.concurrent, "sequence"),
+        Figure(_OUT["weights"], load.weights * gpus),
+        Figure(_OUT["kv_cache"], load.cache * gpus),
+        _modelled("activations", load.activations * gpus, _ACTIVE),
+        _modelled("overhead", load.overhead * gpus, _spread(asked)),
+        Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
+        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
+        Figure(_OUT["free"], free[0], free[1], free[2]),
+        Figure(_OUT["fits"], load.total <= limit),
+        _limit("max_context", limits.context),
+        _limit("max_concurrent", limits.concurrent),
         _fewest(limits.gpus),
-        Figure("cache_room", "Room for the cache on each GPU", limits.room, "B"),
-        _limit("cache_tokens", "Tokens that the cache holds", limits.tokens, "token"),
+        Figure(_OUT["cache_room"], limits.room),
+        *_held(asked, limits.tokens),
     )
+
+
+def _held(asked: InferenceMemory, tokens: int | None) -> tuple[Figure, Figure]:
+    """Tokens and blocks of the cache, in a range where an engine's logs gave it."""
+    blocks = None if tokens is None else tokens // asked.block
+    found = (
+        _limit("cache_tokens", tokens),
+        _limit("cache_blocks", blocks),
+    )
+    if asked.engine not in ENGINES or asked.cache_memory is not None:
+        return found
+    first, second = (_between(figure, _LOGGED) for figure in found)
+    return first, second
+
+
+def _between(figure: Figure, share: tuple[float, float]) -> Figure:
+    value = figure.value
+    if not isinstance(value, int):
+        return figure
+    return dataclasses.replace(figure, low=value * share[0], high=value * share[1])
 
 
 def _spread(asked: InferenceMemory) -> tuple[float, float]:
@@ -88,10 +134,12 @@ def _spread(asked: InferenceMemory) -> tuple[float, float]:
 
 def _fewest(gpus: int | None) -> Figure:
     note = "" if gpus else "More than 64 GPUs, or not at all."
-    return Figure("fewest_gpus", "Fewest GPUs", gpus, "GPU", note=note)
+    return Figure(_OUT["fewest_gpus"], gpus, note=note)
 
 
 def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
+    if asked.engine == TRANSFORMERS:
+        return load.total * _GENERATED[0], load.total * _GENERATED[1]
     fixed = load.weights + load.cache
     below, above = (
         fixed + load.overhead * spread + load.activations * active
@@ -100,21 +148,26 @@ def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
     return below, above
 
 
-def _modelled(
-    name: str, label: str, value: float, share: tuple[float, float]
-) -> Figure:
+def _modelled(name: str, value: float, share: tuple[float, float]) -> Figure:
     if share == (1.0, 1.0):
-        return Figure(name, label, value, "B")
-    return Figure(name, label, value, "B", value * share[0], value * share[1])
+        return Figure(_OUT[name], value)
+    return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _limit(name: str, label: str, value: int | None, unit: str) -> Figure:
+def _limit(
+    name: str,
+    value: int | None,
+) -> Figure:
     note = "" if value is not None else "The cache does not grow with it."
-    return Figure(name, label, value, unit, note=note)
+    return Figure(_OUT[name], value, note=note)
 
 
 def _steps(
-    model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load
+    model: Architecture,
+    asked: InferenceMemory,
+    gpu: Accelerator,
+    load: Load,
+    limit: float,
 ) -> tuple[Step, ...]:
     return (
         _weights_step(model, asked, load),
@@ -122,7 +175,7 @@ def _steps(
         _activations_step(model, asked, load),
         _overhead_step(asked, load),
         _sum_step(load),
-        _usable_step(asked, gpu),
+        _usable_step(asked, gpu, limit),
     )
 
 
@@ -137,6 +190,8 @@ def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step
 
 
 def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    if asked.engine != GENERAL:
+        return _measured_step(model, asked, load)
     tokens = min(asked.step_tokens, asked.context * asked.concurrent)
     numbers = (
         f"{format_number(tokens)} × 2 B × (3 × {format_number(model.mlp_width)} ÷ "
@@ -146,9 +201,34 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
     return _step("Activations", formula, numbers, load.activations, "activations")
 
 
+def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+    """Temporary tensors as an engine measures them, or a prompt makes them."""
+    shape = f"h = {format_number(model.hidden)}, f = {format_number(model.mlp_width)}"
+    if asked.engine == TRANSFORMERS:
+        tokens = asked.concurrent * (asked.prompt or asked.context)
+        formula = "T × (6f + 8h), or a copy of the table while loading"
+        numbers = f"T = {format_number(tokens)}, {shape}"
+        return _step("Activations", formula, numbers, load.activations, "activations")
+    engine = ENGINES[asked.engine]
+    formula = "most of T × 2 B × (3f ÷ t + 4h) and n × V × bytes of the sampler"
+    numbers = (
+        f"T = {format_number(engine.step_tokens)}, {shape}, "
+        f"n = {format_number(engine.sequences)}, "
+        f"V = {format_number(model.vocabulary)} × {format_number(engine.sampler)} B"
+    )
+    return _step("Activations", formula, numbers, load.activations, "activations")
+
+
+_OVERHEADS = {
+    GENERAL: "1 GB + 1 GB from two GPUs on",
+    TRANSFORMERS: "workspaces of the libraries",
+}
+
+
 def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
-    given = asked.overhead is not None
-    numbers = "given" if given else "1 GB + 1 GB from two GPUs on"
+    numbers = "given"
+    if asked.overhead is None:
+        numbers = _OVERHEADS.get(asked.engine, "as its start-up logs say")
     formula = "CUDA context + communication buffers"
     return _step("Overhead", formula, numbers, load.overhead, "overhead")
 
@@ -160,11 +240,15 @@ def _sum_step(load: Load) -> Step:
     return _step("On each GPU", formula, numbers, load.total, "per_gpu")
 
 
-def _usable_step(asked: InferenceMemory, gpu: Accelerator) -> Step:
-    memory = gpu.memory or 0.0
+def _usable_step(asked: InferenceMemory, gpu: Accelerator, limit: float) -> Step:
     share = asked.memory_utilization
-    numbers = f"{format_value(memory, 'B')} × {format_value(share, '%')}"
-    return _step("Usable", "memory × usable share", numbers, memory * share, "")
+    numbers = f"{format_value(memory_of(asked, gpu), 'B')} × {format_value(share, '%')}"
+    formula = "memory × usable share"
+    if asked.engine in ENGINES and ENGINES[asked.engine].static:
+        formula = "(memory − overhead) × usable share + overhead"
+    if asked.cache_memory is not None:
+        formula += ", with the given memory for the cache"
+    return _step("Usable", formula, numbers, limit, "")
 
 
 # The figure of a line of the working: its source and the page that teaches it.
@@ -237,6 +321,8 @@ def _notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
             "start-up logs show 0.3 to 4 GB."
         )
+    if asked.engine == TRANSFORMERS and asked.tensor_parallel > 1:
+        notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
     if model.window:

@@ -30,6 +30,17 @@ class KvCache:
         topic="batching-and-latency",
     )
     tensor_parallel: int = ask_tensor_parallel()
+    state: str = ask(
+        "fp32",
+        "Recurrent state",
+        kind="choice",
+        choices=(("fp32", "FP32"), ("bf16", "BF16")),
+        help="Format of the state that recurrent layers keep; their convolutions are "
+        "in 16 bit.",
+        group="Load",
+        topic="number-formats",
+        advanced=True,
+    )
     block: int = ask(
         1,
         "Block",

@@ -1,21 +1,56 @@
 """The numbers of `kv-cache`."""
 
 import dataclasses
-import functools
 
+from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.memory.cache import (
+    elements_per_sequence,
+    elements_per_token,
+    recurrent_bytes,
+    whole_blocks,
+)
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import CACHE_BITS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
+    """Bytes of the cache of one token and one sequence, in all and on one GPU.
+
+    A sequence has keys and values, `attention`, and the `state` of recurrent layers,
+    of which `recurrent` is without convolutions; `tokens` are in whole blocks.
+    """
+
+    tokens: int
     per_token: float
-    per_sequence: float
+    token_per_gpu: float
+    attention: float
+    state: float
+    recurrent: float
     total: float
     per_gpu: float
-    state: float
+
+    @property
+    def per_sequence(self) -> float:
+        """Keys, values and state of one sequence [B]."""
+        return self.attention + self.state
 
 
-@functools.lru_cache(maxsize=2048)
-def state_bytes(model: Architecture) -> float:
-    """Recurrent state of one sequence: FP32 state and 16-bit convolutions [B]."""
-    return 4 * model.state_elements + 2 * model.convolution_elements
+def find(model: Architecture, asked: KvCache) -> Found:
+    """Everything the answer says, in bytes."""
+    width, gpus = CACHE_BITS[asked.cache] / 8, asked.tensor_parallel
+    tokens = whole_blocks(asked.context, asked.block)
+    each = CACHE_BITS[asked.state] / 8
+    state = recurrent_bytes(model, each)
+    attention = elements_per_sequence(model, tokens) * width
+    on_one = elements_per_sequence(model, tokens, gpus) * width + state / gpus
+    return Found(
+        tokens=tokens,
+        per_token=elements_per_token(model) * width,
+        token_per_gpu=elements_per_token(model, gpus) * width,
+        attention=attention,
+        state=state,
+        recurrent=each * model.state_elements,
+        total=(attention + state) * asked.sequences,
+        per_gpu=on_one * asked.sequences,
+    )

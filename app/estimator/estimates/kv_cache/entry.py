@@ -2,8 +2,9 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.kv_cache.asked import KvCache
-from app.estimator.estimates.kv_cache.compute import Found, state_bytes
+from app.estimator.estimates.kv_cache.compute import find
 from app.estimator.estimates.kv_cache.words import (
+    OUTPUTS,
     figures,
     notes,
     picture,
@@ -11,15 +12,10 @@ from app.estimator.estimates.kv_cache.words import (
     table,
     verdict,
 )
-from app.estimator.memory.cache import (
-    elements_per_sequence,
-    elements_per_token,
-    whole_blocks,
-)
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import find_model
 from app.estimator.models.formats import CACHE_BITS
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 
 
@@ -30,21 +26,12 @@ def estimate(asked: KvCache) -> Estimate:
     problem = tensor_parallel_problem(model, gpus)
     if problem:
         raise refuse("tensor_parallel", gpus, problem)
-    width = CACHE_BITS[asked.cache] / 8
-    tokens = whole_blocks(asked.context, asked.block)
-    state = state_bytes(model)
-    per_token = elements_per_token(model) * width
-    per_sequence = elements_per_sequence(model, tokens) * width + state
-    on_one = elements_per_sequence(model, tokens, gpus) * width + state / gpus
-    per_gpu = on_one * asked.sequences
-    found = Found(
-        per_token, per_sequence, per_sequence * asked.sequences, per_gpu, state
-    )
+    found, width = find(model, asked), CACHE_BITS[asked.cache] / 8
     return Estimate(
         name="kv-cache",
         verdict=verdict(model, asked, found),
         figures=figures(found),
-        steps=steps(model, asked, found, tokens),
+        steps=steps(model, asked, found),
         pictures=(picture(model, asked, found, width),),
         tables=(table(model, asked, width),),
         notes=notes(model, asked, found),
@@ -58,11 +45,6 @@ ENTRY = Entry(
     group="Memory",
     inputs=KvCache,
     compute=estimate,
-    outputs=(
-        Output("per_token", "Per token", "B"),
-        Output("per_sequence", "Per sequence", "B"),
-        Output("total", "All sequences", "B"),
-        Output("per_gpu", "On one GPU", "B"),
-    ),
+    outputs=OUTPUTS,
     topic="inference-memory",
 )

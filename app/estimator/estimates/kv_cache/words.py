@@ -4,11 +4,13 @@ from app.estimator.estimate import (
     Chart,
     Figure,
     Line,
+    Output,
     Segment,
     StackedBar,
     Step,
     Table,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.kv_cache.asked import KvCache
 from app.estimator.estimates.kv_cache.compute import Found
@@ -17,17 +19,35 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
 
+OUTPUTS = (
+    Output("per_token", "Per token", "B", better="less"),
+    Output("per_sequence", "Per sequence", "B", better="less"),
+    Output("total", "All sequences", "B", better="less"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("token_per_gpu", "Per token on one GPU", "B", better="less"),
+    Output("attention", "Keys and values of a sequence", "B", better="less"),
+    Output("state", "State of a sequence", "B", better="less"),
+    Output("recurrent", "State without convolutions", "B", better="less"),
+)
+_OUT = by_name(OUTPUTS)
+
 
 def figures(found: Found) -> tuple[Figure, ...]:
+    """Bytes of the cache as figures [B]."""
     return (
-        Figure("per_token", "Per token", found.per_token, "B"),
-        Figure("per_sequence", "Per sequence", found.per_sequence, "B"),
-        Figure("total", "All sequences", found.total, "B", primary=True),
-        Figure("per_gpu", "On one GPU", found.per_gpu, "B"),
+        Figure(_OUT["per_token"], found.per_token),
+        Figure(_OUT["per_sequence"], found.per_sequence),
+        Figure(_OUT["total"], found.total, primary=True),
+        Figure(_OUT["per_gpu"], found.per_gpu),
+        Figure(_OUT["token_per_gpu"], found.token_per_gpu),
+        Figure(_OUT["attention"], found.attention),
+        Figure(_OUT["state"], found.state),
+        Figure(_OUT["recurrent"], found.recurrent),
     )
 
 
 def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
+    """What the whole cache takes, and what one token of it does."""
     tokens = format_number(asked.context)
     count = format_value(asked.sequences, "sequence")
     return Verdict(
@@ -38,9 +58,8 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
     )
 
 
-def steps(
-    model: Architecture, asked: KvCache, found: Found, tokens: int
-) -> tuple[Step, ...]:
+def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
+    """The working from one token to all sequences."""
     width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
     each = format_value(found.per_token, "B")
     one = format_value(found.per_sequence, "B")
@@ -49,7 +68,7 @@ def steps(
     sequence = _step(
         "One sequence",
         "Σ min(context, window) × bytes" if windowed else "bytes per token × context",
-        f"{each} × {format_number(tokens)}",
+        f"{each} × {format_number(found.tokens)}",
         found.per_sequence,
         "per_sequence",
     )
@@ -116,6 +135,7 @@ def _per_token_step(model: Architecture, width: str, value: float) -> Step:
 def picture(
     model: Architecture, asked: KvCache, found: Found, width: float
 ) -> StackedBar | Chart:
+    """The cache over the context; as a bar where GPUs share it."""
     if asked.tensor_parallel > 1 or model.cache_elements == 0:
         segment = Segment("kv", "KV cache", found.per_gpu)
         return StackedBar("Cache on one GPU", (segment,), None, "")
@@ -132,6 +152,7 @@ def picture(
 
 
 def table(model: Architecture, asked: KvCache, width: float) -> Table:
+    """The cache at a few usual lengths [B]."""
     rows = tuple(
         (
             format_number(context),
@@ -144,6 +165,7 @@ def table(model: Architecture, asked: KvCache, width: float) -> Table:
 
 
 def notes(model: Architecture, asked: KvCache, found: Found) -> tuple[str, ...]:
+    """What is assumed about windows, states and heads."""
     notes = []
     if model.window:
         notes.append(

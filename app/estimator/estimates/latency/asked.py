@@ -27,6 +27,16 @@ class Latency:
     cache: str = ask_cache()
     gpu: str = ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = ask_tensor_parallel()
+    beyond_heads: bool = ask(
+        default=False,
+        label="Divided beyond the heads",
+        kind="flag",
+        help="A layer is divided over more chips than its heads divide into, as "
+        "compilers for TPUs do.",
+        group="Hardware",
+        topic="parallelism",
+        advanced=True,
+    )
     prompt: int = ask_tokens(1024, "Prompt", "Tokens of the prompt.")
     answer: int = ask_tokens(256, "Answer", "Tokens of the answer.")
     batch: int = ask(

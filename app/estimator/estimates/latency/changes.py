@@ -7,6 +7,7 @@ from app.estimator.units import format_number
 
 
 def changes(asked: Latency, timed: Timed) -> tuple[Change, ...]:
+    """The batch from which memory no longer bounds a decoding step."""
     if timed.bound != "memory" or timed.flips is None:
         return ()
     now, then = format_number(asked.batch), format_number(timed.flips)

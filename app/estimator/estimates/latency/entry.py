@@ -15,7 +15,8 @@ from app.estimator.serving.step import place
 def estimate(asked: Latency) -> Estimate:
     """Time prompt and answer, and say what bounds each."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    check(model, gpu, asked.weights, asked.tensor_parallel)
+    tensor = 1 if asked.beyond_heads else asked.tensor_parallel
+    check(model, gpu, asked.weights, tensor)
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     serving = Serving(
         weights=asked.weights,

@@ -1,13 +1,22 @@
 """The words, figures and pictures of the estimate `latency`."""
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Output,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.latency.asked import Latency
 from app.estimator.estimates.latency.changes import changes
 from app.estimator.estimates.latency.compute import Timed
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
 from app.estimator.models.formats import FORMATS
-from app.estimator.registry import Output
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
 from app.estimator.serving.step import Placed
@@ -15,21 +24,42 @@ from app.estimator.timing.flops import score_flops, visible
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("ttft", "Time to first token", "s"),
-    Output("tpot", "Time per output token", "s"),
-    Output("total", "Whole answer", "s"),
-    Output("prefill_time", "Computing the prompt", "s"),
-    Output("decode_time", "One decoding step", "s"),
-    Output("memory_time", "Reading weights and cache", "s"),
-    Output("compute_time", "Computing", "s"),
-    Output("communication_time", "Exchanging between GPUs", "s"),
-    Output("overhead_time", "Launches and host", "s"),
-    Output("tokens_per_second", "Tokens per second and sequence", "token/s"),
-    Output("throughput", "Tokens per second of the batch", "token/s"),
-    Output("bound", "Decoding is bound by", ""),
+    Output("ttft", "Time to first token", "s", better="less", modeled=True),
+    Output("tpot", "Time per output token", "s", better="less", modeled=True),
+    Output("total", "Whole answer", "s", better="less", modeled=True),
+    Output("prefill_time", "Computing the prompt", "s", better="less", modeled=True),
+    Output("decode_time", "One decoding step", "s", better="less", modeled=True),
+    Output(
+        "memory_time", "Reading weights and cache", "s", better="less", modeled=True
+    ),
+    Output("compute_time", "Computing", "s", better="less", modeled=True),
+    Output(
+        "communication_time",
+        "Exchanging between GPUs",
+        "s",
+        better="less",
+        modeled=True,
+    ),
+    Output("overhead_time", "Launches and host", "s", better="less", modeled=True),
+    Output(
+        "tokens_per_second",
+        "Tokens per second and sequence",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output(
+        "throughput",
+        "Tokens per second of the batch",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("bound", "Decoding is bound by"),
     Output("critical_batch", "Critical batch", "sequence"),
-    Output("fits", "Fits in memory", ""),
+    Output("fits", "Fits in memory", better="more"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
@@ -70,35 +100,33 @@ def _figures(asked: Latency, placed: Placed, timed: Timed) -> tuple[Figure, ...]
     rate = 1 / timed.per_token
     whole = timed.first + (asked.answer - 1) * timed.per_token
     return (
-        _time("ttft", "Time to first token", timed.first, "prefill", primary=True),
-        _time("tpot", "Time per output token", timed.per_token, primary=True),
-        _time("total", "Whole answer", whole),
-        _time("prefill_time", "Computing the prompt", timed.prefill.total, "prefill"),
-        _time("decode_time", "One decoding step", timed.decode.total),
-        _time("memory_time", "Reading weights and cache", timed.reading),
-        _time("compute_time", "Computing", timed.decode.compute),
-        _time(
-            "communication_time", "Exchanging between GPUs", timed.decode.communication
-        ),
-        _time("overhead_time", "Launches and host", timed.overhead),
-        _rate("tokens_per_second", "Tokens per second and sequence", rate),
-        _rate("throughput", "Tokens per second of the batch", rate * asked.batch),
-        Figure("bound", "Decoding is bound by", timed.bound),
-        Figure("critical_batch", "Critical batch", _critical(placed), "sequence"),
-        Figure("fits", "Fits in memory", timed.fits),
+        _time("ttft", timed.first, "prefill", primary=True),
+        _time("tpot", timed.per_token, primary=True),
+        _time("total", whole),
+        _time("prefill_time", timed.prefill.total, "prefill"),
+        _time("decode_time", timed.decode.total),
+        _time("memory_time", timed.reading),
+        _time("compute_time", timed.decode.compute),
+        _time("communication_time", timed.decode.communication),
+        _time("overhead_time", timed.overhead),
+        _rate("tokens_per_second", rate),
+        _rate("throughput", rate * asked.batch),
+        Figure(_OUT["bound"], timed.bound),
+        Figure(_OUT["critical_batch"], _critical(placed)),
+        Figure(_OUT["fits"], timed.fits),
     )
 
 
 def _time(
-    name: str, label: str, value: float, kind: str = "decode", *, primary: bool = False
+    name: str, value: float, kind: str = "decode", *, primary: bool = False
 ) -> Figure:
     low, high = around(kind, value)
-    return Figure(name, label, value, "s", low, high, primary=primary)
+    return Figure(_OUT[name], value, low, high, primary=primary)
 
 
-def _rate(name: str, label: str, value: float) -> Figure:
+def _rate(name: str, value: float) -> Figure:
     low, high = around_rate("decode", value)
-    return Figure(name, label, value, "token/s", low, high)
+    return Figure(_OUT[name], value, low, high)
 
 
 def _critical(placed: Placed) -> float:
@@ -267,6 +295,8 @@ def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
     if timed.turns is not None:
         turns = format_number(timed.turns)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
+    if asked.beyond_heads:
+        notes.append("Layers may be divided over more chips than there are heads.")
     if asked.draft_tokens:
         kept = format_number(timed.accepted)
         notes.append(f"{kept} tokens are kept of each step on average.")

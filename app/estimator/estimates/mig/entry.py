@@ -3,10 +3,18 @@
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.mig.asked import Mig
 from app.estimator.estimates.mig.compute import read_instances
-from app.estimator.estimates.mig.words import bar, figures, notes, steps, table, verdict
+from app.estimator.estimates.mig.words import (
+    OUTPUTS,
+    bar,
+    figures,
+    notes,
+    steps,
+    table,
+    verdict,
+)
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.partitions import cards, find_card, place
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 
 
@@ -41,15 +49,6 @@ ENTRY = Entry(
     group="Hardware",
     inputs=Mig,
     compute=estimate,
-    outputs=(
-        Output("fits", "Fits", ""),
-        Output("instances", "Instances", ""),
-        Output("memory", "Memory of the instances", "B"),
-        Output("compute_slices", "Compute slices used", ""),
-        Output("memory_slices", "Memory slices used", ""),
-        Output("compute_share", "Share of compute", "%"),
-        Output("memory_share", "Share of memory", "%"),
-        Output("more", "More of the smallest that fit", ""),
-    ),
+    outputs=OUTPUTS,
     topic="virtualisation",
 )

@@ -1,14 +1,36 @@
 """The words, figures and working of `mig`."""
 
-from app.estimator.estimate import Figure, Segment, StackedBar, Step, Table, Verdict
+from app.estimator.estimate import (
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.partitions import Card, Profile, most
 from app.estimator.units import format_value
+
+OUTPUTS = (
+    Output("fits", "Fits", better="more"),
+    Output("instances", "Instances"),
+    Output("memory", "Memory of the instances", "B"),
+    Output("compute_slices", "Compute slices used"),
+    Output("memory_slices", "Memory slices used"),
+    Output("compute_share", "Share of compute", "%"),
+    Output("memory_share", "Share of memory", "%"),
+    Output("more", "More of the smallest that fit", better="more"),
+)
+_OUT = by_name(OUTPUTS)
 
 
 def verdict(
     card: Card, gpu: Accelerator, wanted: tuple[Profile, ...], starts: object
 ) -> Verdict:
+    """Whether the instances fit together, and the slices that they use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     if starts is not None:
@@ -30,27 +52,25 @@ def verdict(
 def figures(
     card: Card, wanted: tuple[Profile, ...], starts: object
 ) -> tuple[Figure, ...]:
+    """Slices and memory that the instances take."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     memory = sum(p.memory for p in wanted)
     more = most(card, card.profiles[0], wanted) if starts is not None else 0
     return (
-        Figure("fits", "Fits", starts is not None, primary=True),
-        Figure("instances", "Instances", len(wanted)),
-        Figure("memory", "Memory of the instances", memory, "B"),
-        Figure("compute_slices", "Compute slices used", compute_used),
-        Figure("memory_slices", "Memory slices used", memory_used),
-        Figure(
-            "compute_share", "Share of compute", compute_used / card.compute_slices, "%"
-        ),
-        Figure(
-            "memory_share", "Share of memory", memory_used / card.memory_slices, "%"
-        ),
-        Figure("more", f"More of {card.profiles[0].name} that fit", more),
+        Figure(_OUT["fits"], starts is not None, primary=True),
+        Figure(_OUT["instances"], len(wanted)),
+        Figure(_OUT["memory"], memory),
+        Figure(_OUT["compute_slices"], compute_used),
+        Figure(_OUT["memory_slices"], memory_used),
+        Figure(_OUT["compute_share"], compute_used / card.compute_slices),
+        Figure(_OUT["memory_share"], memory_used / card.memory_slices),
+        Figure(_OUT["more"], more, note=f"Of {card.profiles[0].name}."),
     )
 
 
 def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
+    """The working: slices added up against those of the card."""
     computed = sum(p.compute_slices for p in wanted)
     placed = sum(p.memory_slices for p in wanted)
     rows = (
@@ -77,6 +97,7 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
 
 
 def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar:
+    """The memory of the instances against that of the card."""
     unit = (gpu.memory or 0.0) / card.memory_slices
     segments = tuple(Segment("other", p.name, unit * p.memory_slices) for p in wanted)
     return StackedBar("Memory slices", segments, gpu.memory, gpu.name)
@@ -85,6 +106,7 @@ def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar
 def table(
     card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
 ) -> Table:
+    """The profiles of the card, with the slices where those asked for start."""
     rows = []
     for profile in card.profiles:
         placed = [
@@ -109,6 +131,7 @@ def table(
 def notes(
     card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
 ) -> tuple[str, ...]:
+    """What partitions of a card share and what they do not."""
     apart = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."

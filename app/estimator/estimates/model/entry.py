@@ -2,8 +2,9 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.model.asked import Model
-from app.estimator.estimates.model.compute import read_config
+from app.estimator.estimates.model.compute import model_of
 from app.estimator.estimates.model.words import (
+    OUTPUTS,
     figures,
     notes,
     parts,
@@ -11,15 +12,13 @@ from app.estimator.estimates.model.words import (
     steps,
     verdict,
 )
-from app.estimator.models.architecture import find_model
-from app.estimator.registry import Entry, Output
+from app.estimator.registry import Entry
 from app.estimator.timing.flops import flops_per_token
 
 
 def estimate(asked: Model) -> Estimate:
     """Count parameters by part, operations per token and cache per token."""
-    pasted = asked.config.strip()
-    model = read_config(pasted) if pasted else find_model(asked.model)
+    model = model_of(asked)
     training = flops_per_token(model, asked.sequence)
     return Estimate(
         name="model",
@@ -38,22 +37,6 @@ ENTRY = Entry(
     group="Models",
     inputs=Model,
     compute=estimate,
-    outputs=(
-        Output("parameters", "Parameters", "parameter"),
-        Output("active_parameters", "Active for each token", "parameter"),
-        Output("layers", "Layers", "layer"),
-        Output("hidden", "Width", ""),
-        Output("heads", "Query heads", ""),
-        Output("kv_heads", "KV heads", ""),
-        Output("head_dim", "Width of a head", ""),
-        Output("mlp_width", "Width of the MLP", ""),
-        Output("vocabulary", "Vocabulary", ""),
-        Output("experts", "Experts of a layer", ""),
-        Output("experts_per_token", "Experts for each token", ""),
-        Output("forward_flops", "Forward, per token", "FLOP"),
-        Output("training_flops", "Training, per token", "FLOP"),
-        Output("weights", "Weights in BF16", "B"),
-        Output("kv_per_token", "KV cache per token in BF16", "B"),
-    ),
+    outputs=OUTPUTS,
     topic="training-versus-inference",
 )

@@ -1,13 +1,34 @@
 """The words, figures and working of `model`."""
 
-from app.estimator.estimate import Figure, Step, Table, Verdict
+from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.estimates.model.asked import Model
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.families import is_known
 from app.estimator.units import format_number, format_value
 
+OUTPUTS = (
+    Output("parameters", "Parameters", "parameter"),
+    Output("active_parameters", "Active for each token", "parameter"),
+    Output("active_without_table", "Active without the input table", "parameter"),
+    Output("layers", "Layers", "layer"),
+    Output("hidden", "Width"),
+    Output("heads", "Query heads"),
+    Output("kv_heads", "KV heads"),
+    Output("head_dim", "Width of a head"),
+    Output("mlp_width", "Width of the MLP"),
+    Output("vocabulary", "Vocabulary"),
+    Output("experts", "Experts of a layer"),
+    Output("experts_per_token", "Experts for each token"),
+    Output("forward_flops", "Forward, per token", "FLOP"),
+    Output("training_flops", "Training, per token", "FLOP"),
+    Output("weights", "Weights in BF16", "B", better="less"),
+    Output("kv_per_token", "KV cache per token in BF16", "B", better="less"),
+)
+_OUT = by_name(OUTPUTS)
+
 
 def verdict(model: Architecture) -> Verdict:
+    """How many parameters there are, and how many work on a token."""
     total = _short(model.parameters)
     kind = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
@@ -31,28 +52,28 @@ def _short(count: float) -> str:
 
 
 def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
+    """Counts of the shape; operations are per token [FLOP]."""
     cache = 2.0 * model.cache_elements
     return (
-        Figure("parameters", "Parameters", model.parameters, "parameter", primary=True),
+        Figure(_OUT["parameters"], model.parameters, primary=True),
+        Figure(_OUT["active_parameters"], model.active_parameters),
         Figure(
-            "active_parameters",
-            "Active for each token",
-            model.active_parameters,
-            "parameter",
+            _OUT["active_without_table"],
+            model.active_parameters - model.embedding_parameters,
         ),
-        Figure("layers", "Layers", model.layers, "layer"),
-        Figure("hidden", "Width", model.hidden),
-        Figure("heads", "Query heads", model.heads),
-        Figure("kv_heads", "KV heads", model.kv_heads),
-        Figure("head_dim", "Width of a head", model.head_dim),
-        Figure("mlp_width", "Width of the MLP", model.mlp_width),
-        Figure("vocabulary", "Vocabulary", model.vocabulary),
-        Figure("experts", "Experts of a layer", model.experts),
-        Figure("experts_per_token", "Experts for each token", model.experts_per_token),
-        Figure("forward_flops", "Forward, per token", training / 3, "FLOP"),
-        Figure("training_flops", "Training, per token", training, "FLOP"),
-        Figure("weights", "Weights in BF16", 2.0 * model.parameters, "B"),
-        Figure("kv_per_token", "KV cache per token in BF16", cache, "B"),
+        Figure(_OUT["layers"], model.layers),
+        Figure(_OUT["hidden"], model.hidden),
+        Figure(_OUT["heads"], model.heads),
+        Figure(_OUT["kv_heads"], model.kv_heads),
+        Figure(_OUT["head_dim"], model.head_dim),
+        Figure(_OUT["mlp_width"], model.mlp_width),
+        Figure(_OUT["vocabulary"], model.vocabulary),
+        Figure(_OUT["experts"], model.experts),
+        Figure(_OUT["experts_per_token"], model.experts_per_token),
+        Figure(_OUT["forward_flops"], training / 3),
+        Figure(_OUT["training_flops"], training),
+        Figure(_OUT["weights"], 2.0 * model.parameters),
+        Figure(_OUT["kv_per_token"], cache),
     )
 
 
@@ -60,6 +81,7 @@ _TOPIC = "training-versus-inference"
 
 
 def steps(model: Architecture, asked: Model, training: float) -> tuple[Step, ...]:
+    """The working: parameters by part, those in use, operations."""
     parts = model.parts()
     summed = " + ".join(format_number(count) for count in parts.values())
     whole = ("Parameters", " + ".join(parts), summed, model.parameters, "parameter")
@@ -88,6 +110,7 @@ def _active_step(model: Architecture) -> Step:
 
 
 def parts(model: Architecture) -> Table:
+    """Parameters by part of the model."""
     rows = tuple(
         (
             part[:1].upper() + part[1:],
@@ -100,6 +123,7 @@ def parts(model: Architecture) -> Table:
 
 
 def shape(model: Architecture) -> Table:
+    """Layers by their kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
         kind = layer.mixer.kind
@@ -112,6 +136,7 @@ def shape(model: Architecture) -> Table:
 
 
 def notes(model: Architecture) -> tuple[str, ...]:
+    """Conventions in which counts of others may differ."""
     notes = []
     if model.tied:
         notes.append("The output head is the input table, counted once.")

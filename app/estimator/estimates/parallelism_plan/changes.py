@@ -7,6 +7,7 @@ from app.estimator.units import format_number
 
 
 def changes(asked: ParallelismPlan, found: Found) -> tuple[Change, ...]:
+    """The size of the cluster with which no layout fits any more."""
     fewest = found.fewest.gpus
     if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:
         return ()

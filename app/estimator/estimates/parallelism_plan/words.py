@@ -6,12 +6,14 @@ from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Estimate,
     Figure,
+    Output,
     Segment,
     Span,
     StackedBar,
     Step,
     Timeline,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
 from app.estimator.estimates.parallelism_plan.changes import changes
@@ -21,32 +23,38 @@ from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.models.architecture import Architecture
-from app.estimator.registry import Output
 from app.estimator.timing.flops import flops_per_token, utilisation
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("fits", "A layout fits", ""),
-    Output("tensor_parallel", "Tensor parallel", ""),
-    Output("pipeline_parallel", "Pipeline parallel", ""),
-    Output("data_parallel", "Data parallel", ""),
-    Output("context_parallel", "Context parallel", ""),
-    Output("expert_parallel", "Expert parallel", ""),
+    Output("fits", "A layout fits", better="more"),
+    Output("tensor_parallel", "Tensor parallel"),
+    Output("pipeline_parallel", "Pipeline parallel"),
+    Output("data_parallel", "Data parallel"),
+    Output("context_parallel", "Context parallel"),
+    Output("expert_parallel", "Expert parallel"),
     Output("micro_batch", "Micro-batch", "sequence"),
-    Output("interleave", "Interleaving", ""),
-    Output("recompute", "Recomputation", ""),
-    Output("zero", "ZeRO stage", ""),
-    Output("gpus", "GPUs", "GPU"),
-    Output("step_time", "One step", "s"),
-    Output("tokens_per_second_per_gpu", "Tokens per second and GPU", "token/s"),
-    Output("mfu", "MFU", "%"),
-    Output("memory", "Memory on each GPU", "B"),
-    Output("time", "Whole run", "s"),
-    Output("gpu_hours", "GPU-hours", "GPU-h"),
-    Output("cost", "Cost", "USD"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU"),
-    Output("reference_design", "Reference design", ""),
+    Output("interleave", "Interleaving"),
+    Output("recompute", "Recomputation"),
+    Output("zero", "ZeRO stage"),
+    Output("gpus", "GPUs", "GPU", better="less"),
+    Output("step_time", "One step", "s", better="less", modeled=True),
+    Output(
+        "tokens_per_second_per_gpu",
+        "Tokens per second and GPU",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("mfu", "MFU", "%", better="more", modeled=True),
+    Output("memory", "Memory on each GPU", "B", better="less", modeled=True),
+    Output("time", "Whole run", "s", better="less", modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
+    Output("cost", "Cost", "USD", better="less", modeled=True),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("reference_design", "Reference design"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 # The reference architecture that sells each card by the hundreds.
@@ -117,26 +125,21 @@ def _figures(
 ) -> tuple[Figure, ...]:
     first = found.first
     return (
-        Figure("fits", "A layout fits", first is not None),
+        Figure(_OUT["fits"], first is not None),
         *_degrees(first),
         *_speed(asked, model, gpu, first),
         Figure(
-            "fewest_gpus",
-            "Fewest GPUs",
+            _OUT["fewest_gpus"],
             found.fewest.gpus,
-            "GPU",
             note="Powers of two up to the cluster were tried."
             if found.fewest.sure
             else "The search ended before it found a size on which a layout fits.",
         ),
-        Figure(
-            "reference_design", "Reference design", reference_design(gpu, asked.gpus)
-        ),
+        Figure(_OUT["reference_design"], reference_design(gpu, asked.gpus)),
     )
 
 
 def _degrees(first: Candidate | None) -> tuple[Figure, ...]:
-    units = {o.name: (o.label, o.unit) for o in OUTPUTS}
     names = (
         ("tensor_parallel", "tensor"),
         ("pipeline_parallel", "pipeline"),
@@ -150,12 +153,7 @@ def _degrees(first: Candidate | None) -> tuple[Figure, ...]:
         ("gpus", "gpus"),
     )
     return tuple(
-        Figure(
-            name,
-            units[name][0],
-            getattr(first.plan, of) if first else None,
-            units[name][1],
-        )
+        Figure(_OUT[name], getattr(first.plan, of) if first else None)
         for name, of in names
     )
 
@@ -166,11 +164,10 @@ def _speed(
     gpu: Accelerator,
     first: Candidate | None,
 ) -> tuple[Figure, ...]:
-    units = {o.name: (o.label, o.unit) for o in OUTPUTS}
     names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
     if first is None:
         every = (*names, "gpu_hours", "cost")
-        return tuple(Figure(n, units[n][0], None, units[n][1]) for n in every)
+        return tuple(Figure(_OUT[n], None) for n in every)
     kind = "training-routed" if model.is_routed else "training"
     rate = first.tokens_per_second
     seconds = asked.tokens / rate
@@ -186,14 +183,11 @@ def _speed(
     }
     figures = []
     for name, value in values.items():
-        label, unit = units[name]
         rates = name in ("tokens_per_second_per_gpu", "mfu")
         low, high = around_rate(kind, value) if rates else around(kind, value)
         if name == "memory":
             low, high = 0.9 * value, 1.1 * value
-        figures.append(
-            Figure(name, label, value, unit, low, high, primary=name == "time")
-        )
+        figures.append(Figure(_OUT[name], value, low, high, primary=name == "time"))
     return tuple(figures)
 
 

@@ -8,6 +8,7 @@ from app.estimator.units import format_number, format_value
 
 
 def changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
+    """The limits and sizes at which racks or site turn."""
     return (*_rack_changes(asked, found), *_site_changes(asked, found))
 
 

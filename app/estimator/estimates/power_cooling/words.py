@@ -5,12 +5,14 @@ import dataclasses
 from app.estimator.estimate import (
     Estimate,
     Figure,
+    Output,
     Segment,
     StackedBar,
     Status,
     Step,
     Table,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.power_cooling.asked import PowerCooling
 from app.estimator.estimates.power_cooling.changes import changes
@@ -21,31 +23,31 @@ from app.estimator.estimates.power_cooling.compute import (
     coolant_of,
 )
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 LOAD_RANGE = (0.6, 0.9)
 
 
 OUTPUTS = (
-    Output("racks", "Racks", ""),
-    Output("nodes_per_rack", "Systems in a rack", "node"),
-    Output("rack_power", "Power of a full rack", "W"),
-    Output("machines_power", "Machines, highest", "W"),
-    Output("machines_typical", "Machines, typical", "W"),
-    Output("site_power", "Site, highest", "W"),
-    Output("site_typical", "Site, typical", "W"),
-    Output("current", "Current of a rack, each phase", "A"),
-    Output("circuits", "Circuits of a rack", ""),
-    Output("heat", "Heat of the machines", "W"),
-    Output("heat_btu", "Heat in BTU/h", "BTU/h"),
-    Output("air", "Air through the systems", "m3/s"),
-    Output("air_node", "Air through one system", "CFM"),
-    Output("coolant", "Coolant", "m3/s"),
-    Output("energy", "Energy", "Wh"),
-    Output("carbon", "Carbon dioxide", "kg"),
-    Output("fits", "Fits", ""),
+    Output("racks", "Racks", better="less"),
+    Output("nodes_per_rack", "Systems in a rack", "node", better="more"),
+    Output("rack_power", "Power of a full rack", "W", better="less"),
+    Output("machines_power", "Machines, highest", "W", better="less"),
+    Output("machines_typical", "Machines, typical", "W", better="less", modeled=True),
+    Output("site_power", "Site, highest", "W", better="less"),
+    Output("site_typical", "Site, typical", "W", better="less", modeled=True),
+    Output("current", "Current of a rack, each phase", "A", better="less"),
+    Output("circuits", "Circuits of a rack"),
+    Output("heat", "Heat of the machines", "W", better="less"),
+    Output("heat_btu", "Heat in BTU/h", "BTU/h", better="less"),
+    Output("air", "Air through the systems", "m3/s", better="less"),
+    Output("air_node", "Air through one system", "CFM", better="less"),
+    Output("coolant", "Coolant", "m3/s", better="less"),
+    Output("energy", "Energy", "Wh", better="less", modeled=True),
+    Output("carbon", "Carbon dioxide", "kg", better="less", modeled=True),
+    Output("fits", "Fits", better="more"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 # Above this a rack of air-cooled machines is rare; published designs reach 57 kW.
@@ -116,40 +118,36 @@ def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
     per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
     dense = "" if found.racks else "No system fits in a rack."
     return (
-        Figure("racks", "Racks", found.racks, "", note=dense, primary=True),
-        Figure("nodes_per_rack", "Systems in a rack", found.in_rack, "node"),
-        Figure("rack_power", "Power of a full rack", found.rack, "W"),
-        Figure("machines_power", "Machines, highest", found.machines, "W"),
-        _typical(asked, found, "machines_typical", "Machines, typical", found.machines),
-        Figure("site_power", "Site, highest", found.site, "W"),
-        _typical(asked, found, "site_typical", "Site, typical", found.site),
-        Figure("current", "Current of a rack, each phase", found.current, "A"),
-        Figure("circuits", "Circuits of a rack", found.circuits),
-        Figure("heat", "Heat of the machines", heat, "W"),
-        Figure("heat_btu", "Heat in BTU/h", round(heat_in_btu(heat)), "BTU/h"),
-        Figure("air", "Air through the systems", air_of(asked, found, systems), "m3/s"),
-        Figure("air_node", "Air through one system", round(per_node), "CFM"),
-        Figure("coolant", "Coolant", coolant_of(asked, found), "m3/s"),
-        _scaled(asked, found, "energy", "Energy", (found.energy, "Wh")),
-        _scaled(asked, found, "carbon", "Carbon dioxide", (found.carbon, "kg")),
-        Figure("fits", "Fits", status_of(asked, found) != "no"),
+        Figure(_OUT["racks"], found.racks, note=dense, primary=True),
+        Figure(_OUT["nodes_per_rack"], found.in_rack),
+        Figure(_OUT["rack_power"], found.rack),
+        Figure(_OUT["machines_power"], found.machines),
+        _typical(asked, found, "machines_typical", found.machines),
+        Figure(_OUT["site_power"], found.site),
+        _typical(asked, found, "site_typical", found.site),
+        Figure(_OUT["current"], found.current),
+        Figure(_OUT["circuits"], found.circuits),
+        Figure(_OUT["heat"], heat),
+        Figure(_OUT["heat_btu"], round(heat_in_btu(heat))),
+        Figure(_OUT["air"], air_of(asked, found, systems)),
+        Figure(_OUT["air_node"], round(per_node)),
+        Figure(_OUT["coolant"], coolant_of(asked, found)),
+        _scaled(asked, found, "energy", found.energy),
+        _scaled(asked, found, "carbon", found.carbon),
+        Figure(_OUT["fits"], status_of(asked, found) != "no"),
     )
 
 
-def _typical(
-    asked: PowerCooling, found: Plan, name: str, label: str, most: float
-) -> Figure:
-    return _scaled(asked, found, name, label, (most * found.load, "W"))
+def _typical(asked: PowerCooling, found: Plan, name: str, most: float) -> Figure:
+    return _scaled(asked, found, name, most * found.load)
 
 
-def _scaled(
-    asked: PowerCooling, found: Plan, name: str, label: str, value: tuple[float, str]
-) -> Figure:
+def _scaled(asked: PowerCooling, found: Plan, name: str, value: float) -> Figure:
     """A figure that grows with the typical load; exact where the load is given."""
-    figure = Figure(name, label, *value)
+    figure = Figure(_OUT[name], value)
     if asked.load is not None:
         return figure
-    low, high = (value[0] * share / found.load for share in LOAD_RANGE)
+    low, high = (value * share / found.load for share in LOAD_RANGE)
     return dataclasses.replace(figure, low=low, high=high)
 
 

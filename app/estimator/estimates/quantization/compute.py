@@ -2,15 +2,64 @@
 
 import dataclasses
 
-from app.estimator.models.formats import Format
+from app.estimator.estimates.quantization.asked import Quantization
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.memory.sharding import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import FORMATS, Format, weight_table
+from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two formats on this hardware."""
+    """One of the two formats on this hardware.
+
+    Bytes in all and on one GPU; `floor` is the time to read the active weights once
+    [s] and `peak` the rate of products [FLOP/s], None where the catalogue has none.
+    """
 
     form: Format
     total: float
     per_gpu: float
     floor: float | None
     peak: float | None
+
+
+def check(model: Architecture, asked: Quantization, gpu: Accelerator) -> None:
+    """Refuse a split that cannot be and a format that the card lacks."""
+    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    if problem:
+        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+    if FORMATS[asked.weights].math == "fp8" and gpu.lacks("fp8"):
+        raise refuse("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
+
+
+def side(model: Architecture, asked: Quantization, gpu: Accelerator, name: str) -> Side:
+    """What the format called `name` takes and reaches."""
+    table, form = weight_table(model, name), FORMATS[name]
+    per_gpu = table.per_gpu(asked.tensor_parallel)
+    return Side(
+        form=form,
+        total=table.total,
+        per_gpu=per_gpu,
+        floor=_floor(model, asked, gpu, per_gpu),
+        peak=gpu.peak(rate_used(gpu, form)),
+    )
+
+
+def rate_used(gpu: Accelerator, form: Format) -> str:
+    """The format that products are computed in; 4 bit is unpacked where it must."""
+    narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
+    if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
+        return "bf16"
+    return narrow
+
+
+def _floor(
+    model: Architecture, asked: Quantization, gpu: Accelerator, per_gpu: float
+) -> float | None:
+    """Time to read the active weights once: a token of one sequence at best [s]."""
+    if gpu.memory_bandwidth is None:
+        return None
+    active = model.active_parameters / model.parameters
+    return per_gpu * active / (gpu.memory_bandwidth * asked.bandwidth_share)

@@ -1,23 +1,29 @@
 """The words, figures and working of `quantization`."""
 
-from app.estimator.estimate import Figure, Step, Table, Verdict
+from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.estimates.quantization.asked import Quantization
-from app.estimator.estimates.quantization.compute import Side
+from app.estimator.estimates.quantization.compute import Side, rate_used
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import Format, weight_table
+from app.estimator.models.formats import weight_table
 from app.estimator.units import format_number, format_value
 
-
-def rate_used(gpu: Accelerator, form: Format) -> str:
-    """The format that products are computed in; 4 bit is unpacked where it must."""
-    narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
-    if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
-        return "bf16"
-    return narrow
+OUTPUTS = (
+    Output("total", "Weights after", "B", better="less"),
+    Output("before", "Weights before", "B"),
+    Output("saved", "Saved", "B", better="more"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("fits", "Weights fit", better="more"),
+    Output("decode_floor", "Fastest token", "s", better="less", modeled=True),
+    Output("decode_speedup", "Faster decoding at most", better="more"),
+    Output("peak", "Peak rate of products", "FLOP/s", better="more"),
+    Output("peak_ratio", "Faster prefill at most", better="more"),
+)
+_OUT = by_name(OUTPUTS)
 
 
 def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
+    """What the narrower format saves, and whether its weights fit."""
     saved = old.total - new.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
     fit = new.per_gpu <= (gpu.memory or 0.0)
@@ -30,34 +36,29 @@ def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
 
 
 def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
+    """Bytes, times and rates of the new format beside the old one."""
     faster = old.floor / new.floor if old.floor and new.floor else None
     rate = new.peak / old.peak if old.peak and new.peak else None
     low = None if new.floor is None else new.floor * 0.85
     high = None if new.floor is None else new.floor * 1.5
     unknown = "The catalogue has no rate for this."
     return (
-        Figure("total", "Weights after", new.total, "B", primary=True),
-        Figure("before", "Weights before", old.total, "B"),
-        Figure("saved", "Saved", old.total - new.total, "B"),
-        Figure("per_gpu", "On one GPU", new.per_gpu, "B"),
-        Figure("fits", "Weights fit", new.per_gpu <= (gpu.memory or 0.0)),
-        Figure("decode_floor", "Fastest token", new.floor, "s", low, high),
-        Figure(
-            "decode_speedup",
-            "Faster decoding at most",
-            faster,
-            note="" if faster else unknown,
-        ),
-        Figure("peak", "Peak rate of products", new.peak, "FLOP/s"),
-        Figure(
-            "peak_ratio", "Faster prefill at most", rate, note="" if rate else unknown
-        ),
+        Figure(_OUT["total"], new.total, primary=True),
+        Figure(_OUT["before"], old.total),
+        Figure(_OUT["saved"], old.total - new.total),
+        Figure(_OUT["per_gpu"], new.per_gpu),
+        Figure(_OUT["fits"], new.per_gpu <= (gpu.memory or 0.0)),
+        Figure(_OUT["decode_floor"], new.floor, low, high),
+        Figure(_OUT["decode_speedup"], faster, note="" if faster else unknown),
+        Figure(_OUT["peak"], new.peak),
+        Figure(_OUT["peak_ratio"], rate, note="" if rate else unknown),
     )
 
 
 def steps(
     model: Architecture, asked: Quantization, gpu: Accelerator, new: Side
 ) -> tuple[Step, ...]:
+    """The working from bits to bytes and to the time of a token."""
     weights = Step(
         "Weights after",
         "N_q × bits ÷ 8 + N_rest × 2 B",
@@ -87,6 +88,8 @@ def steps(
 
 
 def table(gpu: Accelerator, old: Side, new: Side) -> Table:
+    """Both formats side by side."""
+
     def row(side: Side) -> tuple[str | tuple[float, str], ...]:
         return (
             side.form.label,
@@ -101,6 +104,7 @@ def table(gpu: Accelerator, old: Side, new: Side) -> Table:
 
 
 def notes(gpu: Accelerator, new: Side) -> tuple[str, ...]:
+    """What a narrower format does not promise."""
     notes = [
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",

@@ -62,6 +62,44 @@ class ServingCapacity:
     cache: str = ask_cache("fp8")
     gpu: str = ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    attention_parallel: int = ask(
+        1,
+        "Attention data parallel",
+        kind="count",
+        minimum=1,
+        maximum=1024,
+        help="Groups of GPUs in a replica that run attention on different requests "
+        "and share the experts.",
+        term="data-parallelism",
+        group="Hardware",
+        topic="parallelism",
+        advanced=True,
+    )
+    expert_parallel: int = ask(
+        1,
+        "Expert parallel",
+        kind="count",
+        minimum=1,
+        maximum=1024,
+        help="Parts that the experts of a layer are divided into.",
+        term="expert-parallelism",
+        group="Hardware",
+        topic="parallelism",
+        advanced=True,
+    )
+    expert_tensor_parallel: int | None = ask(
+        None,
+        "GPUs that share an expert",
+        kind="count",
+        unit="GPU",
+        minimum=1,
+        maximum=1024,
+        help="Left empty: as many as share the model.",
+        term="tensor-parallelism",
+        group="Hardware",
+        topic="parallelism",
+        advanced=True,
+    )
     replicas: int | None = ask(
         None,
         "Replicas",

@@ -10,7 +10,7 @@ from app.estimator.estimates.serving_capacity.asked import (
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
-from app.estimator.models.architecture import find_model
+from app.estimator.models.architecture import Architecture, find_model
 from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.load import Requests, most_sequences
@@ -26,23 +26,41 @@ from app.estimator.serving.profile import (
 )
 from app.estimator.serving.simulation import Outcome, simulate
 from app.estimator.serving.step import place
+from app.estimator.shared_inputs import refuse
 
 
 def profile_for(asked: ServingCapacity) -> Profile:
     """The curves of one replica."""
     gpu = find_accelerator(asked.gpu)
-    serving = Serving(
-        weights=asked.weights,
-        cache=asked.cache,
-        tensor=asked.tensor_parallel,
-        expert_tensor=asked.tensor_parallel,
-        software=asked.engine,
-    )
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
-    placed = place(find_model(asked.model), gpu, fabric, serving)
+    placed = place(find_model(asked.model), gpu, fabric, serving_of(asked))
     requests = Requests(asked.prompt_tokens, asked.output_tokens)
     traffic = Traffic(requests, asked.prompt_variation, asked.answer_variation)
     return profile_of(placed, traffic, asked.memory_utilization)
+
+
+def serving_of(asked: ServingCapacity) -> Serving:
+    """Formats and splits of one replica."""
+    return Serving(
+        weights=asked.weights,
+        cache=asked.cache,
+        tensor=asked.tensor_parallel,
+        replicas=asked.attention_parallel,
+        expert=asked.expert_parallel,
+        expert_tensor=asked.expert_tensor_parallel or asked.tensor_parallel,
+        software=asked.engine,
+    )
+
+
+def check_experts(model: Architecture, asked: ServingCapacity) -> None:
+    """Refuse experts that cannot be divided as asked."""
+    parts = asked.expert_parallel
+    if parts > 1 and not model.is_routed:
+        message = f"{model.name} has no experts to divide; use 1."
+        raise refuse("expert_parallel", parts, message)
+    if parts > max(1, model.experts):
+        message = f"{model.experts} experts cannot be divided into {parts} parts."
+        raise refuse("expert_parallel", parts, message)
 
 
 def targets_of(asked: ServingCapacity) -> Targets:
@@ -75,9 +93,7 @@ def _enough(asked: ServingCapacity, profile: Profile) -> int | None:
     for tensor in tensor_parallel_choices(model):
         if tensor <= asked.tensor_parallel:
             continue
-        serving = dataclasses.replace(
-            profile.placed.serving, tensor=tensor, expert_tensor=tensor
-        )
+        serving = serving_of(dataclasses.replace(asked, tensor_parallel=tensor))
         wider = place(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.requests.mean_context
         if most_sequences(wider, context, asked.memory_utilization) >= 1:

@@ -3,7 +3,11 @@
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.latency.compute import check
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
-from app.estimator.estimates.serving_capacity.compute import profile_for, size
+from app.estimator.estimates.serving_capacity.compute import (
+    check_experts,
+    profile_for,
+    size,
+)
 from app.estimator.estimates.serving_capacity.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.models.architecture import find_model
@@ -14,6 +18,7 @@ def estimate(asked: ServingCapacity) -> Estimate:
     """Find the replicas that keep the promise, and what they do."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(model, gpu, asked.weights, asked.tensor_parallel)
+    check_experts(model, asked)
     profile = profile_for(asked)
     return answer(asked, profile, size(asked, profile))
 

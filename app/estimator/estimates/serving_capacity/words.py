@@ -3,36 +3,76 @@
 import math
 
 from app.estimator.confidence import around, around_rate
-from app.estimator.estimate import Chart, Estimate, Figure, Line, Step, Table, Verdict
+from app.estimator.estimate import (
+    Chart,
+    Estimate,
+    Figure,
+    Line,
+    Output,
+    Step,
+    Table,
+    Verdict,
+    by_name,
+)
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
-from app.estimator.registry import Output
+from app.estimator.estimates.serving_capacity.compute import serving_of
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
-from app.estimator.serving.profile import Profile, Settled, best_batch, settle
+from app.estimator.serving.profile import (
+    Profile,
+    Settled,
+    best_batch,
+    saturated_rate,
+    settle,
+)
 from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("fits", "Keeps the promise", ""),
-    Output("replicas", "Replicas", ""),
-    Output("gpus", "GPUs", "GPU"),
-    Output("nodes", "Nodes", "node"),
-    Output("ttft_p50", "First token, half", "s"),
-    Output("ttft_p95", "First token, 95 of 100", "s"),
-    Output("ttft_p99", "First token, 99 of 100", "s"),
-    Output("tpot_p50", "Per token, half", "s"),
-    Output("tpot_p95", "Per token, 95 of 100", "s"),
-    Output("tpot_p99", "Per token, 99 of 100", "s"),
-    Output("throughput", "Output tokens per second", "token/s"),
-    Output("requests_per_second", "Requests per second", "request/s"),
-    Output("max_rate", "Most requests per second", "request/s"),
+    Output("fits", "Keeps the promise", better="more"),
+    Output("replicas", "Replicas", better="less"),
+    Output("gpus", "GPUs", "GPU", better="less"),
+    Output("nodes", "Nodes", "node", better="less"),
+    Output("ttft_p50", "First token, half", "s", better="less", modeled=True),
+    Output("ttft_p95", "First token, 95 of 100", "s", better="less", modeled=True),
+    Output("ttft_p99", "First token, 99 of 100", "s", better="less", modeled=True),
+    Output("tpot_p50", "Per token, half", "s", better="less", modeled=True),
+    Output("tpot_p95", "Per token, 95 of 100", "s", better="less", modeled=True),
+    Output("tpot_p99", "Per token, 99 of 100", "s", better="less", modeled=True),
+    Output(
+        "throughput", "Output tokens per second", "token/s", better="more", modeled=True
+    ),
+    Output(
+        "requests_per_second",
+        "Requests per second",
+        "request/s",
+        better="more",
+        modeled=True,
+    ),
+    Output(
+        "max_rate", "Most requests per second", "request/s", better="more", modeled=True
+    ),
+    Output(
+        "saturated_throughput",
+        "Output tokens per second, saturated",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
     Output("utilisation", "Utilisation", "%"),
-    Output("concurrent", "Requests at once on a replica", ""),
-    Output("max_concurrent", "Most requests in memory of a replica", ""),
-    Output("cost_per_month", "Cost per month", "USD/month"),
-    Output("cost_per_million_tokens", "Cost per million output tokens", "USD/Mtoken"),
+    Output("concurrent", "Requests at once on a replica"),
+    Output("max_concurrent", "Most requests in memory of a replica", better="more"),
+    Output("cost_per_month", "Cost per month", "USD/month", better="less"),
+    Output(
+        "cost_per_million_tokens",
+        "Cost per million output tokens",
+        "USD/Mtoken",
+        better="less",
+        modeled=True,
+    ),
 )
+_OUT = by_name(OUTPUTS)
 
 
 _HOURS = 730.5
@@ -58,31 +98,31 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
 def _gpus(asked: ServingCapacity, found: Capacity) -> int | None:
     if found.replicas is None:
         return None
-    return (found.replicas + asked.spare) * asked.tensor_parallel
+    return (found.replicas + asked.spare) * serving_of(asked).gpus
 
 
 def _nodes(asked: ServingCapacity, found: Capacity) -> int | None:
     """Servers; a replica is not torn apart where it fits into one."""
     if found.replicas is None:
         return None
-    copies = found.replicas + asked.spare
-    each = asked.gpus_per_node // asked.tensor_parallel
+    copies, gpus = found.replicas + asked.spare, serving_of(asked).gpus
+    each = asked.gpus_per_node // gpus
     if each:
         return math.ceil(copies / each)
-    return copies * math.ceil(asked.tensor_parallel / asked.gpus_per_node)
+    return copies * math.ceil(gpus / asked.gpus_per_node)
 
 
 def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdict:
     gpu = profile.placed.gpu.name
     if not found.memory:
-        text = (
-            f"The weights leave no room for a request on {asked.tensor_parallel} {gpu}."
-        )
+        gpus = serving_of(asked).gpus
+        text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if found.replicas is None:
         text = "Even one request alone is slower than promised on this hardware."
         return Verdict("no", "Cannot be kept.", text)
-    copies = f"{format_number(found.replicas)} × {asked.tensor_parallel} {gpu}"
+    gpus = serving_of(asked).gpus
+    copies = f"{format_number(found.replicas)} × {gpus} {gpu}"
     if found.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     first = format_value(found.settled.ttft[_share(asked)], "s")
@@ -110,50 +150,51 @@ def _figures(
     top = found.top.rate * copies if found.top else None
     tokens = rate * asked.output_tokens if rate is not None else None
     return (
-        Figure("fits", "Keeps the promise", found.met),
-        Figure("replicas", "Replicas", found.replicas),
-        Figure("gpus", "GPUs", _gpus(asked, found), "GPU", primary=True),
-        Figure("nodes", "Nodes", _nodes(asked, found), "node"),
+        Figure(_OUT["fits"], found.met),
+        Figure(_OUT["replicas"], found.replicas),
+        Figure(_OUT["gpus"], _gpus(asked, found), primary=True),
+        Figure(_OUT["nodes"], _nodes(asked, found)),
         *_latencies(settled),
-        _rate("throughput", "Output tokens per second", tokens, "token/s"),
-        _rate("requests_per_second", "Requests per second", rate, "request/s"),
-        _rate("max_rate", "Most requests per second", top, "request/s"),
-        Figure("utilisation", "Utilisation", found.utilisation, "%"),
-        Figure(
-            "concurrent",
-            "Requests at once on a replica",
-            round(settled.batch, 1) if settled else None,
-        ),
-        Figure(
-            "max_concurrent",
-            "Most requests in memory of a replica",
-            max(0, int(profile.most)),
-        ),
+        _rate("throughput", tokens),
+        _rate("requests_per_second", rate),
+        _rate("max_rate", top),
+        _saturated(asked, profile, found),
+        Figure(_OUT["utilisation"], found.utilisation),
+        Figure(_OUT["concurrent"], round(settled.batch, 1) if settled else None),
+        Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
         *_costs(asked, found, tokens),
     )
 
 
 def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     figures = []
-    for kind, label in (("ttft", "First token"), ("tpot", "Per token")):
-        for name, share, words in _SHARES:
-            title = f"{label}, {words}"
+    for kind in ("ttft", "tpot"):
+        for name, share, _ in _SHARES:
             value = getattr(settled, kind)[share] if settled else None
             key = f"{kind}_{name}"
             if value is None:
                 note = "No load settles."
-                figures.append(Figure(key, title, None, "s", note=note))
+                figures.append(Figure(_OUT[key], None, note=note))
                 continue
             low, high = around(kind, value)
-            figures.append(Figure(key, title, value, "s", low, high))
+            figures.append(Figure(_OUT[key], value, low, high))
     return tuple(figures)
 
 
-def _rate(name: str, label: str, value: float | None, unit: str) -> Figure:
+def _rate(name: str, value: float | None) -> Figure:
     if value is None:
-        return Figure(name, label, None, unit, note="No load settles.")
+        return Figure(_OUT[name], None, note="No load settles.")
     low, high = around_rate("tpot", value)
-    return Figure(name, label, value, unit, low, high)
+    return Figure(_OUT[name], value, low, high)
+
+
+def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Figure:
+    """What all replicas answer when requests are never missing."""
+    output = _OUT["saturated_throughput"]
+    if not found.memory or found.replicas is None:
+        return Figure(output, None, note="No load settles.")
+    value = saturated_rate(profile) * found.replicas * asked.output_tokens
+    return Figure(output, value, *around_rate("saturated", value))
 
 
 def _costs(
@@ -165,9 +206,8 @@ def _costs(
         month = gpus * asked.cost_per_gpu_hour * _HOURS
         if tokens:
             million = usd_per_million_tokens(tokens, gpus, asked.cost_per_gpu_hour)
-    cost = Figure("cost_per_month", "Cost per month", month, "USD/month")
-    each = "Cost per million output tokens"
-    return cost, _rate("cost_per_million_tokens", each, million, "USD/Mtoken")
+    cost = Figure(_OUT["cost_per_month"], month)
+    return cost, _rate("cost_per_million_tokens", million)
 
 
 def _steps(

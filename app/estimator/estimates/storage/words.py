@@ -7,10 +7,12 @@ from app.estimator.estimate import (
     Estimate,
     Figure,
     Line,
+    Output,
     Status,
     Step,
     Table,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.storage.asked import CONTENTS, Storage
 from app.estimator.estimates.storage.changes import changes_of
@@ -22,7 +24,6 @@ from app.estimator.estimates.storage.compute import (
     Plan,
     losses_of,
 )
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 # One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
@@ -31,24 +32,25 @@ GPU_MTBF_RANGE = (8_000 * 3600.0, 51_000 * 3600.0)
 
 
 OUTPUTS = (
-    Output("interval", "Save every", "s"),
-    Output("lost", "Lost time", "%"),
-    Output("goodput", "Goodput", "%"),
-    Output("checkpoint", "Checkpoint", "B"),
-    Output("write_time", "Time to write it", "s"),
-    Output("stall", "Stall of a save", "s"),
-    Output("writing", "Share of time writing", "%"),
-    Output("needed_write", "Write bandwidth needed", "B/s"),
-    Output("needed_read", "Read bandwidth needed", "B/s"),
-    Output("restart_read", "Time to read a checkpoint", "s"),
-    Output("mtbf", "Between failures of the job", "s"),
-    Output("young", "Interval of Young", "s"),
-    Output("saves_per_day", "Checkpoints a day", ""),
+    Output("interval", "Save every", "s", modeled=True),
+    Output("lost", "Lost time", "%", better="less", modeled=True),
+    Output("goodput", "Goodput", "%", better="more", modeled=True),
+    Output("checkpoint", "Checkpoint", "B", better="less"),
+    Output("write_time", "Time to write it", "s", better="less"),
+    Output("stall", "Stall of a save", "s", better="less"),
+    Output("writing", "Share of time writing", "%", better="less", modeled=True),
+    Output("needed_write", "Write bandwidth needed", "B/s", better="less"),
+    Output("needed_read", "Read bandwidth needed", "B/s", better="less"),
+    Output("restart_read", "Time to read a checkpoint", "s", better="less"),
+    Output("mtbf", "Between failures of the job", "s", better="more", modeled=True),
+    Output("young", "Interval of Young", "s", modeled=True),
+    Output("saves_per_day", "Checkpoints a day", modeled=True),
     Output("dataset", "Data set", "B"),
-    Output("fast", "Fast tier", "B"),
-    Output("bulk", "Bulk tier", "B"),
-    Output("fits", "Keeps up", ""),
+    Output("fast", "Fast tier", "B", better="less"),
+    Output("bulk", "Bulk tier", "B", better="less"),
+    Output("fits", "Keeps up", better="more"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 _TIGHT = 0.8
@@ -105,46 +107,40 @@ def _figures(asked: Storage, found: Plan) -> tuple[Figure, ...]:
     fast, bulk = _capacities(asked, found)
     known = asked.mtbf is not None
 
-    def ranged(
-        name: str, label: str, value: float, unit: str, pair: tuple[float, float]
-    ) -> Figure:
+    def ranged(name: str, value: float, pair: tuple[float, float]) -> Figure:
         if known:
-            return Figure(name, label, value, unit)
+            return Figure(_OUT[name], value)
         low, high = min(*pair, value), max(*pair, value)
-        return Figure(name, label, value, unit, low, high)
+        return Figure(_OUT[name], value, low, high)
 
     pairs = tuple(zip(_measures(found, rare), _measures(found, often), strict=True))
     return (
         dataclasses.replace(
-            ranged("interval", "Save every", losses.interval, "s", pairs[0]),
+            ranged("interval", losses.interval, pairs[0]),
             primary=True,
         ),
-        ranged("lost", "Lost time", losses.lost, "%", pairs[1]),
-        ranged("goodput", "Goodput", losses.goodput, "%", pairs[2]),
-        Figure("checkpoint", "Checkpoint", found.checkpoint, "B"),
-        Figure("write_time", "Time to write it", found.write_time, "s"),
-        Figure("stall", "Stall of a save", losses.stall, "s"),
-        ranged(
-            "writing", "Share of time writing", found.writing(losses), "%", pairs[3]
-        ),
+        ranged("lost", losses.lost, pairs[1]),
+        ranged("goodput", losses.goodput, pairs[2]),
+        Figure(_OUT["checkpoint"], found.checkpoint),
+        Figure(_OUT["write_time"], found.write_time),
+        Figure(_OUT["stall"], losses.stall),
+        ranged("writing", found.writing(losses), pairs[3]),
         Figure(
-            "needed_write",
-            "Write bandwidth needed",
+            _OUT["needed_write"],
             found.needed_write,
-            "B/s",
             note=""
             if found.needed_write
             else "No bandwidth decides whether the acceptable loss is met.",
         ),
-        Figure("needed_read", "Read bandwidth needed", found.needed_read, "B/s"),
-        Figure("restart_read", "Time to read a checkpoint", found.restart_read, "s"),
-        ranged("mtbf", "Between failures of the job", losses.mtbf, "s", pairs[4]),
-        ranged("young", "Interval of Young", losses.young, "s", pairs[5]),
-        ranged("saves_per_day", "Checkpoints a day", _saves(losses), "", pairs[6]),
-        Figure("dataset", "Data set", found.dataset, "B"),
-        Figure("fast", "Fast tier", fast, "B"),
-        Figure("bulk", "Bulk tier", bulk, "B"),
-        Figure("fits", "Keeps up", status_of(asked, found) != "no"),
+        Figure(_OUT["needed_read"], found.needed_read),
+        Figure(_OUT["restart_read"], found.restart_read),
+        ranged("mtbf", losses.mtbf, pairs[4]),
+        ranged("young", losses.young, pairs[5]),
+        ranged("saves_per_day", _saves(losses), pairs[6]),
+        Figure(_OUT["dataset"], found.dataset),
+        Figure(_OUT["fast"], fast),
+        Figure(_OUT["bulk"], bulk),
+        Figure(_OUT["fits"], status_of(asked, found) != "no"),
     )
 
 

@@ -176,6 +176,16 @@ class TrainingMemory:
         topic="parallelism",
         advanced=True,
     )
+    overlapped: bool = ask(
+        True,
+        "Overlapped tensor parallelism",
+        kind="flag",
+        help="Transfers run inside the products, so that no whole sequence is "
+        "gathered; in PyTorch.",
+        group="Recipe",
+        topic="parallelism",
+        advanced=True,
+    )
     fused_loss: bool = ask(
         False,
         "Fused loss",

@@ -10,6 +10,7 @@ from app.estimator.units import format_value
 
 
 def changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
+    """GPUs, length and recipes with which the verdict turns."""
     asked, fits = case.asked, load.total <= limit
     changes = []
     if case.fewest and case.fewest != asked.gpus:

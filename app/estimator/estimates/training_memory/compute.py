@@ -93,6 +93,7 @@ def step_of(asked: TrainingMemory) -> Step:
         flash=asked.flash_attention,
         framework=FRAMEWORKS[asked.framework],
         fused_loss=asked.fused_loss,
+        overlapped=asked.overlapped,
     )
 
 

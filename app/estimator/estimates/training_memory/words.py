@@ -1,33 +1,44 @@
 """The words, figures and picture of the estimate `training-memory`."""
 
-from app.estimator.estimate import Estimate, Figure, Segment, StackedBar, Step, Table
+from app.estimator.estimate import (
+    Estimate,
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    by_name,
+)
 from app.estimator.estimates.training_memory.changes import changes
 from app.estimator.estimates.training_memory.compute import Case
 from app.estimator.fitting import memory_verdict
 from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.training import Load, worst
-from app.estimator.registry import Output
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("weights", "Weights", "B"),
-    Output("gradients", "Gradients", "B"),
-    Output("optimizer", "Optimizer", "B"),
-    Output("activations", "Activations", "B"),
-    Output("logits", "Logits and loss", "B"),
-    Output("overhead", "Overhead", "B"),
-    Output("per_gpu", "On each GPU", "B"),
-    Output("free", "Free on each GPU", "B"),
-    Output("fits", "Fits", ""),
-    Output("fewest_gpus", "Fewest GPUs", "GPU"),
-    Output("states", "States of the whole model", "B"),
-    Output("weights_total", "Weights of the whole model", "B"),
-    Output("gradients_total", "Gradients of the whole model", "B"),
-    Output("optimizer_total", "Optimizer of the whole model", "B"),
-    Output("bytes_per_parameter", "Bytes per parameter", "B"),
+    Output("weights", "Weights", "B", better="less"),
+    Output("gradients", "Gradients", "B", better="less"),
+    Output("optimizer", "Optimizer", "B", better="less"),
+    Output("activations", "Activations", "B", better="less", modeled=True),
+    Output("logits", "Logits and loss", "B", better="less", modeled=True),
+    Output("overhead", "Overhead", "B", better="less", modeled=True),
+    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
+    Output("allocated", "Allocated by PyTorch", "B", better="less", modeled=True),
+    Output("reserved", "Reserved by PyTorch", "B", better="less", modeled=True),
+    Output("free", "Free on each GPU", "B", better="more", modeled=True),
+    Output("fits", "Fits", better="more"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("states", "States of the whole model", "B", better="less"),
+    Output("weights_total", "Weights of the whole model", "B", better="less"),
+    Output("gradients_total", "Gradients of the whole model", "B", better="less"),
+    Output("optimizer_total", "Optimizer of the whole model", "B", better="less"),
+    Output("bytes_per_parameter", "Bytes per parameter", "B", better="less"),
     Output("trained", "Trained parameters", "parameter"),
-    Output("host", "On the host, per GPU", "B"),
+    Output("host", "On the host, per GPU", "B", better="less"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 # How far measured activations lie from the formula (fused and unfused kernels) and
@@ -60,18 +71,39 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
     free = (limit - load.total, limit - high, limit - low)
     note = "" if case.fewest else "More copies alone do not make it fit."
     return (
-        Figure("weights", "Weights", load.weights, "B"),
-        Figure("gradients", "Gradients", load.gradients, "B"),
-        Figure("optimizer", "Optimizer", load.optimizer, "B"),
-        _ranged("activations", "Activations", load.activations, _ACTIVATION_RANGE),
-        _ranged("logits", "Logits and loss", load.logits, _ACTIVATION_RANGE),
-        _ranged("overhead", "Overhead", spread, _OVERHEAD_RANGE),
-        Figure("per_gpu", "On each GPU", load.total, "B", low, high, primary=True),
-        Figure("free", "Free on each GPU", free[0], "B", free[1], free[2]),
-        Figure("fits", "Fits", load.total <= limit),
-        Figure("fewest_gpus", "Fewest GPUs", case.fewest, "GPU", note=note),
+        Figure(_OUT["weights"], load.weights),
+        Figure(_OUT["gradients"], load.gradients),
+        Figure(_OUT["optimizer"], load.optimizer),
+        _ranged("activations", load.activations, _ACTIVATION_RANGE),
+        _ranged("logits", load.logits, _ACTIVATION_RANGE),
+        _ranged("overhead", spread, _OVERHEAD_RANGE),
+        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
+        *_peaks(case, load),
+        Figure(_OUT["free"], free[0], free[1], free[2]),
+        Figure(_OUT["fits"], load.total <= limit),
+        Figure(_OUT["fewest_gpus"], case.fewest, note=note),
         *_totals(case, load),
     )
+
+
+# Measured over counted peaks by framework: allocated in traces of Megatron, reserved
+# in logs of FSDP, which reserves more where stages of a pipeline alternate.
+_PEAKS = {"megatron": (0.98, 1.02), "torch": (0.92, 1.08), "torch-eager": (0.92, 1.08)}
+_PIPELINE_FRAGMENTS = 1.14
+
+
+def _peaks(case: Case, load: Load) -> tuple[Figure, Figure]:
+    """What PyTorch allocates at its peak, without the CUDA context, and reserves."""
+    asked = case.asked
+    peak = load.total - load.overhead
+    kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
+    spread = _PEAKS.get(asked.framework, _ACTIVATION_RANGE)
+    allocated = _ranged("allocated", peak, spread)
+    if not asked.framework.startswith("torch"):
+        note = "Known for PyTorch FSDP and DeepSpeed."
+        reserved = Figure(_OUT["reserved"], None, note=note)
+        return allocated, reserved
+    return allocated, _ranged("reserved", kept, spread)
 
 
 def _bounds(load: Load, spread: float) -> tuple[float, float]:
@@ -95,18 +127,18 @@ def _totals(case: Case, load: Load) -> tuple[Figure, ...]:
     gradients, optimizer = each.gradients * trained, each.optimizer * trained
     states = weights + gradients + optimizer
     return (
-        Figure("states", "States of the whole model", states, "B"),
-        Figure("weights_total", "Weights of the whole model", weights, "B"),
-        Figure("gradients_total", "Gradients of the whole model", gradients, "B"),
-        Figure("optimizer_total", "Optimizer of the whole model", optimizer, "B"),
-        Figure("bytes_per_parameter", "Bytes per parameter", states / parameters, "B"),
-        Figure("trained", "Trained parameters", trained, "parameter"),
-        Figure("host", "On the host, per GPU", load.host, "B"),
+        Figure(_OUT["states"], states),
+        Figure(_OUT["weights_total"], weights),
+        Figure(_OUT["gradients_total"], gradients),
+        Figure(_OUT["optimizer_total"], optimizer),
+        Figure(_OUT["bytes_per_parameter"], states / parameters),
+        Figure(_OUT["trained"], trained),
+        Figure(_OUT["host"], load.host),
     )
 
 
-def _ranged(name: str, label: str, value: float, share: tuple[float, float]) -> Figure:
-    return Figure(name, label, value, "B", value * share[0], value * share[1])
+def _ranged(name: str, value: float, share: tuple[float, float]) -> Figure:
+    return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
 def _steps(case: Case, load: Load) -> tuple[Step, ...]:

@@ -101,6 +101,25 @@ class TrainingTime:
         group="Layout",
         topic="parallelism",
     )
+    sequence_parallel: bool = ask(
+        default=True,
+        label="Sequence parallel",
+        kind="flag",
+        help="Divides norms as well when tensor parallel is above 1.",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
+    )
+    gradients: str = ask(
+        "bf16",
+        "Gradients",
+        kind="choice",
+        choices=(("bf16", "BF16"), ("fp32", "FP32")),
+        help="Format in which replicas add them up.",
+        group="Recipe",
+        topic="number-formats",
+        advanced=True,
+    )
     software: str = ask_training_software()
     network_rate: float = ask_network_rate()
     network: str = ask_network()

@@ -13,6 +13,7 @@ _LIGHTER = {
 
 
 def changes(asked: TrainingTime, run: Run) -> tuple[Change, ...]:
+    """What keeps the deadline, fits in memory or halves the bubble."""
     changes = []
     if run.enough is not None:
         now, then = format_number(asked.gpus), format_number(run.enough)

@@ -9,12 +9,13 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.inputs import BadInputs
 from app.estimator.memory.sharding import tensor_parallel_problem
+from app.estimator.memory.states import recipe
 from app.estimator.models.architecture import Architecture
 from app.estimator.running.reliability import goodput, job_mtbf, young_interval
 from app.estimator.shared_inputs import refuse
 from app.estimator.timing.fit import memory_per_gpu
 from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilisation
-from app.estimator.timing.plan import SOFTWARE, Plan, Recompute
+from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
 from app.estimator.timing.step import StepTime, step_time
 
 
@@ -65,14 +66,27 @@ def plan_of(asked: TrainingTime) -> Plan:
         micro_batch=asked.micro_batch,
         micro_batches=batches,
         number_format=asked.number_format,
-        recompute="full" if asked.recompute == "full" else _kept(asked.recompute),
+        recompute=_RECOMPUTE[asked.recompute],
         zero=int(asked.zero),
+        sequence_parallel=asked.sequence_parallel,
         software=SOFTWARE[asked.software],
+        gradient_bytes=4 if asked.gradients == "fp32" else 2,
     )
 
 
-def _kept(recompute: str) -> Recompute:
-    return "selective" if recompute == "selective" else "none"
+_RECOMPUTE: dict[str, Recompute] = {
+    "none": "none",
+    "selective": "selective",
+    "operators": "operators",
+    "full": "full",
+}
+
+
+def memory_of(model: Architecture, asked: TrainingTime, plan: Plan) -> float:
+    """Bytes on a GPU of the fullest stage [B]."""
+    wide = asked.gradients == "fp32"
+    states = recipe("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
+    return memory_per_gpu(model, plan, states)
 
 
 def timed(
@@ -96,7 +110,7 @@ def run_of(
     kept = goodput(interval, asked.checkpoint_time, asked.restart_time, mtbf)
     useful = kept * (1 - asked.other_time)
     computing = asked.tokens / plan.tokens * step.total
-    memory = memory_per_gpu(model, plan)
+    memory = memory_of(model, asked, plan)
     watts = asked.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = flops_per_token(model, plan.sequence)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
@@ -130,7 +144,7 @@ def lighter(
             check(model, changed, gpu)
         except BadInputs:
             continue
-        if memory_per_gpu(model, plan_of(changed)) <= limit:
+        if memory_of(model, changed, plan_of(changed)) <= limit:
             return field, str(value)
     return None
 
@@ -175,7 +189,7 @@ def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
     if problem:
         raise refuse("tensor_parallel", asked.tensor_parallel, problem)
     stages = asked.pipeline_parallel * asked.interleave
-    if stages > model.layers:
+    if stages > model.layers + FREE_PLACES:
         message = f"{model.layers} layers cannot fill {stages} chunks."
         raise refuse("pipeline_parallel", asked.pipeline_parallel, message)
     _check_groups(model, asked)

@@ -4,11 +4,13 @@ from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Estimate,
     Figure,
+    Output,
     Span,
     Step,
     Table,
     Timeline,
     Verdict,
+    by_name,
 )
 from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.estimates.training_time.changes import changes
@@ -16,31 +18,47 @@ from app.estimator.estimates.training_time.compute import Run
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
 from app.estimator.models.architecture import Architecture
-from app.estimator.registry import Output
 from app.estimator.running.money import rent
+from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
-    Output("step_time", "One step", "s"),
-    Output("tokens_per_second", "Tokens per second", "token/s"),
-    Output("tokens_per_second_per_gpu", "Tokens per second and GPU", "token/s"),
-    Output("mfu", "MFU", "%"),
-    Output("hfu", "HFU", "%"),
-    Output("time", "Whole run", "s"),
-    Output("gpu_hours", "GPU-hours", "GPU-h"),
-    Output("goodput", "Useful share of the time", "%"),
+    Output("step_time", "One step", "s", better="less", modeled=True),
+    Output(
+        "tokens_per_second", "Tokens per second", "token/s", better="more", modeled=True
+    ),
+    Output(
+        "tokens_per_second_per_gpu",
+        "Tokens per second and GPU",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("mfu", "MFU", "%", better="more", modeled=True),
+    Output("hfu", "HFU", "%", better="more", modeled=True),
+    Output("time", "Whole run", "s", better="less", modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
+    Output("goodput", "Useful share of the time", "%", better="more"),
     Output("total_flops", "Operations of the run", "FLOP"),
     Output("flops_per_token", "Operations per token", "FLOP"),
-    Output("communication", "Exposed communication per step", "s"),
-    Output("bubble", "Pipeline bubble per step", "s"),
-    Output("memory", "Memory on each GPU", "B"),
-    Output("fits", "Fits in memory", ""),
-    Output("cost", "Cost", "USD"),
-    Output("energy", "Energy", "Wh"),
+    Output(
+        "communication",
+        "Exposed communication per step",
+        "s",
+        better="less",
+        modeled=True,
+    ),
+    Output("bubble", "Pipeline bubble per step", "s", better="less", modeled=True),
+    Output("bubble_share", "Bubble over ideal time", "%", better="less"),
+    Output("memory", "Memory on each GPU", "B", better="less", modeled=True),
+    Output("fits", "Fits in memory", better="more"),
+    Output("cost", "Cost", "USD", better="less", modeled=True),
+    Output("energy", "Energy", "Wh", better="less", modeled=True),
     Output("checkpoint_interval", "Time between checkpoints", "s"),
 )
+_OUT = by_name(OUTPUTS)
 
 
 _PARTS = (
@@ -107,56 +125,40 @@ def _figures(
     hours = run.seconds * asked.gpus / 3600
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
     return (
-        _time("step_time", "One step", run.step.total, kind),
-        _rate("tokens_per_second", "Tokens per second", rate, "token/s", kind),
-        _rate(
-            "tokens_per_second_per_gpu",
-            "Tokens per second and GPU",
-            rate / asked.gpus,
-            "token/s",
-            kind,
-        ),
-        _rate("mfu", "MFU", run.mfu, "%", kind),
-        _rate("hfu", "HFU", run.hfu, "%", kind),
-        _time("time", "Whole run", run.seconds, kind, primary=True),
-        _scaled("gpu_hours", "GPU-hours", hours, "GPU-h", kind),
-        Figure("goodput", "Useful share of the time", run.useful, "%"),
-        Figure(
-            "total_flops", "Operations of the run", run.flops * asked.tokens, "FLOP"
-        ),
-        Figure("flops_per_token", "Operations per token", run.flops, "FLOP"),
-        _time(
-            "communication",
-            "Exposed communication per step",
-            run.step.communicating,
-            kind,
-        ),
-        _time("bubble", "Pipeline bubble per step", run.step.bubble, kind),
-        Figure(
-            "memory",
-            "Memory on each GPU",
-            run.memory,
-            "B",
-            0.9 * run.memory,
-            1.1 * run.memory,
-        ),
-        Figure("fits", "Fits in memory", run.memory <= (gpu.memory or 0.0)),
-        _scaled("cost", "Cost", rent(hours, asked.usd_per_gpu_hour), "USD", kind),
-        _scaled("energy", "Energy", spent, "Wh", kind),
-        Figure("checkpoint_interval", "Time between checkpoints", run.interval, "s"),
+        _time("step_time", run.step.total, kind),
+        _rate("tokens_per_second", rate, kind),
+        _rate("tokens_per_second_per_gpu", rate / asked.gpus, kind),
+        _rate("mfu", run.mfu, kind),
+        _rate("hfu", run.hfu, kind),
+        _time("time", run.seconds, kind, primary=True),
+        _scaled("gpu_hours", hours, kind),
+        Figure(_OUT["goodput"], run.useful),
+        Figure(_OUT["total_flops"], run.flops * asked.tokens),
+        Figure(_OUT["flops_per_token"], run.flops),
+        _time("communication", run.step.communicating, kind),
+        _time("bubble", run.step.bubble, kind),
+        Figure(_OUT["bubble_share"], _bubble(run.plan)),
+        Figure(_OUT["memory"], run.memory, 0.9 * run.memory, 1.1 * run.memory),
+        Figure(_OUT["fits"], run.memory <= (gpu.memory or 0.0)),
+        _scaled("cost", rent(hours, asked.usd_per_gpu_hour), kind),
+        _scaled("energy", spent, kind),
+        Figure(_OUT["checkpoint_interval"], run.interval),
     )
 
 
-def _time(
-    name: str, label: str, value: float, kind: str, *, primary: bool = False
-) -> Figure:
-    low, high = around(kind, value)
-    return Figure(name, label, value, "s", low, high, primary=primary)
+def _bubble(plan: Plan) -> float:
+    """Idle over ideal time where every micro-batch takes as long [1]."""
+    return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
 
 
-def _scaled(name: str, label: str, value: float, unit: str, kind: str) -> Figure:
+def _time(name: str, value: float, kind: str, *, primary: bool = False) -> Figure:
     low, high = around(kind, value)
-    return Figure(name, label, value, unit, low, high)
+    return Figure(_OUT[name], value, low, high, primary=primary)
+
+
+def _scaled(name: str, value: float, kind: str) -> Figure:
+    low, high = around(kind, value)
+    return Figure(_OUT[name], value, low, high)
 
 
 def one_step(plan: Plan, step: StepTime) -> Step:
@@ -174,9 +176,9 @@ def one_step(plan: Plan, step: StepTime) -> Step:
     )
 
 
-def _rate(name: str, label: str, value: float, unit: str, kind: str) -> Figure:
+def _rate(name: str, value: float, kind: str) -> Figure:
     low, high = around_rate(kind, value)
-    return Figure(name, label, value, unit, low, high)
+    return Figure(_OUT[name], value, low, high)
 
 
 def _steps(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:

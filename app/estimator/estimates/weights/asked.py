@@ -8,9 +8,7 @@ from app.estimator.models.formats import WEIGHT_CHOICES
 from app.estimator.shared_inputs import ask_model, ask_tensor_parallel
 
 _GGUF = tuple(
-    (f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}")
-    for name in gguf.MIXTURES
-    if name not in {"F32", "F16", "BF16"}
+    (f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}") for name in gguf.MIXTURES
 )
 
 
@@ -30,3 +28,25 @@ class Weights:
         topic="number-formats",
     )
     tensor_parallel: int = ask_tensor_parallel()
+    pipeline_parallel: int = ask(
+        1,
+        "Pipeline parallel",
+        kind="count",
+        minimum=1,
+        maximum=1024,
+        help="Stages that the layers are divided into evenly.",
+        term="pipeline-parallelism",
+        group="Hardware",
+        topic="parallelism",
+        advanced=True,
+    )
+    repacked: bool = ask(
+        default=False,
+        label="Repacked 4-bit weights",
+        kind="flag",
+        help="As kernels that keep only the weights narrow pad them on Hopper: 8.5 % "
+        "more than the file.",
+        group="Model",
+        topic="number-formats",
+        advanced=True,
+    )

@@ -1,21 +1,54 @@
 """The words, figures and working of `weights`."""
 
-from app.estimator.estimate import Segment, StackedBar, Step, Table
+from app.estimator.estimate import (
+    Figure,
+    Output,
+    Segment,
+    StackedBar,
+    Step,
+    Table,
+    by_name,
+)
 from app.estimator.estimates.weights.asked import Weights
 from app.estimator.estimates.weights.compute import Found
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, weight_table
 from app.estimator.units import format_number, format_value
 
+OUTPUTS = (
+    Output("total", "All weights", "B", better="less"),
+    Output("quantised", "In the format", "B"),
+    Output("rest", "Kept wider", "B"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("bits_per_parameter", "Bits per parameter"),
+    Output("bits_per_weight", "Bits per weight in the format"),
+    Output("saved", "Saved against BF16", "%", better="more"),
+)
+_OUT = by_name(OUTPUTS)
 
-def steps(
-    model: Architecture, asked: Weights, found: Found, effective: float
-) -> tuple[Step, ...]:
+
+def figures(found: Found) -> tuple[Figure, ...]:
+    """Bytes and bits of a model in its format."""
+    return (
+        Figure(_OUT["total"], found.total, primary=True),
+        Figure(_OUT["quantised"], found.quantised),
+        Figure(_OUT["rest"], found.rest),
+        Figure(_OUT["per_gpu"], found.per_gpu),
+        Figure(_OUT["bits_per_parameter"], found.bits),
+        Figure(_OUT["bits_per_weight"], found.narrow),
+        Figure(_OUT["saved"], found.saved),
+    )
+
+
+def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
+    """The working from bits of a weight to bytes of a GPU."""
     form = FORMATS.get(asked.weights)
     count, size = format_number(model.parameters), format_value(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     split, gpus = "what is divided ÷ t + what is copied", asked.tensor_parallel
-    each = ("Bits per parameter", "8 × bytes ÷ N", per, effective, "")
+    if asked.pipeline_parallel > 1:
+        split = f"({split}) ÷ p"
+    each = ("Bits per parameter", "8 × bytes ÷ N", per, found.bits, "")
     share = ("On one GPU", split, f"over {gpus}", found.per_gpu, "B")
     formats = "number-formats"
     return (
@@ -63,6 +96,7 @@ def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
 
 
 def bar(found: Found) -> StackedBar:
+    """Bytes in the format and bytes kept wider."""
     segments = (
         Segment("weights", "In the format", found.quantised),
         Segment("other", "Kept wider", found.rest),
@@ -84,6 +118,7 @@ _SHOWN = (
 
 
 def table(model: Architecture) -> Table:
+    """The model in the usual formats [B]."""
     rows = tuple(
         (
             FORMATS[name].label,
@@ -96,6 +131,7 @@ def table(model: Architecture) -> Table:
 
 
 def notes(asked: Weights) -> tuple[str, ...]:
+    """Which tensors stay wider, and what a weight carries."""
     form = FORMATS.get(asked.weights)
     if form is None:
         note = (

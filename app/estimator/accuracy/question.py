@@ -1,0 +1,102 @@
+"""What a case becomes: a question to a calculator, or a formula by its name."""
+
+import dataclasses
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from app.estimator import registry
+from app.estimator.inputs import declared, word_of
+
+# Longer addresses are cut by some servers and mail programs.
+_LONGEST_ADDRESS = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """A value in the unit of the case; bounds where the estimate states some."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Unknown(Exception):  # noqa: N818 - reads as what it is at the raise
+    """The calculator has no number for this question; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """A calculator, what is typed into its form, and the figure that answers.
+
+    `factor` turns the base unit of the figure into the unit of the case.
+    """
+
+    estimate: str
+    typed: Mapping[str, str]
+    figure: str
+    factor: float = 1.0
+
+    @property
+    def command(self) -> str:
+        """The question at the prompt."""
+        words = [f"--{name.replace('_', '-')}={v}" for name, v in self.typed.items()]
+        return shlex.join(["headroom", "estimate", self.estimate, *words])
+
+    @property
+    def address(self) -> str:
+        """The page of the calculator with this question; empty where too long."""
+        path = f"/calculators/{self.estimate}?{urlencode(self.typed)}#{self.figure}"
+        return path if len(path) <= _LONGEST_ADDRESS else ""
+
+    def answer(self) -> Answer:
+        """Ask as form, API and command line do.
+
+        Raises BadInputs where the calculator refuses and Unknown where it has no
+        number.
+        """
+        figure = registry.estimate(self.estimate, self.typed)[self.figure]
+        if isinstance(figure.value, bool) or not isinstance(figure.value, int | float):
+            why = figure.note or "It has no value."
+            raise Unknown(f"{self.estimate} knows no {self.figure}. {why}")
+        bounds = (figure.low, figure.high)
+        low, high = (None if b is None else b * self.factor for b in bounds)
+        return Answer(figure.value * self.factor, low, high)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Formula:
+    """A case of a bare formula, with the function that computes it.
+
+    `alone`: this report is the only one that calls it.
+    """
+
+    value: float
+    name: str
+    alone: bool = False
+
+
+def ask(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> Question:
+    """Ask for a figure with values in base units; those that are None are left out.
+
+    >>> ask("kv-cache", "per_token", model="llama-3-8b", context=8192).command
+    'headroom estimate kv-cache --model=llama-3-8b --context=8192'
+    """
+    entry = registry.find(estimate)
+    if entry is None:
+        raise LookupError(f"there is no calculator “{estimate}”")
+    fields = declared(entry.inputs)
+    typed = {
+        name: word_of(fields[name], value)
+        for name, value in values.items()
+        if value is not None
+    }
+    return Question(estimate, typed, figure, factor)
+
+
+def formula(
+    function: Callable[..., Any], value: float, *, alone: bool = False
+) -> Formula:
+    """The value that `function` gave to a case."""
+    return Formula(value, f"{function.__module__}.{function.__qualname__}", alone)
