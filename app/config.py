@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.web.networks import Network, networks, prefix_in
-from app.web.rate import read_rates
+from app.web.front.networks import Network, networks, prefix_in
+from app.web.front.rate import read_rates
 
 _HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent

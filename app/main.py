@@ -39,15 +39,15 @@ from app.upkeep.installation import Installation
 from app.upkeep.secret import key_of
 from app.web import errors, health, logs, worker
 from app.web.addresses import RouteNames
-from app.web.admission import Admission, Bounds
-from app.web.body import Intake, Patience
 from app.web.clock import system_clock
+from app.web.front.admission import Admission, Bounds
+from app.web.front.body import Intake, Patience
+from app.web.front.middleware import Door, Front
+from app.web.front.proxies import Proxies
+from app.web.front.rates import Rates
 from app.web.lifetime import ending_with_parent
 from app.web.metrics import Metrics, Sources
-from app.web.middleware import Door, Front
 from app.web.page_cache import Pages
-from app.web.proxies import Proxies
-from app.web.rates import Rates
 from app.web.readiness import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles

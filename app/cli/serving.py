@@ -17,7 +17,7 @@ from app.content.library import Library
 from app.main import create_app
 from app.web import logs
 from app.web.clock import system_clock
-from app.web.connections import Limits, guarded, room_for
+from app.web.front.connections import Limits, guarded, room_for
 from app.web.metrics import begin_shared
 
 _GRACE = 8  # seconds that requests have to end in when the server is told to stop

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from app.web.body import Intake, Patience
+from app.web.front.body import Intake, Patience
 from tests.loops import outcome
 
 FORM = {b"content-length": b"6"}

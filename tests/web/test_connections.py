@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 import uvicorn
 
-from app.web.connections import Limits, guarded
+from app.web.front.connections import Limits, guarded
 from tests.loops import outcome
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -6,7 +6,7 @@ out, they are put below the prefix: in one place, so that none is forgotten.
 
 import re
 
-from app.web.headers import Headers
+from app.web.front.headers import Headers
 
 # Whatever a person wrote reaches a page escaped, so no text can look like this.
 _ADDRESS = re.compile(

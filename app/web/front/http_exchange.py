@@ -5,10 +5,10 @@ import time
 from starlette.types import Message, Scope, Send
 
 from app.web.compression import Packed
-from app.web.headers import Headers
+from app.web.front.headers import Headers
+from app.web.front.prefix import body_below, headers_below
+from app.web.front.rates import client_of
 from app.web.page_cache import KeptPage, Target
-from app.web.prefix import body_below, headers_below
-from app.web.rates import client_of
 from app.web.visitor import COOKIE, Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")

@@ -5,8 +5,8 @@ import dataclasses
 from starlette.exceptions import HTTPException
 
 from app.errors import NotAllowed
-from app.web.csrf import comes_from_here
-from app.web.http_exchange import Exchange
+from app.web.front.csrf import comes_from_here
+from app.web.front.http_exchange import Exchange
 
 _ALIVE = {"/healthz", "/readyz", "/metrics"}  # asked by machines, under any name
 

@@ -16,15 +16,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.content.library import Library, LiveLibrary
 from app.web import errors, health
 from app.web.addresses import RouteNames
-from app.web.admission import Admission
-from app.web.body import Intake
-from app.web.characters import refuse_null, without_null
 from app.web.compression import Packed
-from app.web.headers import security
-from app.web.http_exchange import Exchange
+from app.web.front.admission import Admission
+from app.web.front.body import Intake
+from app.web.front.characters import refuse_null, without_null
+from app.web.front.headers import security
+from app.web.front.http_exchange import Exchange
+from app.web.front.rates import Rates, kind_of
 from app.web.metrics import Metrics
 from app.web.page_cache import KeptPage, Moment, Pages, Wish
-from app.web.rates import Rates, kind_of
 from app.web.static import StaticFiles
 from app.web.visitor import Doorkeeper, Visitor
 
