@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.estimator.hardware import accelerators
-from app.estimator.models import architecture
+from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
 
 # The layers themselves are the estimator's own business; their sums are shown.
@@ -34,10 +34,7 @@ def listing(kind: str) -> dict[str, Any]:
 
 
 def _models() -> list[dict[str, Any]]:
-    return [
-        {"id": key, **_shape(architecture.find_model(key))}
-        for key, _ in architecture.models()
-    ]
+    return [{"id": key, **_shape(lookup.find_model(key))} for key, _ in lookup.models()]
 
 
 def _shape(model: Architecture) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The estimator as content asks it: by name, typed inputs and one output."""
 
 import functools
-import importlib
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
@@ -11,6 +10,7 @@ from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, declared
+from app.estimator.models.lookup import find_model
 from app.instruments import links
 
 Value = Quantity | str | bool
@@ -147,9 +147,8 @@ def _hardware(name: str) -> object:
 
 def _model(name: str) -> object:
     try:
-        architecture = importlib.import_module("app.estimator.models.architecture")
-        return architecture.find_model(name)
-    except (ImportError, LookupError) as error:
+        return find_model(name)
+    except LookupError as error:
         raise Unanswerable("E80", str(error.args[0])) from None
 
 

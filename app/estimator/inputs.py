@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator import units
+from app.estimator.hardware.accelerators import accelerator_id, network_id, system_id
+from app.estimator.models.lookup import model_id
 
 LONGEST_VALUE = 200
 """Characters of one value that is typed; longer texts have a maximum of their own."""
@@ -280,14 +282,6 @@ def _text(field: Input, raw: Any) -> str:
 
 def _catalogued(field: Input, raw: Any) -> str:
     """Find the catalogue's own id for a name that people use."""
-    # Imported only when asked for: most forms never read a catalogue.
-    from app.estimator.hardware.accelerators import (  # noqa: PLC0415 - see above
-        accelerator_id,
-        network_id,
-        system_id,
-    )
-    from app.estimator.models.architecture import model_id  # noqa: PLC0415 - see above
-
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,
         "gpu": accelerator_id,

@@ -12,7 +12,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator import units
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, Input, InputProblem
-from app.estimator.models import architecture
+from app.estimator.models import lookup
 from app.estimator.registry import Entry
 from app.instruments.links import address
 from app.instruments.readings import Reading, read_estimate
@@ -301,7 +301,7 @@ def _options(declared: Input, value: str) -> tuple[Options, ...]:
 def catalogued(kind: str) -> tuple[Options, ...]:
     """The names of a catalogue in groups, as a list to choose from."""
     if kind == "model":
-        return (Options("By name", architecture.models()), Options("By size", _SIZES))
+        return (Options("By name", lookup.models()), Options("By size", _SIZES))
     if kind == "gpu":
         return _by([(a.vendor, a.id, a.name) for a in accelerators.accelerators()])
     if kind == "system":

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.estimator import registry
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import declared
-from app.estimator.models import architecture
+from app.estimator.models import lookup
 
 GAPS = {"free", "saved"}  # distances, which go both ways
 NAMES = [entry.name for entry in registry.entries()]
@@ -24,7 +24,7 @@ JUNK = st.one_of(
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
 LISTS = {
-    "model": [key for key, _ in architecture.models()] + ["10M", "7B", "100T"],
+    "model": [key for key, _ in lookup.models()] + ["10M", "7B", "100T"],
     "gpu": [a.id for a in accelerators.accelerators()],
     "system": [s.id for s in accelerators.systems()],
     "network": [n.id for n in accelerators.networks()],

@@ -15,7 +15,7 @@ from app.estimator.hardware.accelerators import (
     reference_designs,
     systems,
 )
-from app.estimator.models.architecture import find_model, models
+from app.estimator.models.lookup import find_model, models
 
 TABLES = [
     ("accelerators.toml", "accelerator"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.timing import flops
 
 

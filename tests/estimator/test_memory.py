@@ -20,9 +20,9 @@ from app.estimator.memory.layouts import Layout, in_flight, stage_share, stages
 from app.estimator.memory.sharding import tensor_parallel_choices
 from app.estimator.memory.states import recipe, zero_bytes
 from app.estimator.models.adapters import adapter_parameters
-from app.estimator.models.architecture import find_model
 from app.estimator.models.formats import FORMATS, weight_table
 from app.estimator.models.gguf import file_bytes
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import estimate
 from app.estimator.units import NBSP
 

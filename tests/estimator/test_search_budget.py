@@ -14,7 +14,7 @@ from app.estimator.estimates.parallelism_plan.layouts import Job, layouts, split
 from app.estimator.estimates.parallelism_plan.search import STEPS, look
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.timing.fit import load_of
 from app.estimator.timing.step import step_time
 

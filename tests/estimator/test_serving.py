@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.serving import engine, load, step
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.load import Requests, most_sequences

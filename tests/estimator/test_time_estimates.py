@@ -9,7 +9,7 @@ from app.estimator.estimates.parallelism_plan import search
 from app.estimator.estimates.parallelism_plan.layouts import Job, layouts
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.inputs import BadInputs, declared
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 
 NAMES = [
     "collectives",

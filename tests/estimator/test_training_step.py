@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.estimator.hardware import rates
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.timing import plan, step
 from app.estimator.timing.plan import SOFTWARE, Plan
 from app.estimator.timing.step import step_time

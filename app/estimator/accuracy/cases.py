@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.estimator.hardware.accelerators import accelerator_id
-from app.estimator.models.architecture import (
-    Architecture,
-    UnreadableConfig,
-    find_model,
-)
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.lookup import find_model
 
 
 class Inexpressible(Exception):  # noqa: N818 - reads as what it is at the raise

@@ -13,7 +13,7 @@ from app.estimator.accuracy.cases import (
 from app.estimator.accuracy.kinds import Translator
 from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.hardware.traffic import expert_parallel
-from app.estimator.models.architecture import find_model, model_id
+from app.estimator.models.lookup import find_model, model_id
 
 _WEIGHTS = {
     "": "bf16",

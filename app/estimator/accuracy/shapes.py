@@ -7,8 +7,9 @@ from app.estimator.accuracy.kinds import Translator
 from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.memory.cache import bytes_per_token
 from app.estimator.models.adapters import adapter_parameters
-from app.estimator.models.architecture import Architecture, find_model
+from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of
+from app.estimator.models.lookup import find_model
 
 
 def param_count(asked: Asked) -> Question:

@@ -2,25 +2,8 @@
 
 import collections
 import dataclasses
-import functools
-from collections.abc import Mapping
-from typing import Any
 
-from app.estimator import catalogue
-from app.estimator.models.config import UnreadableConfig
 from app.estimator.models.layers import Layer, Mixer, Mlp
-from app.estimator.models.sizes import is_size, parse_size, shape_for, size_name
-
-__all__ = [
-    "Architecture",
-    "UnreadableConfig",
-    "find_model",
-    "from_config",
-    "model_id",
-    "models",
-]
-
-_MODELS = ("models.toml", "model")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +67,7 @@ class Architecture:
     def parts(self) -> dict[str, int]:
         """Parameters by part; they sum to `parameters`.
 
+        >>> from app.estimator.models.lookup import find_model
         >>> sum(find_model("llama-2-7b").parts().values())
         6738415616
         """
@@ -105,6 +89,7 @@ class Architecture:
     def sequence_elements(self, context: int) -> int:
         """Cache elements of one sequence of `context` tokens, windows honoured.
 
+        >>> from app.estimator.models.lookup import find_model
         >>> find_model("mistral-7b-v0.1").sequence_elements(32768) * 2
         536870912
         """
@@ -124,22 +109,6 @@ class Architecture:
     def convolution_elements(self) -> int:
         """Elements of convolution state per sequence."""
         return sum(layer.convolution * number for layer, number in self.runs)
-
-
-def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
-    """Read the architecture from a Hugging Face `config.json`.
-
-    Raises UnreadableConfig with a sentence when a size is missing or wrong.
-
-    >>> from_config({"model_type": "llama", "hidden_size": 4096,
-    ...     "num_hidden_layers": 32, "num_attention_heads": 32,
-    ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
-    6738415616
-    """
-    # Imported when a model is first read: an import alone stays quick.
-    from app.estimator.models.reading import read_architecture  # noqa: PLC0415 - see above
-
-    return read_architecture(config, name)
 
 
 def assemble(model: Architecture) -> Architecture:
@@ -178,57 +147,3 @@ def assemble(model: Architecture) -> Architecture:
 
 def _tidy(number: float) -> float:
     return int(number) if number == int(number) else number
-
-
-def model_id(name: str) -> str:
-    """The catalogue id for a model name, or the tidy form of a size such as `70B`.
-
-    A short config.json is taken as well. Raises LookupError naming the nearest
-    models, or what the configuration lacks.
-    """
-    # Imported only where one is given: it reads what this module declares.
-    from app.estimator.models import pasted  # noqa: PLC0415 - see above
-
-    if pasted.is_config(name):
-        return pasted.tidy(name)
-    if is_size(name):
-        return size_name(parse_size(name))
-    return catalogue.find_id(*_MODELS, name, "a model")
-
-
-def find_model(name: str) -> Architecture:
-    """The architecture for a catalogue name, a size such as `70B`, or a config.json.
-
-    A size gives a dense, Llama-shaped model with exactly that many parameters.
-
-    >>> find_model("70B").parameters
-    70000000000
-    """
-    if name.startswith("{"):
-        from app.estimator.models import pasted  # noqa: PLC0415 - as in model_id
-
-        return pasted.read_short(name)
-    return _named(name)
-
-
-@functools.lru_cache(maxsize=2048)
-def _named(name: str) -> Architecture:
-    if is_size(name):
-        return generic(parse_size(name))
-    key = model_id(name)
-    row = catalogue.load(*_MODELS)[key]
-    return from_config(row["config"], name=row["name"])
-
-
-def models() -> tuple[tuple[str, str], ...]:
-    """Ids and names of the catalogue's models, in its order."""
-    return tuple((key, row["name"]) for key, row in catalogue.load(*_MODELS).items())
-
-
-def generic(parameters: int) -> Architecture:
-    """A dense, Llama-shaped model with exactly `parameters` parameters."""
-    config = shape_for(parameters)
-    model = from_config(config, name=f"{size_name(parameters)} dense")
-    return assemble(
-        dataclasses.replace(model, other=model.other + parameters - model.parameters)
-    )

@@ -3,11 +3,9 @@
 import functools
 import json
 
-from app.estimator.models.architecture import (
-    Architecture,
-    UnreadableConfig,
-    from_config,
-)
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.reading import from_config
 
 # What arithmetic on sizes of the wrong kind can raise.
 _CONTRADICTIONS = (

@@ -15,10 +15,15 @@ from app.estimator.models.families import Traits, traits_of
 from app.estimator.models.seq2seq import is_seq2seq, read_shape
 
 
-def read_architecture(config: Mapping[str, Any], name: str = "") -> Architecture:
-    """The architecture that a configuration describes.
+def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
+    """Read the architecture from a Hugging Face `config.json`.
 
     Raises UnreadableConfig with a sentence when a size is missing or wrong.
+
+    >>> from_config({"model_type": "llama", "hidden_size": 4096,
+    ...     "num_hidden_layers": 32, "num_attention_heads": 32,
+    ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
+    6738415616
     """
     text = text_part(config)
     check_family(text)

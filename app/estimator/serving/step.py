@@ -185,7 +185,7 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
 
     Source: pope-2022; constants of data/engines.toml.
 
-    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> from app.estimator.hardware.networks import fabric_of
     >>> a100 = find_accelerator("a100-sxm4-80")

@@ -80,7 +80,7 @@ def flops_per_token(
 
     Source: megatron-2021; megatron-bridge.
 
-    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.models.lookup import find_model
     >>> round(flops_per_token(find_model("llama-3.1-405b"), 8192) / 1e12, 3)
     2.524
     """
@@ -100,7 +100,7 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
 
     Source: korthikanti-2022.
 
-    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.models.lookup import find_model
     >>> model = find_model("gpt3-175b")
     >>> again = recomputed_flops(model, 2048, "full")
     >>> round(again / flops_per_token(model, 2048), 3)

@@ -91,7 +91,7 @@ def gpu_hours(
         tokens: tokens of the run [token].
         useful: share of booked time that is progress [1].
 
-    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> a100 = find_accelerator("a100-sxm4-80")
     >>> 1.4e5 < gpu_hours(find_model("llama-2-7b"), a100, 2e12) < 2.3e5

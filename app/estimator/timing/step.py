@@ -124,7 +124,7 @@ def step_time(
 
     Source: megatron-2021; constants fitted on published runs.
 
-    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> from app.estimator.hardware.networks import fabric_of
     >>> h100 = find_accelerator("H100")

@@ -17,7 +17,8 @@ from app.estimator.estimates.inference_memory.compute import Load, load_of
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
-from app.estimator.models.architecture import Architecture, find_model
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.step import decode_time, place
 from app.estimator.timing.hours import gpu_hours

@@ -5,7 +5,7 @@ from app.estimator.estimates.collectives.asked import Collectives
 from app.estimator.estimates.collectives.compute import links_of, measure
 from app.estimator.estimates.collectives.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

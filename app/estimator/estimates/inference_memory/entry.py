@@ -5,7 +5,7 @@ from app.estimator.estimates.inference_memory.asked import InferenceMemory
 from app.estimator.estimates.inference_memory.compute import check, limits_of, load_of
 from app.estimator.estimates.inference_memory.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

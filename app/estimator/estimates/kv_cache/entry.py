@@ -13,8 +13,8 @@ from app.estimator.estimates.kv_cache.words import (
     verdict,
 )
 from app.estimator.memory.sharding import tensor_parallel_problem
-from app.estimator.models.architecture import find_model
 from app.estimator.models.formats import CACHE_BITS
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 

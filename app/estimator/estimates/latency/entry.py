@@ -6,7 +6,7 @@ from app.estimator.estimates.latency.compute import check, timed
 from app.estimator.estimates.latency.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.step import place

@@ -1,11 +1,9 @@
 """The numbers of `model`."""
 
 from app.estimator.estimates.model.asked import Model
-from app.estimator.models.architecture import (
-    Architecture,
-    UnreadableConfig,
-    find_model,
-)
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.lookup import find_model
 from app.estimator.models.pasted import read_pasted
 from app.estimator.shared_inputs import refuse
 

@@ -5,7 +5,7 @@ from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
 from app.estimator.estimates.parallelism_plan.compute import check, find_plans
 from app.estimator.estimates.parallelism_plan.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

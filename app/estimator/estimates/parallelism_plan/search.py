@@ -150,7 +150,7 @@ def search(
 ) -> tuple[Candidate, ...]:
     """The fastest layouts that fit, the best first; see `look`.
 
-    >>> from app.estimator.models.architecture import find_model
+    >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> job = Job(gpus=64, sequence=4096, global_batch=512)
     >>> best(find_model("llama-3.1-8b"), find_accelerator("H100"), job).plan.tensor

@@ -12,7 +12,7 @@ from app.estimator.estimates.quantization.words import (
     verdict,
 )
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

@@ -10,7 +10,8 @@ from app.estimator.estimates.serving_capacity.asked import (
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
-from app.estimator.models.architecture import Architecture, find_model
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
 from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.load import Requests, most_sequences

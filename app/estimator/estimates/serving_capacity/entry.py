@@ -10,7 +10,7 @@ from app.estimator.estimates.serving_capacity.compute import (
 )
 from app.estimator.estimates.serving_capacity.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from app.estimator.estimates.storage.asked import CONTENTS, Storage
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.running.checkpoints import (
     checkpoint_bytes,
     dataset_bytes,

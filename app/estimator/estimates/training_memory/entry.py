@@ -15,7 +15,7 @@ from app.estimator.estimates.training_memory.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.memory.states import recipe
 from app.estimator.memory.training import stage_loads, worst
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

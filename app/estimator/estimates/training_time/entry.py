@@ -14,7 +14,7 @@ from app.estimator.estimates.training_time.compute import (
 )
 from app.estimator.estimates.training_time.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.models.architecture import find_model
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 
 

@@ -12,8 +12,8 @@ from app.estimator.estimates.weights.words import (
     table,
 )
 from app.estimator.memory.sharding import tensor_parallel_problem
-from app.estimator.models.architecture import find_model
 from app.estimator.models.formats import FORMATS
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_number, format_value
