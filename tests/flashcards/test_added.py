@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 from sqlmodel import Session, select
@@ -320,6 +320,15 @@ ACTIONS = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(actions=ACTIONS)
+@example(
+    actions=[
+        ("miss", "q:missed", 3, 0),
+        ("grade", "q:missed", 3, 1),
+        ("grade", "q:missed", 3, 9),
+        ("miss", "q:missed", 3, 1),
+        ("miss", "q:missed", 3, 1),
+    ]
+)
 def test_the_memory_can_be_made_again_from_the_log_and_what_was_added(
     engine: Engine, actions
 ) -> None:

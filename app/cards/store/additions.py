@@ -10,7 +10,16 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Insert, String, bindparam, delete, func, select, update
+from sqlalchemy import (
+    Insert,
+    String,
+    bindparam,
+    case,
+    delete,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -35,9 +44,10 @@ class Addition:
 class Added:
     """An added card as it lies in the tables.
 
-    `since` is the moment of the (last) reason for it; `due` the study day from which
-    it is asked, None where it has no memory; `aside` says that it is not asked, be it
-    put aside or declined. `state` and `lapses` are those of its memory.
+    `since` is the moment of the first reason for it after its last answer; `due` the
+    study day from which it is asked, None where it has no memory; `aside` says that it
+    is not asked, be it put aside or declined. `state` and `lapses` are those of its
+    memory.
     """
 
     card: str
@@ -111,8 +121,8 @@ def add_missed(
     if not again:
         return
     rows = [
-        {"of_learner": learner_id, "of_card": w.card, "seed": w.seed}
-        | {"at": milliseconds(now)}
+        {"of_learner": learner_id, "of_card": w.card, "numbers": w.seed}
+        | {"now": milliseconds(now)}
         for w in again
     ]
     db.connection().execute(_MISSED_AGAIN, rows)
@@ -175,7 +185,21 @@ _MINE = (
     ADDED.c.card == bindparam("of_card"),
 )
 _KEPT = (ADDED.c.learner_id == bindparam("of_learner"), ADDED.c.declined.is_(False))
-_MISSED_AGAIN = update(ADDED).where(*_MINE, ADDED.c.declined.is_(False))
+_waiting = (
+    select(MEMORY.c.last_at)
+    .where(MEMORY.c.learner_id == ADDED.c.learner_id, MEMORY.c.card == ADDED.c.card)
+    .where(MEMORY.c.last_at < ADDED.c.at)
+    .exists()
+)
+# A card that waits since an earlier miss keeps the moment of it, and the day it comes.
+_MISSED_AGAIN = (
+    update(ADDED)
+    .where(*_MINE, ADDED.c.declined.is_(False))
+    .values(
+        seed=bindparam("numbers"),
+        at=case((_waiting, ADDED.c.at), else_=bindparam("now")),
+    )
+)
 _SOONER = (
     update(MEMORY)
     .where(

@@ -28,8 +28,8 @@ _ONE = _ALL.where(ADDED.c.card == bindparam("of_card"))
 class Beginning:
     """How an added card begins: the study day it is first asked on.
 
-    `since` is the moment of the (last) reason for it; `again` says that such a reason
-    may come again, as a question may be missed again.
+    `since` is the moment of the first reason for it after its last answer; `again` says
+    that such a reason may come again, as a question may be missed again.
     """
 
     due: dt.date
