@@ -12,6 +12,7 @@ _BUNDLES = {
     "css/headroom.css": (
         "css/tokens.css",
         "css/base.css",
+        "css/controls.css",
         "css/parts.css",
         "css/instruments.css",
     )
