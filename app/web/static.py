@@ -12,9 +12,19 @@ _BUNDLES = {
     "css/headroom.css": (
         "css/tokens.css",
         "css/base.css",
+        "css/controls.css",
         "css/parts.css",
         "css/instruments.css",
-    )
+    ),
+    "js/headroom.js": (
+        "js/preferences.js",
+        "js/buttons.js",
+        "js/keys.js",
+        "js/reading.js",
+        "js/notice.js",
+        "js/retry.js",
+        "js/focus.js",
+    ),
 }
 _LINK = re.compile(rb"url\(\.\./([^)]+)\)")
 _TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}

@@ -1,7 +1,6 @@
 // The service worker: pages once visited, the glossary and the due cards work without a
 // network. The server puts VERSION and FILES before it, so that it renews itself.
-const PAGES = "pages";
-const SHELF = "static";
+const [PAGES, SHELF] = ["pages", "static"];
 const MOST = 120; // a mock exam has 50
 const PATIENCE = 8000;
 const ROOT = new URL("./", location).pathname; // "/", or the prefix behind a proxy
@@ -12,7 +11,8 @@ const NEVER = /^\/((api|authoring|settings|continue|healthz)\b|exams\/sittings\/
 
 self.addEventListener("install", (event) => {
   self.skipWaiting();
-  event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll([UNREACHABLE, ...FILES.map((file) => ROOT + file.slice(1))])));
+  const files = FILES.map((file) => ROOT + file.slice(1));
+  event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll([UNREACHABLE, ...files])));
 });
 self.addEventListener("activate", (event) => event.waitUntil(begin()));
 self.addEventListener("fetch", (event) => {

@@ -1,0 +1,58 @@
+// Keys. An element says data-key="r"; g then a letter goes to a part of the app.
+{
+  const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
+  const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", k: "calculators" };
+  let leader = 0;
+  const typing = (element) =>
+    element.isContentEditable ||
+    element.matches("textarea, select, input:not([type=radio], [type=checkbox])");
+  const seen = (element) => {
+    const box = element.getBoundingClientRect();
+    return element.checkVisibility() && box.bottom > 0 && box.top < innerHeight;
+  };
+  const keyed = (key) => {
+    const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
+    const near = document.activeElement?.closest("[data-keys]");
+    return all.find((e) => near?.contains(e)) || all.find(seen) || all[0];
+  };
+  // Results of a search are gone through one by one; the last word is the field's.
+  const pick = (by) => {
+    const links = [...document.querySelectorAll("[data-result]")];
+    const at = links.indexOf(document.activeElement) + by;
+    if (at >= 0) links[at]?.focus();
+    else document.getElementById("q").focus();
+  };
+  const step = (by) => {
+    if (document.querySelector("[data-result]")) return pick(by);
+    const stops = [...document.querySelectorAll("[data-stop]")];
+    const tops = stops.map((e) => e.getBoundingClientRect().top);
+    const index = by > 0 ? tops.findIndex((t) => t > 90) : tops.findLastIndex((t) => t < 60);
+    const stop = stops[index];
+    if (!stop) return;
+    stop.setAttribute("tabindex", "-1");
+    stop.scrollIntoView();
+    stop.focus({ preventScroll: true });
+  };
+  document.addEventListener("keydown", (event) => {
+    const key = event.key.toLowerCase();
+    const { target } = event;
+    const arrow = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (arrow && target.matches("#q, [data-result]")) {
+      event.preventDefault();
+      return pick(target.id === "q" && arrow < 0 ? 0 : arrow);
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (/(^|; )keys=off/.test(document.cookie) || typing(target)) return;
+    const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
+    if ((key === " " || key === "enter") && target.closest(pressed)) return;
+    const gone = Date.now() - leader < 1500 && key in rooms && home + rooms[key];
+    leader = key === "g" ? Date.now() : 0;
+    const hit = gone ? null : keyed(key);
+    if (gone) location.assign(gone);
+    else if (key === "?") document.getElementById("keys").togglePopover();
+    else if (hit && !hit.disabled) hit.click();
+    else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
+    else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,65 @@
+// No answer: say so, keep the inputs, grey what is shown, try again.
+{
+  const waits = [5, 10, 20, 40, 60];
+  const lost = new WeakMap();
+  const fresh = new WeakMap();
+  const clock = (date) => date.toTimeString().slice(0, 5);
+  const forget = (element) => {
+    const state = lost.get(element);
+    if (!state) return;
+    clearInterval(state.timer);
+    state.message.remove();
+    state.target.classList.remove("busy");
+    lost.delete(element);
+  };
+  const lose = (event) => {
+    const { elt, target, requestConfig } = event.detail;
+    if ("later" in elt.dataset) return outbox.take(event.detail);
+    // The worker has a page for this, where it runs.
+    if ("plain" in elt.dataset && navigator.serviceWorker?.controller) return elt.submit();
+    if ("quiet" in elt.dataset) {
+      // What the reader did not ask for is tried again without a word.
+      setTimeout(() => htmx.ajax("POST", requestConfig.path, { source: elt }), 15000);
+      return;
+    }
+    const tries = (lost.get(elt)?.tries ?? -1) + 1;
+    forget(elt);
+    const again = () => {
+      clearInterval(state.timer);
+      const { verb, path, triggeringEvent } = requestConfig;
+      htmx.ajax(verb, path, { source: elt, event: triggeringEvent });
+    };
+    const message = notice("warn", "off", "No answer from the server.", "Your inputs are kept.", "Try now", again);
+    message.querySelector("p").setAttribute("role", "alert");
+    message.querySelector("div").insertAdjacentHTML("beforeend", '<p class="small quiet"></p>');
+    if (target === elt) target.before(message);
+    else target.prepend(message);
+    target.classList.toggle("busy", target !== elt);
+    let left = waits[Math.min(tries, waits.length - 1)];
+    const age = fresh.get(target) ? ` What is shown is of ${clock(fresh.get(target))}.` : "";
+    const tick = () => {
+      if (!message.isConnected) return clearInterval(state.timer);
+      message.querySelector(".quiet").textContent = `Trying again in ${left}\u00a0s.${age}`;
+      if (left-- <= 0) again();
+    };
+    const state = { tries, message, target, timer: setInterval(tick, 1000) };
+    lost.set(elt, state);
+    tick();
+  };
+  document.addEventListener("htmx:sendError", lose);
+  document.addEventListener("htmx:timeout", lose);
+  document.addEventListener("htmx:responseError", (event) => {
+    if ([502, 503, 504].includes(event.detail.xhr.status)) lose(event);
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => clearInterval(lost.get(event.detail.elt)?.timer));
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, requestConfig, xhr } = event.detail;
+    if (xhr.status >= 400 && "quiet" in requestConfig.elt.dataset) {
+      event.detail.shouldSwap = false;
+      return;
+    }
+    forget(requestConfig.elt);
+    for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
+    fresh.set(target, new Date());
+  });
+}
