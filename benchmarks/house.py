@@ -298,16 +298,16 @@ def _is_patch(target: ast.expr, foreign: set[str]) -> bool:
     return written.split(".")[0] in foreign or target.attr in methods
 
 
-def wide(root: Path = ROOT) -> tuple[int, int]:
+def wide(root: Path = ROOT) -> tuple[list[str], int]:
     """Lines of templates, stylesheets and scripts over the width, of how many."""
-    lines = [
-        line
+    lines = {
+        f"{_named(path, root)}:{number}": line
         for folder, files in _FACES
-        for path in (root / folder).rglob(files)
+        for path in sorted((root / folder).rglob(files))
         if "vendor" not in path.parts
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    return sum(len(line) > WIDEST for line in lines), len(lines)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    }
+    return [where for where, line in lines.items() if len(line) > WIDEST], len(lines)
 
 
 def code_lines(root: Path = ROOT) -> int:
@@ -419,8 +419,9 @@ def _lines() -> list[Row]:
     return [
         Row(
             f"template, style and script lines over {WIDEST}",
-            f"{over} of {lines} ({over / lines:.0%})",
+            f"{len(over)} of {lines} ({len(over) / lines:.0%})",
             "0",
+            tuple(over),
         ),
         Row("lines of Python code", f"{code_lines():,}", "fewer"),
         Row("calls of grade() for one answer", str(len(calls)), "1", tuple(calls)),

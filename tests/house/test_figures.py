@@ -65,7 +65,7 @@ def test_a_private_name_and_a_replaced_function_are_patches(root: Path) -> None:
 
 def test_shapes_and_wide_lines_and_code_are_counted(root: Path) -> None:
     assert house.engines(root) == ["app/high"]
-    assert house.wide(root) == (1, 3)
+    assert house.wide(root) == (["templates/a.html:1"], 3)
     assert house.code_lines(root) == 13
 
 

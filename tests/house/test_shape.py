@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import house
+
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "app").rglob("*.py"))
 NAMELESS = {"utils", "helpers", "common", "core", "base", "manager", "service"}
@@ -145,6 +147,11 @@ def test_a_stylesheet_is_short() -> None:
         for p in (ROOT / "static/css").rglob("*.css")
     }
     assert {k: v for k, v in lengths.items() if v > 250} == {}
+
+
+def test_no_line_of_a_template_stylesheet_or_script_is_wide() -> None:
+    over, _ = house.wide(ROOT)
+    assert over == []
 
 
 def test_templates_carry_no_inline_style_or_script() -> None:
