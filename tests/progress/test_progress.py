@@ -108,7 +108,7 @@ def table(page: str, name: str) -> Mapping[str, list[str]]:
     """The rows of the table behind a figure, by their head."""
     found = re.search(rf'aria-label="{name}".*?</table>', page, re.DOTALL)
     assert found, name
-    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', found[0])
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', found[0], re.DOTALL)
     return {head: re.findall(r"<td[^>]*>(.*?)</td>", cells) for head, cells in rows}
 
 
