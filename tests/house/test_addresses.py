@@ -1,0 +1,27 @@
+"""What others rely on stays: addresses, and the fields of the API."""
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from app.api.document import openapi
+from app.estimator import registry
+
+HERE = Path(__file__).parent
+
+
+def test_no_address_is_lost(app: FastAPI) -> None:
+    now = {
+        " ".join((*sorted(route.methods or ()), route.path or ""))
+        for route in iter_route_contexts(app.router.routes)
+    }
+
+    assert set((HERE / "kept_addresses.txt").read_text().splitlines()) - now == set()
+
+
+def test_no_field_of_the_api_is_lost() -> None:
+    schemas = openapi(registry.entries(), "")["components"]["schemas"]
+    now = {f"{n}.{p}" for n, s in schemas.items() for p in s.get("properties", ())}
+
+    assert set((HERE / "kept_fields.txt").read_text().splitlines()) - now == set()
