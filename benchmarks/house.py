@@ -16,6 +16,8 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from app.estimator.accuracy.report import own_cases, report
+
 ROOT = Path(__file__).resolve().parents[1]
 WIDEST = 120
 _FILES = frozenset({"entry.py", "asked.py", "words.py"})
@@ -243,13 +245,11 @@ def engines(root: Path = ROOT) -> list[str]:
 
 
 def answered_by_the_registry() -> str:
-    """How many accuracy cases a calculator answers, if the report tells."""
-    accuracy = importlib.import_module("app.estimator.accuracy")
-    tell = getattr(accuracy, "answered_by_registry", None)
-    if tell is None:
-        return "unknown"
-    answered, cases = tell()
-    return f"{answered} of {cases}"
+    """How many accuracy cases a calculator answers; the others are named formulas."""
+    results = report(own_cases()).results
+    answered = sum(bool(result.estimate) for result in results)
+    formulas = sum(bool(result.formula) for result in results)
+    return f"{answered} of {len(results)}, {formulas} named formulas"
 
 
 def patched(root: Path = ROOT) -> list[str]:
