@@ -96,13 +96,13 @@ def table_of(bar: StackedBar) -> Table:
 
 
 def key_of(bar: StackedBar) -> tuple[tuple[str, str], ...]:
-    """Which colour is which part, in the order drawn."""
+    """Which color is which part, in the order drawn."""
     names: dict[str, str] = {}
     for part, look in zip(bar.segments, looks_of(bar), strict=True):
         if part.value:
-            colour = look.key
-            before = names.get(colour)
-            names[colour] = f"{before}; {part.label}" if before else part.label
+            color = look.key
+            before = names.get(color)
+            names[color] = f"{before}; {part.label}" if before else part.label
     free = bar.capacity is not None and bar.capacity > total(bar)
     left = (("k-f", _left_word(bar).capitalize()),) if free else ()
     return (*names.items(), *left)

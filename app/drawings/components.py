@@ -26,7 +26,7 @@ LOOKS: dict[Component, Look] = {
 }
 BARE = Look("fill", "none", "", "k-s")
 """A part without a color of its own, and without words upon it."""
-# The colours of memory mean parts of memory; other sums are drawn in ink and paper.
+# The colors of memory mean parts of memory; other sums are drawn in ink and paper.
 PLAIN = (
     Look("n1", "on-n1", "", "k-n1"),
     Look("soft", "on-soft", "", "k-x"),

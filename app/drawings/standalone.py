@@ -1,4 +1,4 @@
-"""A drawing as a file of its own: with the colours of the light theme inside."""
+"""A drawing as a file of its own: with the colors of the light theme inside."""
 
 import re
 
@@ -40,12 +40,12 @@ def standalone(drawing: Drawing, tokens: str, rules: str) -> str:
 
 
 def style_of(tokens: str, rules: str) -> str:
-    """The rules of drawings with every colour written out, light theme.
+    """The rules of drawings with every color written out, light theme.
 
     >>> style_of("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
-    colours = dict(_TOKEN.findall(tokens))
+    colors = dict(_TOKEN.findall(tokens))
     found = " ".join(rule[0] for rule in _RULE.finditer(rules))
-    written = _USE.sub(lambda use: colours.get(use[1], "sans-serif"), found)
+    written = _USE.sub(lambda use: colors.get(use[1], "sans-serif"), found)
     return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'

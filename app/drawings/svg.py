@@ -1,4 +1,4 @@
-"""Elements of a drawing: geometry in attributes, colour and type in the style sheet."""
+"""Elements of a drawing: geometry in attributes, color and type in the style sheet."""
 
 import dataclasses
 import functools

@@ -39,7 +39,7 @@ def ask_weights(default: str = "bf16") -> Any:
         "Weights",
         kind="choice",
         choices=WEIGHT_CHOICES,
-        help="Quantised formats leave embeddings, output head and norms in 16 bit.",
+        help="Quantized formats leave embeddings, output head and norms in 16 bit.",
         term="quantization",
         group="Model",
         topic="number-formats",

@@ -67,7 +67,7 @@ class ShownStep(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A row of a table: its name with the colour of its component, then its cells.
+    """A row of a table: its name with the color of its component, then its cells.
 
     `name` is None where the first cell is a number; `cells` are (words, whether
     their column holds numbers).
@@ -183,7 +183,7 @@ _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:
     """A figure in words, with its interval where it is modelled.
 
-    One named like a component of a drawing gets its colour from `keys`.
+    One named like a component of a drawing gets its color from `keys`.
     """
     return ShownFigure(
         figure.name,
@@ -209,7 +209,7 @@ def interval(figure: Figure) -> str:
 
 
 def show_table(table: Table, keys: Mapping[str, str] = NO_KEYS) -> ShownTable:
-    """A table in words; rows named like a component get its colour."""
+    """A table in words; rows named like a component get its color."""
     read = [[_cell(cell) for cell in row] for row in table.rows if row]
     numeric = [any(row[i][1] for row in read) for i in range(len(table.columns))]
     return ShownTable(
@@ -250,7 +250,7 @@ def _marked(sentence: str, numbers: Collection[str]) -> Markup:
 
 
 def _component_keys(estimate: Estimate) -> dict[str, str]:
-    """The colour of every part that is drawn, by its name."""
+    """The color of every part that is drawn, by its name."""
     return {
         segment.label: look.key
         for picture in estimate.pictures

@@ -132,7 +132,7 @@ def test_a_bar_without_a_limit_says_its_total():
     assert "cap" not in {e.attrib.get("class") for e in svg_of(drawing).iter("line")}
 
 
-def test_only_memory_has_the_colours_of_memory():
+def test_only_memory_has_the_colors_of_memory():
     parts = (Segment("weights", "Machines", 7e5), Segment("kv", "Staff", 3e5))
     drawing = draw_bar(StackedBar("A year", parts, None, "", "USD"))
     assert not rects(drawing, "w")

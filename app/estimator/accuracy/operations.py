@@ -67,7 +67,7 @@ _MOSAIC = (
 
 
 def train_mfu(asked: Asked) -> Formula:
-    """Utilisation from a measured step or rate, in percent."""
+    """Utilization from a measured step or rate, in percent."""
     peak = asked.number("peak_tflops", 0) * 1e12
     card = str(asked.any("gpu", ""))
     if not peak and card:

@@ -179,8 +179,8 @@ class AcceleratorChoice:
         False,
         "Also rare, workstation and consumer cards",
         kind="flag",
-        help="Export versions, cards of one cloud, cards whose licence keeps them out "
-        "of data centres.",
+        help="Export versions, cards of one cloud, cards whose license keeps them out "
+        "of data centers.",
         group="Accelerator",
         topic=TOPIC,
         advanced=True,

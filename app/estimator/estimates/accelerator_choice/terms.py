@@ -24,7 +24,7 @@ _RARE = {
     "h800-sxm-80": "An export version.",
     "h100-sxm-96-hbm2e": "A power-capped version that is hardly sold.",
     "b100-sxm": "Announced, but hardly seen.",
-    "rtx-4090": "A consumer card; its licence keeps it out of data centres.",
+    "rtx-4090": "A consumer card; its license keeps it out of data centers.",
     "rtx-6000-ada": "A workstation card.",
     "rtx-pro-6000-bw-ws": "A workstation card.",
 }

@@ -15,7 +15,7 @@ def estimate(asked: Cost) -> Estimate:
 ENTRY = Entry(
     name="cost",
     title="Rent or buy",
-    summary="Renting against owning, with the utilisation at which both cost the same.",
+    summary="Renting against owning, with the utilization at which both cost the same.",
     group="Cluster",
     inputs=Cost,
     compute=estimate,

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.estimate import Change, Chart, Line
-from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.asked import LAYOUTS, Fabric
 from app.estimator.estimates.fabric.compute import Plan, Wiring, most_systems, tree_of
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number
@@ -103,5 +103,5 @@ def _becomes(found: Plan, way: Wiring, systems: int) -> str:
 
 def _worded(value: float | str) -> str:
     if isinstance(value, str):
-        return "Rail-optimised" if value == "rail" else "Fat tree, nodes by leaf"
+        return dict(LAYOUTS)[value]
     return format_number(float(value))

@@ -22,7 +22,7 @@ class Weights:
         "Format",
         kind="choice",
         choices=(*WEIGHT_CHOICES, *_GGUF),
-        help="Quantised formats leave some tensors in 16 bit; GGUF mixes formats.",
+        help="Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
         term="quantization",
         group="Model",
         topic="number-formats",

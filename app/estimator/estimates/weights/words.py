@@ -135,7 +135,7 @@ def notes(asked: Weights) -> tuple[str, ...]:
     form = FORMATS.get(asked.weights)
     if form is None:
         note = (
-            "Counted as llama.cpp quantises without an importance matrix; the file "
+            "Counted as llama.cpp quantizes without an importance matrix; the file "
             "adds a few megabytes of vocabulary."
         )
         return (note,)
@@ -143,7 +143,7 @@ def notes(asked: Weights) -> tuple[str, ...]:
         return ()
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
     if form.covers == "experts":
-        notes = ["Only routed experts are quantised; all else stays in 16 bit."]
+        notes = ["Only routed experts are quantized; all else stays in 16 bit."]
     if form.scale:
         notes.append(f"Each weight carries its part of the metadata: {form.scale}.")
     notes.append("Engines may pad or repack tensors when they load them.")
