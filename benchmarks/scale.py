@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
+import datetime as dt
 import itertools
 import os
 import random
@@ -31,24 +32,24 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from itsdangerous import Signer
+import httpx
 
+from app.authors.commands import new_link
 from app.content.library import Library, LiveLibrary
 from app.db.engine import make_engine, put_together
 from app.db.migrate import upgrade
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
+from benchmarks.visitor import SECRET, Request, Visitor, visitor
 from tests.browser.server import free_port
 from tests.progress.past import Past
 
 ROOT = Path(__file__).resolve().parents[1]
-SECRET = "of the measurement, which nobody guesses"  # noqa: S105 - of a database that is thrown away
 PAST = Past(cards=61, reviews=244, answers=80, days=60)
 TIMES = 15
 PAUSE = (1.0, 5.0)
 """Seconds for which a learner looks at an answer before the next request."""
 CROWDS = ((50, PAUSE), (300, PAUSE), (50, (0.0, 0.0)))
-Request = tuple[str, str, bytes]
 
 
 def main() -> int:
@@ -68,7 +69,8 @@ def main() -> int:
             _fill(address, library, some)
             key = some[0] if some else "n" * 43
             with _server(folder / name, address, 1) as (port, _):
-                table[column] = _pages(port, key, library)
+                cookie = _author(address, port)
+                table[column] = _pages(port, key, cookie, library)
             if name == "full":
                 _print(table)
                 for workers in (1, 2):
@@ -145,7 +147,17 @@ def _wait(url: str) -> None:
 # --- pages ----------------------------------------------------------------------------
 
 
-def _pages(port: int, key: str, library: Library) -> dict[str, float]:
+def _author(address: str, port: int) -> str:
+    """The cookie of a browser that was let onto the author's bench."""
+    engine = make_engine(address)
+    link = new_link(engine, "", dt.datetime.now(dt.UTC))
+    engine.dispose()
+    entry = f"http://127.0.0.1:{port}/authoring/enter"
+    answer = httpx.post(entry, data={"token": link.partition("token=")[2]})
+    return "; ".join(f"{n}={v}" for n, v in answer.cookies.items() if "author" in n)
+
+
+def _pages(port: int, key: str, cookie: str, library: Library) -> dict[str, float]:
     """The median time of each page in milliseconds; none where it was refused."""
     count = itertools.count()
     cards = itertools.cycle(library.cards)
@@ -170,12 +182,12 @@ def _pages(port: int, key: str, library: Library) -> dict[str, float]:
         "Statistics of the bench": get("/authoring/questions"),
     }
     return {
-        name: asyncio.run(_median(port, key, ask, name)) for name, ask in asked.items()
+        name: asyncio.run(_median(visitor(port, key, cookie), ask, name))
+        for name, ask in asked.items()
     }
 
 
-async def _median(port: int, key: str, ask: Callable[[], Request], name: str) -> float:
-    client = _client(port, key)
+async def _median(client: Visitor, ask: Callable[[], Request], name: str) -> float:
     times = []
     for number in range(TIMES + 3):
         begun = time.perf_counter()
@@ -253,7 +265,7 @@ async def _study(
     pause: tuple[float, float],
     seen: Seen,
 ) -> None:
-    clients = [_client(port, key) for key in keys]
+    clients = [visitor(port, key) for key in keys]
     for client in clients:  # every process has read the course before it counts
         await client.send(("GET", "/", b""))
     end = time.perf_counter() + seconds
@@ -266,7 +278,7 @@ async def _study(
 
 
 async def _evening(
-    client: "_Client",
+    client: Visitor,
     wishes: Iterator[Request],
     pauses: Iterator[float],
     end: float,
@@ -328,58 +340,6 @@ def _resident(pid: int) -> float:
             children = (task / "children").read_text(encoding="ascii").split()
             total += sum(_resident(int(child)) for child in children)
     return total
-
-
-# --- a client -------------------------------------------------------------------------
-
-
-class _Client:
-    """A browser: it keeps its connection, and opens another where that was closed."""
-
-    def __init__(self, port: int, head: str) -> None:
-        self._port, self._head = port, head
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def send(self, request: Request) -> tuple[int, bytes]:
-        """The status and the body of the answer."""
-        kept = self._streams is not None
-        try:
-            return await self._ask(request)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            if not kept:
-                raise
-            self.close()  # the server had closed it, being idle
-            return await self._ask(request)
-
-    async def _ask(self, request: Request) -> tuple[int, bytes]:
-        if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
-        reader, writer = self._streams
-        method, path, body = request
-        length = f"Content-Length: {len(body)}\r\n" if method == "POST" else ""
-        writer.write(
-            f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n".encode() + body
-        )
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        at = head.find(b"content-length:")
-        size = int(head[at + 15 : head.index(b"\r\n", at)]) if at >= 0 else 0
-        return int(head[9:12]), await reader.readexactly(size)
-
-    def close(self) -> None:
-        """Let go of the connection; the next request opens another."""
-        if self._streams is not None:
-            self._streams[1].close()
-            self._streams = None
-
-
-def _client(port: int, key: str) -> _Client:
-    cookie = Signer(SECRET, salt="learner").sign(key).decode()
-    head = (
-        f"Host: 127.0.0.1:{port}\r\nCookie: headroom={cookie}\r\nHX-Request: true\r\n"
-        "Sec-Fetch-Site: same-origin\r\n"
-        "Content-Type: application/x-www-form-urlencoded\r\n"
-    )
-    return _Client(port, head)
 
 
 if __name__ == "__main__":
