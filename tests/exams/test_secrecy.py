@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.db.tables import Sitting
-from app.exchange.apkg.writing import guid
+from app.exchange.formats.apkg.writing import guid
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish
 from tests.quiz.conftest import Fields

@@ -6,9 +6,9 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from app.exchange.hypertext import from_plain, to_markdown
 from app.exchange.items import BLANK, Blank, Item, Kind, Option, Pair
-from app.exchange.texts import span_around
+from app.exchange.markup.hypertext import from_plain, to_markdown
+from app.exchange.markup.texts import span_around
 
 QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
 """The types of questions that every format but the simplest can carry."""

@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.exchange.aiken import read_aiken, write_aiken
+from app.exchange.formats.aiken import read_aiken, write_aiken
 from app.exchange.items import Item, Option
 from tests.exchange.bank import PLAIN, distinct
 

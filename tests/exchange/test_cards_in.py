@@ -15,7 +15,7 @@ from app.cards.store import rebuild_days
 from app.content.library import Library
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
-from app.exchange.apkg.writing import guid
+from app.exchange.formats.apkg.writing import guid
 from app.exchange.items import Unusable
 from app.exchange.store import Arrival, OwnText, expect_room
 from app.flashcards import store

@@ -14,8 +14,8 @@ from app.cards.store import rebuild_days
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.errors import Conflict
-from app.exchange.apkg import read_package
 from app.exchange.arrivals import sort_out
+from app.exchange.formats.apkg import read_package
 from app.exchange.importing import AT_ONCE, Imports
 from app.exchange.store import (
     Arrival,

@@ -6,8 +6,8 @@ import zipfile
 import pytest
 from hypothesis import given, settings
 
+from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.items import Item, Unusable
-from app.exchange.qti import read_qti, write_qti
 from tests.exchange.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"

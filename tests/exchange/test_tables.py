@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from app.config import Settings
 from app.exchange.commands import exchange_command
+from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
 from app.exchange.items import Item, Unusable
-from app.exchange.tables import read_csv, read_json, write_csv, write_json
 from tests.exchange.bank import FIELDS, bare, items
 
 

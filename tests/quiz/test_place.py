@@ -13,7 +13,7 @@ from app.content.drawings import read_drawing
 from app.content.library import load
 from app.content.model import Drawing, Flaw
 from app.content.parse import parse
-from app.exchange.authored import read_authored
+from app.exchange.course.authored import read_authored
 from app.questions import kinds
 from app.questions.cards import question_faces
 from app.questions.grading import grade
