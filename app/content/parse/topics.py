@@ -105,7 +105,7 @@ def _built(
     try:
         built = build(draft, kind, front, scope)
         if built is not None:
-            check_item(built, kind == "quiz", sheet)
+            check_item(built.item, built.written, sheet, exam=kind == "quiz")
     except TooMuch as error:
         sheet.give_up(error, "", draft.line)
         return None, True
@@ -161,7 +161,7 @@ def _with_page(
     linker = FirstMentions(names)
     scope = Scope(sheet, page=True, folder=slug)
     page = lay_out(regions, items, scope, linker)
-    check_prose(regions, scope)
+    check_prose([r.tokens for r in regions if isinstance(r, Prose)], scope)
     topic = _topic(page, front, scope, tuple(linker.linked))
     sections = _sections_of(page)
     questions = tuple(
