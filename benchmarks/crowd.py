@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, insert, select
 from sqlmodel import SQLModel
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Memory, Reading, Review, StudyDay
 from tests.progress.past import Past, answers, readings, remember
 

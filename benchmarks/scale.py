@@ -31,7 +31,7 @@ from pathlib import Path
 
 from itsdangerous import Signer
 
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.db.engine import make_engine, put_together
 from app.db.migrate import upgrade
 from benchmarks import crowd

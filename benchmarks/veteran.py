@@ -23,7 +23,7 @@ from itsdangerous import Signer
 from sqlalchemy import text
 
 from app.config import Settings
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.migrate import upgrade
 from app.main import create_app
 from benchmarks.content import SHIPPED, grow

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.estimator import registry
 from app.estimator.estimate import Figure
 from app.estimator.inputs import declared

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Calculator, Embedded, Html, Section, Topic
 from app.estimator import registry
 from app.instruments.forms import instrument

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.content.identity import slug
-from app.content.parse.lock import write_lock
+from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem
+from app.content.read.lock import write_lock
 from app.content.rules.bank import Bank, check_identity, locked_keys
 from app.content.source_file import Edit
-from app.content.watched_files import WatchedFiles
 
 _LONGEST = 48
 

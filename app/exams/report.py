@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
 
 

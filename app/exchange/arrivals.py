@@ -15,7 +15,7 @@ from app.cards.names import (
     term_card,
     topic_of,
 )
-from app.content.library import Library
+from app.content.live.library import Library
 from app.exchange.formats.apkg.reading import Found, Package, Row
 from app.exchange.formats.apkg.showing import LONGEST, is_blank, without_media
 from app.exchange.formats.apkg.writing import guid

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from app.cards.names import OWN, QUESTION, TERM, comes_back, origin, still_there
-from app.content.expressions import BadExpression
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Card
+from app.content.numbers.expressions import BadExpression
 from app.exchange.course.authored import read_authored
 from app.exchange.formats.apkg.history import Aside, Learned, learned
 from app.exchange.formats.apkg.learned import Calendar, Sheet, write_learned

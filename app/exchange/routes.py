@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.cards.names import question_card
 from app.cards.store import forget_empty_days
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.exchange import store

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, Standing

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, anchors

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from app.content.expressions import Value
 from app.content.model import Text
+from app.content.numbers.expressions import Value
 from app.content.source_file import Manuscript
 from app.questions.faces import Faces, aside, items, told, with_why
 from app.questions.kind import Counted, Fault, Gap, Kind, State

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from sqlmodel import Session
 
 from app.cards.comeback import Comeback
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Source
 from app.estimator import registry
 from app.instruments.forms import instrument

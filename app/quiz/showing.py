@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.cards.comeback import comeback_of
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict

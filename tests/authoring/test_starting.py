@@ -9,7 +9,7 @@ import pytest
 from app.authoring.new_files import KINDS, shares
 from app.cli import main
 from app.content.check import check
-from app.content.library import load
+from app.content.live.library import load
 
 
 def new(folder: Path, *words: str) -> int:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.content.expressions import BadExpression, Value
-from app.content.parse import parse
-from app.content.quantities import Quantity
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
+from app.content.read import parse
 from app.questions.kinds.design.conditions import judge, read_condition
 
 PLAN: dict[str, Value] = {

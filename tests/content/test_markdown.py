@@ -9,9 +9,9 @@ from app.content.markdown.math import BadMath, to_mathml
 from app.content.markdown.syntax import plain, tokens
 from app.content.markdown.tags import local_address
 from app.content.model import Calculator, Html, Topic
-from app.content.parse import parse
+from app.content.numbers.quantities import Quantity
 from app.content.parsed import ParsedFile
-from app.content.quantities import Quantity
+from app.content.read import parse
 from app.content.terms import FirstMentions, names_of
 
 FRONT = "---\ntitle: Case\nsources: herd\n---\n\n"

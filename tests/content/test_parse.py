@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.parse import parse
 from app.content.parsed import ParsedFile
+from app.content.read import parse
 from app.questions.choosing import Choices
 from app.questions.kinds.cloze import Cloze
 from app.questions.kinds.match import Match

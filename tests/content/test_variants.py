@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.expressions import BadExpression
-from app.content.library import Library
-from app.content.parse import parse
+from app.content.live.library import Library
+from app.content.numbers.expressions import BadExpression
+from app.content.read import parse
 from app.questions import variants
 from app.questions.choosing import Choices
 from app.questions.kinds.match import Match

@@ -5,7 +5,7 @@ import json
 import pytest
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Sitting
 from app.estimator.units import UNITS
 from app.questions.choosing import Choices

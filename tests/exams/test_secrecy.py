@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Sitting
 from app.exchange.formats.apkg.writing import guid
 from tests.conftest import Clock

@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Sitting, SittingAnswer
 from app.exams.sitting import close_overdue
 from app.questions.kinds.numeric.model import Numeric

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.mastery.evidence import First
 from app.mastery.standing import NOTHING, Record, anchors, standings
 from app.progress.steps import (

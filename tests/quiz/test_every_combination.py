@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.questions.grading import grade
 from app.questions.kinds.numeric.model import Numeric, NumericOption
 from app.questions.model import Question, Variant

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.questions.choosing import Choices
 from app.questions.grading import grade
 from app.questions.kinds.cloze import Cloze

@@ -6,12 +6,13 @@ import re
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from app.content import quantities, strict_yaml
-from app.content.estimates import Unanswerable
+from app.content import strict_yaml
 from app.content.identity import did_you_mean
 from app.content.limits import AN_ESTIMATE
 from app.content.markdown import checked_numbers as numbers
-from app.content.quantities import Quantity, UnitMismatch
+from app.content.numbers import quantities
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
 from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of

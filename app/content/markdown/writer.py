@@ -10,7 +10,6 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from app.content.estimates import Unanswerable
 from app.content.identity import slug
 from app.content.limits import (
     A_FORMULA,
@@ -23,6 +22,7 @@ from app.content.markdown import checked_numbers as figures
 from app.content.markdown.math import BadMath, to_mathml
 from app.content.markdown.syntax import bare, close_of, first_line, last_line, plain
 from app.content.model import Text
+from app.content.numbers.estimates import Unanswerable
 from app.content.source_file import Edit, Manuscript
 
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)

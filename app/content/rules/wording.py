@@ -6,8 +6,8 @@ from markdown_it.token import Token
 
 from app.content.identity import normal
 from app.content.markdown.syntax import first_line
+from app.content.numbers.templates import PLACEHOLDER
 from app.content.source_file import Manuscript
-from app.content.templates import PLACEHOLDER
 from app.questions import kinds
 from app.questions.model import Question
 

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 from markdown_it.token import Token
 
-from app.content import templates
-from app.content.expressions import BadExpression, Value
 from app.content.markdown.syntax import close_of
 from app.content.markdown.writer import Scope
 from app.content.model import Card
-from app.content.parse.items import Built, FileKind, build
-from app.content.parse.metadata import Front, front_matter
-from app.content.parse.regions import cut
+from app.content.numbers import templates
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.read.items import Built, FileKind, build
+from app.content.read.metadata import Front, front_matter
+from app.content.read.regions import cut
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.units import UNITS

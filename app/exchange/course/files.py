@@ -5,8 +5,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import ParsedFile
-from app.content.watched_files import WatchedFiles
 from app.exchange.course.authored import read_authored
 from app.exchange.course.intake import Place
 from app.exchange.items import Item, Reading, Remark, Unusable

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from app.content.parse import parse
+from app.content.read import parse
 from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block, headed, new_id
 from app.exchange.items import Item, Reading, Remark, Span, label

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from app.content.markdown.syntax import tokens
-from app.content.quantities import known_unit
+from app.content.numbers.quantities import known_unit
 from app.exchange.items import Item, NotCarried, Span
 from app.exchange.markup.hypertext import from_plain, to_markdown
 from app.exchange.markup.rendering import html_of, to_html

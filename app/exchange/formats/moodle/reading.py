@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
-from app.content.quantities import known_unit
+from app.content.numbers.quantities import known_unit
 from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.moodle.gaps import read_gaps

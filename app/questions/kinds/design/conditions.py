@@ -5,8 +5,8 @@ import functools
 import re
 from collections.abc import Mapping
 
-from app.content import quantities
-from app.content.expressions import (
+from app.content.numbers import quantities
+from app.content.numbers.expressions import (
     MOST_CHARACTERS,
     BadExpression,
     Expression,
@@ -14,7 +14,7 @@ from app.content.expressions import (
     compile_expression,
     evaluate,
 )
-from app.content.quantities import Quantity
+from app.content.numbers.quantities import Quantity
 
 _OPERATOR = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
 _BEST = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")

@@ -1,9 +1,9 @@
 """Grading of design exercises: the learner plans, the estimator judges."""
 
-from app.content import estimates
-from app.content.estimates import Unanswerable
-from app.content.expressions import BadExpression, Value
-from app.content.quantities import Quantity
+from app.content.numbers import estimates
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
 from app.estimator.inputs import BadInputs, declared, read
 from app.estimator.units import format_value
 from app.questions.kinds.design.conditions import Judgement

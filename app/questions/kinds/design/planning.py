@@ -6,10 +6,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from app.content import estimates
-from app.content.estimates import Unanswerable
-from app.content.expressions import BadExpression, Value
-from app.content.quantities import Quantity
+from app.content.numbers import estimates
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import Input, declared
 from app.questions.kinds.design.conditions import (

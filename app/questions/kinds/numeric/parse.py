@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from app.content import templates
-from app.content.expressions import BadExpression, Value
+from app.content.numbers import templates
+from app.content.numbers.expressions import BadExpression, Value
 from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 from app.questions.kinds.numeric.ranges import BadRange, read_range
 from app.questions.options import code_or_report, make_key, text_of

@@ -3,9 +3,9 @@
 import math
 import re
 
-from app.content import quantities
 from app.content.identity import did_you_mean
-from app.content.quantities import Quantity, UnitMismatch
+from app.content.numbers import quantities
+from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.estimator.units import MINUS, UNITS
 from app.questions.kinds.numeric.model import Range
 

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping
 
-from app.content.expressions import Value
 from app.content.model import Text
-from app.content.quantities import Quantity, kind, read, show
+from app.content.numbers.expressions import Value
+from app.content.numbers.quantities import Quantity, kind, read, show
+from app.content.numbers.templates import PLACEHOLDER
 from app.content.source_file import Manuscript
-from app.content.templates import PLACEHOLDER
 from app.questions.kind import Fault
 from app.questions.kinds.numeric.model import Numeric, NumericOption
 

@@ -5,8 +5,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from app.content.cache import code_version
 from app.content.identity import revision
+from app.content.live.cache import code_version
 from app.content.model import Card, Drawing, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem

@@ -8,12 +8,12 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content import strict_yaml
-from app.content.estimates import Unanswerable, compute
 from app.content.limits import price_of
 from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, anchor, write
 from app.content.model import Calculator, Card, Embedded, Html, Piece, Section, Text
-from app.content.parse.regions import Region
+from app.content.numbers.estimates import Unanswerable, compute
+from app.content.read.regions import Region
 from app.content.strict_yaml import Scalar
 from app.questions.model import Question
 from app.questions.written import Draft

@@ -5,19 +5,19 @@ import hashlib
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from app.content.drawings import read_drawing
 from app.content.limits import MOST_LINES, TooMuch
-from app.content.parse.glossary import read_glossary
-from app.content.parse.lock import read_lock
-from app.content.parse.registers import (
+from app.content.parsed import ParsedFile
+from app.content.read.glossary import read_glossary
+from app.content.read.lock import read_lock
+from app.content.read.registers import (
     entries,
     read_exam,
     read_sources,
     read_syllabus,
 )
-from app.content.parse.topics import read_topic_file
-from app.content.parsed import ParsedFile
+from app.content.read.topics import read_topic_file
 from app.content.source_file import Manuscript
+from app.content.svg_cleaning import read_drawing
 from app.content.terms import Names, names_of
 
 _NO_NAMES = names_of(())

@@ -3,10 +3,10 @@
 import math
 import re
 
-from app.content.expressions import BadExpression, compile_expression
 from app.content.identity import did_you_mean
 from app.content.limits import MOST_PARAMETERS
 from app.content.model import Computed
+from app.content.numbers.expressions import BadExpression, compile_expression
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Listing, Mapped, Node, Scalar
 from app.questions.written import Comment

@@ -9,13 +9,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.content.assembly import Assembled, assemble, version_of
-from app.content.lastgood import LastGood
-from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
-from app.content.parsed import ParsedFile
-from app.content.problems import Problem, failure, on_one_line, problem
-from app.content.rules.bank import NO_SYLLABUS, Bank
-from app.content.watched_files import (
+from app.content.live.assembly import Assembled, assemble, version_of
+from app.content.live.lastgood import LastGood
+from app.content.live.watched_files import (
     Watch,
     WatchedFiles,
     exists,
@@ -23,6 +19,10 @@ from app.content.watched_files import (
     unnamed,
     without_collection,
 )
+from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, failure, on_one_line, problem
+from app.content.rules.bank import NO_SYLLABUS, Bank
 from app.questions.model import Question
 
 _log = logging.getLogger("headroom")

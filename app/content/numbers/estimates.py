@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from app.content.identity import did_you_mean
-from app.content.quantities import Quantity
+from app.content.numbers.quantities import Quantity
 from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
 from app.estimator.hardware import accelerators

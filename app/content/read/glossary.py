@@ -9,7 +9,7 @@ from app.content.limits import MOST_TERMS
 from app.content.markdown.syntax import close_of, first_line, plain, tokens
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Place, Term
-from app.content.parse.metadata import front_matter
+from app.content.read.metadata import front_matter
 from app.content.source_file import Manuscript
 
 _LONGEST = 200  # characters of a term

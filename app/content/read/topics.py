@@ -8,11 +8,11 @@ from app.content.identity import normal, revision, sketch
 from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.markdown.writer import Scope
 from app.content.model import Card, Embedded, Place, Topic
-from app.content.parse.items import Built, FileKind, build
-from app.content.parse.metadata import Front, front_matter
-from app.content.parse.pages import Page, lay_out
-from app.content.parse.regions import Prose, Region, cut, report_unnamed
 from app.content.parsed import Fact, ParsedFile
+from app.content.read.items import Built, FileKind, build
+from app.content.read.metadata import Front, front_matter
+from app.content.read.pages import Page, lay_out
+from app.content.read.regions import Prose, Region, cut, report_unnamed
 from app.content.rules.items import check_item
 from app.content.rules.prose import check_prose
 from app.content.source_file import Manuscript

@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from markdown_it.token import Token
 
-from app.content import templates
 from app.content.identity import did_you_mean, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Card, Computed, Place, Text
-from app.content.parse.metadata import PARTIAL, TYPES, Front, Partial, mentioned
-from app.content.parse.parameters import read_computed
+from app.content.numbers import templates
+from app.content.read.metadata import PARTIAL, TYPES, Front, Partial, mentioned
+from app.content.read.parameters import read_computed
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
 from app.questions.kind import Kind

@@ -9,9 +9,9 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
-from app.content import estimates, quantities
 from app.content.identity import did_you_mean
-from app.content.quantities import Quantity, UnitMismatch
+from app.content.numbers import estimates, quantities
+from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.estimator import registry
 from app.estimator.units import UNITS
 

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from app.content.expressions import Value
 from app.content.model import Computed, Text
-from app.content.quantities import Quantity, show
+from app.content.numbers.expressions import Value
+from app.content.numbers.quantities import Quantity, show
 from app.estimator.units import format_value
 
 T = TypeVar("T")

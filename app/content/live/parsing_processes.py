@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
-from app.content.parse import parse
 from app.content.parsed import ParsedFile
+from app.content.read import parse
 from app.content.terms import Names
 
 Job = tuple[str, str, Names]  # text, path, names of the glossary

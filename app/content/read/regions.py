@@ -6,7 +6,7 @@ import re
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import close_of, first_line, tokens
-from app.content.parse.metadata import read_comment
+from app.content.read.metadata import read_comment
 from app.content.source_file import Manuscript
 from app.questions.written import Draft
 

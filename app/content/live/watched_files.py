@@ -8,14 +8,14 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from app.content.cache import Cache
-from app.content.lastgood import LastGood
 from app.content.limits import MOST_BYTES
+from app.content.live.cache import Cache
+from app.content.live.lastgood import LastGood
+from app.content.live.parsing_processes import read_all
 from app.content.model import Flaw
-from app.content.parse import parse
 from app.content.parsed import ParsedFile
-from app.content.parsing_processes import read_all
 from app.content.problems import problem
+from app.content.read import parse
 from app.content.terms import Names, anchors_of, names_of
 
 _SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
