@@ -53,7 +53,7 @@ def f_quantile(share: float, above: float, below: float) -> float:
 
 
 def beta_share(x: float, a: float, b: float) -> float:
-    """Give the regularised incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
+    """Give the regularized incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
 
     By its continued fraction (Abramowitz and Stegun 26.5.8), evaluated from the side
     on which it converges.

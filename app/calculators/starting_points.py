@@ -119,7 +119,7 @@ STARTS: tuple[Start, ...] = (
     ),
     Start(
         "What joins a thousand GPUs?",
-        "127 DGX H100, rail-optimised",
+        "127 DGX H100, rail-optimized",
         "fabric",
         {"nodes": "127"},
     ),

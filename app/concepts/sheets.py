@@ -126,7 +126,7 @@ def _explained(link: re.Match[str]) -> str:
 
 
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Neighbouring finished parts as one."""
+    """Neighboring finished parts as one."""
     joined: list[Part] = []
     for part in parts:
         last = joined[-1] if joined else None

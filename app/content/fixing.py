@@ -19,7 +19,7 @@ _LONGEST = 48
 
 
 def fix_folder(folder: Path, today: dt.date) -> None:
-    """Write what needs no judgement; raises OSError where a file cannot be written."""
+    """Write what needs no judgment; raises OSError where a file cannot be written."""
     readings, _ = WatchedFiles(folder, None).read()
     ids = _ids(readings)
     copies = [p for p in check_identity(Bank(readings, today)) if p.code == "E08"]

@@ -44,7 +44,7 @@ class Report:
     missed: tuple[Marked, ...]
 
 
-def summarise(marked: Sequence[Marked]) -> Report:
+def summarize(marked: Sequence[Marked]) -> Report:
     """Add up a paper; partial credit counts as a part of a point."""
     score = sum(m.score for m in marked)
     low, high = interval(score, len(marked))

@@ -26,7 +26,7 @@ from app.web.words import count_of
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `quiz/_verdict.html` shows: the judgement, why, and where to go on.
+    """What `quiz/_verdict.html` shows: the judgment, why, and where to go on.
 
     `reading` is the calculator with the numbers of this attempt, None for questions
     without one; `old` says that the question was edited since; `again` leads to
@@ -83,7 +83,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judged:
-    """What was asked, and the judgement of what was answered."""
+    """What was asked, and the judgment of what was answered."""
 
     variant: Variant
     verdict: Verdict

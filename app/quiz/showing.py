@@ -142,7 +142,7 @@ def not_in_exam(desk: Desk, question: Question) -> None:
     if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
         raise Conflict(
             "This question is in the mock exam that you are sitting.",
-            "Finish the exam first; then it can be practised.",
+            "Finish the exam first; then it can be practiced.",
         )
 
 

@@ -108,7 +108,7 @@ def test_a_damaged_file_of_the_course_never_raises(data: st.DataObject) -> None:
     parse(text[:first] + text[last:], "/".join(file.parts[-3:]))
 
 
-def test_a_broken_item_is_left_out_and_its_neighbours_stay() -> None:
+def test_a_broken_item_is_left_out_and_its_neighbors_stay() -> None:
     good = "### Is {} so?\n<!-- q: {} -->\n\n- [x] True\n- [ ] False\n  > No.\n\n"
     bad = "### Which?\n<!-- q: bad\ntype: single\n-->\n\n- [ ] one\n- [ ] two\n\n"
 

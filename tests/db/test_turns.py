@@ -112,7 +112,7 @@ def test_a_write_that_fails_is_undone_alone(engine):
     assert on_disk(engine) == names([n for n in range(PEOPLE) if n % 3])
 
 
-def test_a_row_that_the_database_refuses_harms_no_neighbour(engine):
+def test_a_row_that_the_database_refuses_harms_no_neighbor(engine):
     async def write(turn: Turn, number: int) -> None:
         async with turn() as session:
             session.add(Learner(key=f"person {number // 2}", created_at=0))

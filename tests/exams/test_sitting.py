@@ -182,7 +182,7 @@ def test_anothers_sitting_is_not_there(rosa, milo) -> None:
     assert milo.get(f"{sitting}/report").status_code == 404
 
 
-def test_a_question_of_the_running_paper_is_not_practised(rosa, session) -> None:
+def test_a_question_of_the_running_paper_is_not_practiced(rosa, session) -> None:
     begin(rosa)
     paper = session.exec(select(Sitting.paper)).one()
     item = re.search(r'\[1, "([a-z0-9-]+)"', paper)

@@ -68,11 +68,11 @@ def options(draw: Callable, rights: st.SearchStrategy) -> tuple[Option, ...]:
 @st.composite
 def numbers(draw: Callable) -> tuple[Option, ...]:
     unit = draw(UNITS)
-    centres = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
+    centers = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
     half = draw(st.sampled_from([0, 0.25, 2]))
     return tuple(
         Option("", n == 0, draw(NOTES), span_around(c, half, unit))
-        for n, c in enumerate(centres)
+        for n, c in enumerate(centers)
     )
 
 

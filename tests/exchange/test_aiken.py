@@ -30,7 +30,7 @@ def test_letters_may_end_in_a_point_or_a_bracket() -> None:
     assert [o.right for o in items[0].options] == [False, True, False]
 
 
-def test_a_question_without_its_answer_is_named_and_its_neighbours_stay() -> None:
+def test_a_question_without_its_answer_is_named_and_its_neighbors_stay() -> None:
     reading = read_aiken("Which?\nA. a\nB. b\n\n" + FILE + "\nLast?\nA. a\nANSWER: C")
 
     assert len(reading.items) == 2

@@ -129,14 +129,14 @@ def test_only_stores_and_the_database_room_know_tables() -> None:
     assert wrong == set()
 
 
-def test_colours_live_in_the_tokens() -> None:
-    colour = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(")
+def test_colors_live_in_the_tokens() -> None:
+    color = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(")
     wrong = {
         f"{named(path)}:{number}"
         for path in (ROOT / "static/css").rglob("*.css")
         if path.name != "tokens.css"
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        if colour.search(re.sub(r"url\([^)]*\)", "", line.split("/*")[0]))
+        if color.search(re.sub(r"url\([^)]*\)", "", line.split("/*")[0]))
     }
     assert wrong == set()
 

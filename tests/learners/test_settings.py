@@ -86,7 +86,7 @@ def test_the_zone_of_the_browser_is_taken_until_one_is_set(client: TestClient):
     assert '<option value="Asia/Tokyo" selected>' in page
 
 
-def test_colours_and_keys_stay_with_the_browser(client: TestClient, session: Session):
+def test_colors_and_keys_stay_with_the_browser(client: TestClient, session: Session):
     answer = client.post("/settings/appearance", data={"theme": "dark", "keys": "off"})
 
     lines = answer.headers.get_list("set-cookie")

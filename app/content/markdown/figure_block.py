@@ -110,7 +110,7 @@ def _amount(node: Node, unit: str) -> float:
 
 def _html(rows: Rows) -> str:
     keys = " ".join(
-        f'<span class="key {colour}">{words}</span>' for colour, words in key_of(rows)
+        f'<span class="key {color}">{words}</span>' for color, words in key_of(rows)
     )
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (

@@ -30,7 +30,7 @@ def check_wording(question: Question, heading: Token, sheet: Manuscript) -> None
 
 
 def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
-    """An unemphasised "not" in a question is easily read over."""
+    """An unemphasized "not" in a question is easily read over."""
     strong = 0
     plain = ""
     for child in heading.children or []:

@@ -245,13 +245,13 @@ def _numbers(
 
 def _span(found: Range) -> Span:
     factor = UNITS[found.unit][1]
-    centre, low, high = (
+    center, low, high = (
         float(f"{bound / factor:.12g}")
-        for bound in (found.centre, found.low, found.high)
+        for bound in (found.center, found.low, found.high)
     )
-    span = Span(centre, low, high, found.unit)
+    span = Span(center, low, high, found.unit)
     # Bounds so close were made from the number: their last digits are dust.
-    return span if span.tolerance else span_around(centre, 0.0, found.unit)
+    return span if span.tolerance else span_around(center, 0.0, found.unit)
 
 
 def _steps(tokens: Sequence[Token]) -> tuple[Option, ...]:

@@ -153,4 +153,4 @@ def _words(text: str) -> str:
 def _span(span: Span | None) -> tuple[str, ...]:
     if span is None:
         return ()
-    return (f"{span.centre:.9g}", f"{span.tolerance:.6g}", span.unit)
+    return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)

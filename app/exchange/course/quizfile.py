@@ -136,10 +136,10 @@ def _entry(mark: str, option: Option) -> str:
 def _number(span: Span) -> str:
     """The range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
-    whole = span.centre == int(span.centre)
+    whole = span.center == int(span.center)
     if not span.tolerance and whole:
-        return f"{shown(span.centre)}{unit}"
-    return f"{shown(span.centre)}{unit} ± {shown(span.tolerance)}"
+        return f"{shown(span.center)}{unit}"
+    return f"{shown(span.center)}{unit} ± {shown(span.tolerance)}"
 
 
 def _table(titles: tuple[str, str], pairs: tuple[Pair, ...]) -> str:

@@ -22,6 +22,7 @@ from app.exchange.items import (
 
 VERSION = 1
 _FIELDS = [f.name for f in dataclasses.fields(Item) if f.name != "line"]
+_FILE_NAMES = {"center": "centre"}  # files that others hold say it so
 _WORDS = {
     "name",
     "kind",
@@ -113,8 +114,12 @@ def table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _row(item: Item) -> dict[str, Any]:
-    whole = dataclasses.asdict(item)
+    whole = dataclasses.asdict(item, dict_factory=_under_file_names)
     return {name: whole[name] for name in _FIELDS}
+
+
+def _under_file_names(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {_FILE_NAMES.get(name, name): value for name, value in fields}
 
 
 def _reading(rows: Iterable[tuple[int, Any]]) -> Reading:
@@ -161,7 +166,7 @@ def _option(value: Any) -> Option:
     given = value.get("span")
     span = None
     if given:
-        centre, low, high = (float(given[k]) for k in ("centre", "low", "high"))
-        span = Span(centre, low, high, str(given.get("unit", "")))
+        center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
+        span = Span(center, low, high, str(given.get("unit", "")))
     text, note = str(value.get("text", "")), str(value.get("feedback", ""))
     return Option(text, bool(value["right"]), note, span)

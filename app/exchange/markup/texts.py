@@ -95,11 +95,11 @@ def read_number(text: str) -> float:
     return float(word)
 
 
-def span_around(centre: float, tolerance: float, unit: str = "") -> Span:
+def span_around(center: float, tolerance: float, unit: str = "") -> Span:
     """A range by its middle and half of its width."""
-    half = max(abs(tolerance), abs(centre) * 1e-9)
-    low, high = (float(f"{b:.12g}") for b in (centre - half, centre + half))
-    return Span(float(f"{centre:.12g}"), low, high, unit)
+    half = max(abs(tolerance), abs(center) * 1e-9)
+    low, high = (float(f"{b:.12g}") for b in (center - half, center + half))
+    return Span(float(f"{center:.12g}"), low, high, unit)
 
 
 def span_between(low: float, high: float, unit: str = "") -> Span:

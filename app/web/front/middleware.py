@@ -94,7 +94,7 @@ class Front:
         door = self._door
         refusal = door.admission.refusal(exchange)
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
-        visitor = exchange.visitor = door.doorkeeper.recognise(cookies)
+        visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
         course = door.library.current()
         now = Moment(
             course.version,

@@ -202,7 +202,7 @@ def _span(text: str, unit: str) -> Span:
     if ".." in text:
         low, _, high = text.partition("..")
         return span_between(read_number(low), read_number(high), unit)
-    centre, _, tolerance = text.partition(":")
+    center, _, tolerance = text.partition(":")
     return span_around(
-        read_number(centre), read_number(tolerance) if tolerance.strip() else 0.0, unit
+        read_number(center), read_number(tolerance) if tolerance.strip() else 0.0, unit
     )

@@ -83,7 +83,7 @@ def _number(option: Option, unit: str) -> str:
     if span is None or span.unit != unit:
         raise NotCarried("its answers are in different units")
     worth = "=" if option.right else "=%0%"
-    return f"\n\t{worth}{shown(span.centre)}:{shown(span.tolerance)}{_note(option)}"
+    return f"\n\t{worth}{shown(span.center)}:{shown(span.tolerance)}{_note(option)}"
 
 
 def _pairs(item: Item) -> str:

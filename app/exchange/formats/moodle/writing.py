@@ -124,7 +124,7 @@ def _numeric(node: ET.Element, item: Item) -> None:
         raise NotCarried("its answers are in different units")
     for option in item.options:
         if option.span is not None:
-            text = shown(option.span.centre)
+            text = shown(option.span.center)
             answer = _answer(node, text, 100.0 * option.right, option)
             add(answer, "tolerance", shown(option.span.tolerance))
     add(node, "unitgradingtype", "0")

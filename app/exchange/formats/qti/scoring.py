@@ -170,4 +170,4 @@ def _compare(make: Maker, branch: ET.Element, option: Option, item: Item) -> Non
 
 
 def _value(option: Option) -> str:
-    return shown(option.span.centre) if option.span is not None else option.text
+    return shown(option.span.center) if option.span is not None else option.text

@@ -56,4 +56,4 @@ def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
 def _half(found: Range) -> float:
     """Half of the width as a share: the tolerance of what names none."""
     half = (found.high - found.low) / 2
-    return half / abs(found.centre) if found.centre else 0.0
+    return half / abs(found.center) if found.center else 0.0
