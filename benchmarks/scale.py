@@ -7,9 +7,11 @@ has the median of each page, always made anew, as three learners see it: a new o
 the empty database, the same studied one alone and among the others. Only what grows
 from the second to the third column grows with everybody's past.
 
-Then fifty of the 2,000 learners read, review and answer at once, without a pause, with
-one server process and with two: requests per second, times of pages and of writes, and
-the memory of all processes afterwards. The load runs on the same machine.
+Then some of the 2,000 learners read, review and answer at once, with one server process
+and with two: fifty and three hundred who look at what they got for one to five seconds
+before they go on, which is quicker than people are, and fifty who never pause, which is
+all that the machine can do. Of each: requests per second, times of pages and of writes,
+and the memory of all processes afterwards. The load runs on the same machine.
 """
 
 import argparse
@@ -44,7 +46,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SECRET = "of the measurement, which nobody guesses"  # noqa: S105 - of a database that is thrown away
 PAST = Past(cards=61, reviews=244, answers=80, days=60)
 TIMES = 15
-CONNECTIONS = 50
+PAUSE = (1.0, 5.0)
+"""Seconds for which a learner looks at an answer before the next request."""
+CROWDS = ((50, PAUSE), (300, PAUSE), (50, (0.0, 0.0)))
 Request = tuple[str, str, bytes]
 
 
@@ -70,7 +74,7 @@ def main() -> int:
                 _print(table)
                 for workers in (1, 2):
                     with _server(folder / name, address, workers) as (port, process):
-                        _load(port, keys, library, given.seconds, workers, process)
+                        _loads(port, keys, library, given.seconds, workers, process)
     return 0
 
 
@@ -209,7 +213,7 @@ class Seen:
     wrong: dict[int, int] = dataclasses.field(default_factory=dict)
 
 
-def _load(
+def _loads(
     port: int,
     keys: list[str],
     library: Library,
@@ -217,19 +221,22 @@ def _load(
     workers: int,
     process: subprocess.Popen[bytes],
 ) -> None:
-    seen = Seen()
-    some = keys[:: max(1, len(keys) // CONNECTIONS)][:CONNECTIONS]
-    asyncio.run(_study(port, some, library, seconds, seen))
-    whole = len(seen.reads) + len(seen.writes)
-    print(
-        f"\n{len(some)} learners, {workers} process{'es' if workers > 1 else ''}: "
-        f"{whole / seconds:.0f} requests per second; "
-        f"{_quantiles('all', seen.reads + seen.writes)}; "
-        f"{_quantiles('pages', seen.reads)}; {_quantiles('writes', seen.writes)}; "
-        f"memory {_resident(process.pid) / 1e6:.0f} MB; "
-        f"refused or failed: {seen.wrong or 'none'}",
-        flush=True,
-    )
+    print(f"\n{workers} process{'es' if workers > 1 else ''}")
+    for count, pause in CROWDS:
+        seen = Seen()
+        some = keys[:: max(1, len(keys) // count)][:count]
+        asyncio.run(_study(port, some, library, seconds, pause, seen))
+        whole = len(seen.reads) + len(seen.writes)
+        thinking = f"{pause[0]:.0f} to {pause[1]:.0f} s pause" if any(pause) else "none"
+        print(
+            f"{len(some)} learners, {thinking}: "
+            f"{whole / seconds:.0f} requests per second; "
+            f"{_quantiles('all', seen.reads + seen.writes)}; "
+            f"{_quantiles('pages', seen.reads)}; {_quantiles('writes', seen.writes)}; "
+            f"memory {_resident(process.pid) / 1e6:.0f} MB; "
+            f"refused or failed: {seen.wrong or 'none'}",
+            flush=True,
+        )
 
 
 def _quantiles(name: str, times: list[float]) -> str:
@@ -239,7 +246,12 @@ def _quantiles(name: str, times: list[float]) -> str:
 
 
 async def _study(
-    port: int, keys: list[str], library: Library, seconds: float, seen: Seen
+    port: int,
+    keys: list[str],
+    library: Library,
+    seconds: float,
+    pause: tuple[float, float],
+    seen: Seen,
 ) -> None:
     clients = [await _connect(port, key) for key in keys]
     for client in clients:  # every process has read the course before it counts
@@ -247,15 +259,20 @@ async def _study(
     end = time.perf_counter() + seconds
     await asyncio.gather(
         *(
-            _evening(c, _wishes(k, library), end, seen)
+            _evening(c, _wishes(k, library), _pauses(k, pause), end, seen)
             for c, k in zip(clients, keys, strict=True)
         )
     )
 
 
 async def _evening(
-    client: "_Client", wishes: Iterator[Request], end: float, seen: Seen
+    client: "_Client",
+    wishes: Iterator[Request],
+    pauses: Iterator[float],
+    end: float,
+    seen: Seen,
 ) -> None:
+    await asyncio.sleep(next(pauses))
     while (begun := time.perf_counter()) < end:
         wish = next(wishes)
         status, _ = await client.send(wish)
@@ -263,7 +280,16 @@ async def _evening(
         (seen.writes if wish[0] == "POST" else seen.reads).append(took)
         if status >= 400:
             seen.wrong[status] = seen.wrong.get(status, 0) + 1
+        await asyncio.sleep(next(pauses))
     client.close()
+
+
+def _pauses(key: str, pause: tuple[float, float]) -> Iterator[float]:
+    """Seconds before each request; the first may be short, so all begin apart."""
+    chance = random.Random(f"{key} pauses")
+    yield chance.uniform(0, pause[1])
+    while True:
+        yield chance.uniform(*pause)
 
 
 def _wishes(key: str, library: Library) -> Iterator[Request]:

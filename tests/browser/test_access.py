@@ -1,22 +1,17 @@
-"""Every page type, in both themes: accessible, within its width, light on the wire."""
+"""Every page type, in both themes: accessible, and within its width."""
 
 import importlib.resources
 import re
 from collections.abc import Iterator
-from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, CDPSession, Page, ViewportSize
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.browser.conftest import sign_in
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 AXE = importlib.resources.files("axe_playwright_python") / "axe.min.js"
-Quiet = Literal["load", "networkidle"]
-FIRST_VISIT = 130_000
-NEXT_VISIT = 20_000
-
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 NARROW: ViewportSize = {"width": 390, "height": 800}
 PAGES = [
@@ -143,42 +138,3 @@ def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_plan(
     for path in ("/flashcards/deck", "/settings/cards", "/plan", "/"):
         reader.goto(server.url + path)
         assert serious(reader) == [], path
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_light_on_the_wire(
-    server: Server, browser: Browser, path: str
-) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    wire = Wire(context.new_cdp_session(page))
-    # A page of the author's bench asks for news without end.
-    quiet: Quiet = "load" if path.startswith("/authoring") else "networkidle"
-
-    page.goto(server.url + path, wait_until=quiet)
-    first = wire.take()
-    page.goto(f"{server.url}/healthz")
-    wire.take()
-    page.goto(server.url + path, wait_until=quiet)
-    again = wire.take()
-    context.close()
-
-    assert first <= FIRST_VISIT
-    assert again <= NEXT_VISIT
-
-
-class Wire:
-    """Bytes received, headers included, as the browser's network layer counts them."""
-
-    def __init__(self, session: CDPSession) -> None:
-        self._bytes = 0.0
-        session.send("Network.enable")
-        session.on("Network.loadingFinished", self._count)
-
-    def _count(self, event: dict[str, float]) -> None:
-        self._bytes += event["encodedDataLength"]
-
-    def take(self) -> float:
-        """The bytes since the last time."""
-        count, self._bytes = self._bytes, 0.0
-        return count
