@@ -170,6 +170,22 @@ def test_a_pinned_key_keeps_its_option_when_the_words_change() -> None:
     assert one["One"] == other["The first"] != "main"
 
 
+def test_a_pinned_heading_keeps_its_address_when_the_words_change() -> None:
+    page = parse(
+        "---\ntitle: T\n---\n\n## In color <!-- = in-colour -->\n\nText.\n\n"
+        "### Gray <!-- = grey -->\n\nMore.\n",
+        "topics/t/concept.md",
+    )
+    terms = parse("## Center <!-- = centre -->\n\nMiddle.\n", "glossary.md").terms
+
+    assert page.topic is not None
+    section = page.topic.sections[0]
+    assert (section.anchor, section.title) == ("in-colour", "In color")
+    assert page.anchors == ("in-colour", "grey")
+    assert [(t.anchor, t.name) for t in terms] == [("centre", "Center")]
+    assert not [p for p in page.problems if p.item or "comment" in p.message]
+
+
 def read(body: str) -> ParsedFile:
     return parse(FRONT + body, QUIZ)
 

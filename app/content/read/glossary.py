@@ -6,7 +6,7 @@ from markdown_it.token import Token
 
 from app.content.identity import slug
 from app.content.limits import MOST_TERMS
-from app.content.markdown.syntax import close_of, first_line, plain, tokens
+from app.content.markdown.syntax import close_of, first_line, plain, take_pin, tokens
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Place, Term
 from app.content.read.metadata import front_matter
@@ -43,6 +43,7 @@ def _next_heading(found: list[Token], start: int) -> int:
 
 
 def _term(block: list[Token], scope: Scope) -> Term:
+    pinned = take_pin(block[1])
     name = plain(block[1:2])[:_LONGEST]
     line = first_line(block[0])
     body, see = _part_see(block[3:])
@@ -52,7 +53,7 @@ def _term(block: list[Token], scope: Scope) -> Term:
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see += re.findall(r'href="(/[^"]+)"', meaning.html)
     place = Place(scope.sheet.path, line)
-    return Term(slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
+    return Term(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
 def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:

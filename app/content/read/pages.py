@@ -151,9 +151,10 @@ class _Desk:
     def _special(self, block: list[Token]) -> None:
         if block[0].type == "heading_open":
             self.close()
-            title = plain(block[1:2])
             self.numbered += 1
-            self.open = _Open(anchor(title, self.scope), title, self.numbered)
+            address = anchor(block[1], self.scope)
+            title = plain(block[1:2])
+            self.open = _Open(address, title, self.numbered)
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
