@@ -118,7 +118,7 @@ def ask_recompute(default: str = "selective") -> Any:
             ("full", "Full: every layer from its input"),
         ),
         help="What is computed again in the backward pass instead of kept.",
-        term="activation-recomputation",
+        term="activation-checkpointing",
         group="Recipe",
         topic="training-memory",
     )
