@@ -1,6 +1,7 @@
 """The rules of the house that a linter cannot say."""
 
 import ast
+import collections
 import re
 import sys
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_a_module_fits_in_the_head() -> None:
         > (700 if path.name == "tables.py" else 400)
     }
     assert long == {}
+
+
+def test_a_folder_fits_in_a_list_that_is_read_at_once() -> None:
+    counts = collections.Counter(named(path.parent) for path in MODULES)
+    assert {folder: n for folder, n in counts.items() if n > 20} == {}
+
+
+def test_every_room_has_its_layers_and_no_module_waits_for_itself() -> None:
+    assert house.contracted()[1] == []
+    assert house.circles(house.imports()) == []
 
 
 def test_a_function_fits_on_a_screen(trees: dict[Path, ast.Module]) -> None:
