@@ -16,7 +16,7 @@ _CLOSE = 1e-15
 def alpha_interval(
     alpha: float, learners: int, items: int, covered: float = 0.95
 ) -> tuple[float, float] | None:
-    """Give the interval of an alpha (in per cent, at most 100) of so many learners.
+    """Give the interval of an alpha (in percent, at most 100) of so many learners.
 
     None for fewer than two learners or items.
 

@@ -200,6 +200,6 @@ class Kind(abc.ABC, Generic[A]):
         return 0.0
 
     def guess_score(self, answer: A) -> float | None:
-        """The per cent that blind guessing earns; None where it is undefined."""
+        """The percent that blind guessing earns; None where it is undefined."""
         del answer
         return None

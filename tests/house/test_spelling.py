@@ -12,7 +12,8 @@ _VERBS = (
     "|quant|recogn|regular|serial|special|summar|synchron|token|util|virtual"
 )
 _BRITISH = re.compile(
-    r"behaviour|centre|colour|favour|honour|judgement|licence|neighbour|practis|\bgrey\b"
+    r"behaviour|centre|colour|\benrol(?:s|ment)?\b|favour|\bgrey\b|honour|judgement"
+    r"|licence|neighbour|per cent|practis"
     rf"|(?:model|label|level)l(?:ed|ing)\b|(?:{_VERBS})is(?:ed?|ers?|es|ing|ations?)\b"
 )
 # Ids, slugs, fields and keys that files, addresses and programs hold.

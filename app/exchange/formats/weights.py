@@ -9,7 +9,7 @@ from app.exchange.markup.texts import Losses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Weighted:
-    """A choice that is worth `weight` per cent of the mark."""
+    """A choice that is worth `weight` percent of the mark."""
 
     text: str
     weight: float
@@ -63,7 +63,7 @@ def _near(cost: float, gains: set[float]) -> bool:
 
 
 def weights(item: Item) -> list[float]:
-    """What each choice of an item is worth in per cent, for formats with weights.
+    """What each choice of an item is worth in percent, for formats with weights.
 
     All or nothing is written as near as it goes: a wrong tick takes everything.
     """

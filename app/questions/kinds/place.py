@@ -167,7 +167,7 @@ class PlaceKind(Kind[Places]):
         return 1 / max(1, len(answer.regions))
 
     def guess_score(self, answer: Places) -> float | None:
-        """The same in per cent."""
+        """The same in percent."""
         return 100 * self.guess_rate(answer, "")
 
 
