@@ -19,7 +19,7 @@ from app.calculators import routes as calculators
 from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
-from app.content.library import LiveLibrary
+from app.content.live.library import LiveLibrary
 from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.scrubbing import scrubbing

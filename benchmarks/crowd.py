@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, func, insert, select
-from sqlmodel import SQLModel
+from sqlmodel import SQLModel, col
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Memory, Reading, Review, StudyDay
 from tests.progress.past import Past, answers, readings, remember
 
@@ -27,7 +27,9 @@ def fill(engine: Engine, library: Library, keys: list[str], past: Past) -> None:
     ]
     with engine.connect().execution_options(writes=True) as connection:
         connection.execute(insert(Learner), learners)
-        numbers = connection.scalars(select(Learner.id).order_by(Learner.id)).all()
+        numbers = connection.scalars(
+            select(col(Learner.id)).order_by(col(Learner.id))
+        ).all()
         for start in range(0, len(numbers), _AT_ONCE):
             _copy(connection, pasts, numbers[start : start + _AT_ONCE])
         connection.commit()

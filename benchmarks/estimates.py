@@ -4,6 +4,8 @@ Run: python -m benchmarks.estimates. Peers that are installed beside are timed i
 same run (pip install llm-analysis); none is needed.
 """
 
+import functools
+import importlib
 import importlib.util
 import statistics
 import subprocess
@@ -29,9 +31,9 @@ def main() -> int:
     print(f"{'import of the registry':42} {importing():10.1f} ms")
     for entry in registry.entries():
         inputs = entry.inputs()
-        show(entry.name, median(lambda e=entry, i=inputs: e.compute(i)))
+        show(entry.name, median(functools.partial(entry.compute, inputs)))
     for label, (name, typed) in LARGE.items():
-        show(label, median(lambda n=name, t=typed: registry.estimate(n, t), 3))
+        show(label, median(functools.partial(registry.estimate, name, typed), 3))
     for label, ask in peers().items():
         show(label, median(ask))
     return 0
@@ -40,7 +42,7 @@ def main() -> int:
 def median(ask: Callable[[], object], most: int = 2000) -> float:
     """Seconds of one call: the median of up to `most` calls within a second."""
     ask()
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + 1.0
     while len(times) < most and (time.perf_counter() < end or len(times) < 3):
         begun = time.perf_counter()
@@ -64,9 +66,8 @@ def peers() -> dict[str, Callable[[], object]]:
     """What is installed of the peers, as a call for one training estimate."""
     found: dict[str, Callable[[], object]] = {}
     if importlib.util.find_spec("llm_analysis"):
-        from llm_analysis.analysis import train  # noqa: PLC0415 - may be absent
-
-        found["peer: llm-analysis, training"] = lambda: train(
+        analysis = importlib.import_module("llm_analysis.analysis")
+        found["peer: llm-analysis, training"] = lambda: analysis.train(
             model_name="decapoda-research_llama-7b-hf",
             gpu_name="a100-sxm-80gb",
             batch_size_per_gpu=1,

@@ -268,9 +268,10 @@ def _patches(tree: ast.Module) -> Iterator[tuple[int, str]]:
             for alias in node.names:
                 if re.match(r"_[a-z]", alias.name):
                     yield node.lineno, f"{node.module}.{alias.name}"
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            if _is_patch(target, foreign):
-                yield node.lineno, ast.unparse(target)
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if _is_patch(target, foreign):
+                    yield node.lineno, ast.unparse(target)
 
 
 def _taken(tree: ast.Module) -> Iterator[str]:

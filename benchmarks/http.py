@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from pathlib import Path
 
 from benchmarks.load import UNLIMITED, measure
@@ -146,7 +147,7 @@ def first_topic(port: int) -> str:
     return found[1]
 
 
-def fetch(port: int, path: str, cookie: str):  # noqa: ANN201 - a pair of stdlib types
+def fetch(port: int, path: str, cookie: str) -> tuple[str, Message]:
     headers = {"Cookie": cookie} if cookie else {}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     with urllib.request.urlopen(request) as answer:

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.mastery.evidence import First
 from app.mastery.forecast import Forecast, forecast
 from app.mastery.guessing import guess_rate

@@ -35,9 +35,10 @@ from pathlib import Path
 import httpx
 
 from app.authors.commands import new_link
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.db.engine import make_engine, put_together
 from app.db.migrate import upgrade
+from app.questions.choosing import Choices
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
 from benchmarks.visitor import SECRET, Request, Visitor, visitor
@@ -58,7 +59,7 @@ def main() -> int:
     keys = [f"{n:0>43}" for n in range(given.learners)]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        stages = (
+        stages: tuple[tuple[str, list[str], str], ...] = (
             ("empty", [], "new learner"),
             ("alone", keys[:1], "alone"),
             ("full", keys, "among all"),
@@ -308,13 +309,14 @@ def _wishes(key: str, library: Library) -> Iterator[Request]:
     """What a learner does in an evening: half of it reviews, the rest of everything."""
     chance = random.Random(key)
     cards, topics = list(library.cards), list(library.topics)
-    questions = [q for q in library.questions.values() if q.type == "single"]
+    asked = [
+        (f"/quiz/{q.topic}/{q.id}", q.answer.options[0].key)
+        for q in library.questions.values()
+        if q.type == "single" and isinstance(q.answer, Choices)
+    ]
     for number in itertools.count():
         token = f"{key[-6:]}-{time.time_ns()}-{number}"
-        question = chance.choice(questions)
-        options = getattr(question.answer, "options", ())
-        choice = options[0].key
-        at = f"/quiz/{question.topic}/{question.id}"
+        at, choice = chance.choice(asked)
         answer = f"answer={choice}&token={token}&seed=1".encode()
         grade = f"rating={chance.choice((1, 3, 3, 4))}&token={token}".encode()
         wishes = {

@@ -21,9 +21,10 @@ from pathlib import Path
 from fastapi import FastAPI
 from itsdangerous import Signer
 from sqlalchemy import text
+from starlette.types import Message
 
 from app.config import Settings
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.migrate import upgrade
 from app.main import create_app
 from benchmarks.content import SHIPPED, grow
@@ -119,13 +120,14 @@ async def once(app: FastAPI, who: str, request: tuple[str, str, bytes]) -> float
             {"key": KEYS[who]},
         )
     scope = scope_of(who, *request[:2])
-    answers = []
-    messages = iter([{"type": "http.request", "body": request[2]}])
+    answers: list[Message] = []
+    body: Message = {"type": "http.request", "body": request[2]}
+    messages = iter([body])
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Message:
         return next(messages, {"type": "http.disconnect"})
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Message) -> None:
         answers.append(message)
 
     begun = time.process_time()

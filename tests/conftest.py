@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.authors.commands import new_link
 from app.config import Settings
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.main import create_app
 from tests.databases import Databases, databases_in
 

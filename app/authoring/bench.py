@@ -27,7 +27,7 @@ from app.authoring.statistics import (
     fifths,
 )
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
-from app.content.library import Library
+from app.content.live.library import Library
 from app.drawings.curves import Curve, curves_of
 from app.questions import kinds
 from app.questions.model import Question

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.problems import Problem
 
 _AROUND = 8

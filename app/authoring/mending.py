@@ -44,7 +44,7 @@ class Mend:
 
 
 def guess_of(question: Question) -> float | None:
-    """The per cent that blind guessing earns at a question; None where undefined."""
+    """The percent that blind guessing earns at a question; None where undefined."""
     return kinds.of(question).guess_score(question.answer)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from string import Template
 
 from app.content.identity import SLUG, did_you_mean
-from app.content.library import Library, build
+from app.content.live.library import Library, build
+from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
-from app.content.watched_files import WatchedFiles
 from app.questions import kinds
 
 KINDS = (*kinds.KINDS, "computed", "card")

@@ -16,7 +16,7 @@ _CLOSE = 1e-15
 def alpha_interval(
     alpha: float, learners: int, items: int, covered: float = 0.95
 ) -> tuple[float, float] | None:
-    """Give the interval of an alpha (in per cent, at most 100) of so many learners.
+    """Give the interval of an alpha (in percent, at most 100) of so many learners.
 
     None for fewer than two learners or items.
 
@@ -53,7 +53,7 @@ def f_quantile(share: float, above: float, below: float) -> float:
 
 
 def beta_share(x: float, a: float, b: float) -> float:
-    """Give the regularised incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
+    """Give the regularized incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
 
     By its continued fraction (Abramowitz and Stegun 26.5.8), evaluated from the side
     on which it converges.

@@ -36,7 +36,7 @@ def change(
 def facility_interval(
     marks: tuple[float, ...], maximum: float, seed: int
 ) -> tuple[float, float] | None:
-    """Give the 95 % interval of the mean of sorted `marks` in per cent of `maximum`."""
+    """Give the 95 % interval of the mean of sorted `marks` in percent of `maximum`."""
     if not LEAST <= len(marks) < SURE:
         return None
     chance = random.Random(seed)  # noqa: S311 - repeatable, not secret

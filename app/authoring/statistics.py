@@ -80,7 +80,7 @@ class ItemStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TestStatistics:
-    """The indices of a set of items taken together, in per cent.
+    """The indices of a set of items taken together, in percent.
 
     `interval` covers the consistency with 95 %, from `LEAST` learners on.
     """
@@ -338,7 +338,7 @@ def _effective_weights(columns: Mapping[str, _Column]) -> dict[str, float | None
 
 
 def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
-    """Cronbach's alpha in per cent; equal to KR-20 when marks are 0 or 1."""
+    """Cronbach's alpha in percent; equal to KR-20 when marks are 0 or 1."""
     p = len(columns)
     if p < 2 or not sd:
         return None

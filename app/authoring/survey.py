@@ -23,7 +23,7 @@ from app.authoring import store
 from app.authoring.bench import ExamRow, exams_of, responses_of, statistics_of
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
-from app.content.library import LiveLibrary
+from app.content.live.library import LiveLibrary
 
 _log = logging.getLogger("headroom")
 _AT_ONCE = 2000  # answers that are read in one go

@@ -4,7 +4,7 @@ import dataclasses
 
 from sqlmodel import Session
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.questions import kinds
 from app.questions.asking import Asked, new_token
 from app.questions.grading import grade

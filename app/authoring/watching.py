@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.content.check import write
-from app.content.library import build
+from app.content.live.library import build
+from app.content.live.watched_files import Watch, WatchedFiles
 from app.content.problems import Problem
-from app.content.watched_files import Watch, WatchedFiles
 
 _PAUSE = 0.2
 Found = tuple[Problem, ...]

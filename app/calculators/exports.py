@@ -87,7 +87,7 @@ def as_markdown(entry: Entry, inputs: Any, estimate: Estimate, link: str = "") -
 
 
 def range_of(figure: Figure) -> str:
-    """The interval of a modelled figure in words, or “exact”."""
+    """The interval of a modeled figure in words, or “exact”."""
     if figure.low is None or figure.high is None:
         return "exact"
     low, high = (format_value(v, figure.unit) for v in (figure.low, figure.high))

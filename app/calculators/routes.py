@@ -24,7 +24,7 @@ from app.calculators.sides import (
     with_third,
     without_third,
 )
-from app.content.library import Library
+from app.content.live.library import Library
 from app.drawings import draw
 from app.drawings.standalone import standalone
 from app.errors import NotFound

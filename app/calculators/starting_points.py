@@ -5,7 +5,7 @@ import functools
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.estimator import registry
 from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
@@ -119,7 +119,7 @@ STARTS: tuple[Start, ...] = (
     ),
     Start(
         "What joins a thousand GPUs?",
-        "127 DGX H100, rail-optimised",
+        "127 DGX H100, rail-optimized",
         "fabric",
         {"nodes": "127"},
     ),

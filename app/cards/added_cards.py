@@ -77,7 +77,7 @@ def cleaned(html: str) -> str:
 
 
 def _plain(html: str) -> str:
-    # Neighbouring blocks must not run into one word.
+    # Neighboring blocks must not run into one word.
     words = nh3.clean(html.replace("<", " <"), tags=set())
     return " ".join(unescape(words).split())
 

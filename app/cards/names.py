@@ -4,7 +4,7 @@
 a card of a learner's own. Ids of the course hold no colon.
 """
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.questions import kinds
 from app.questions.model import Question
 

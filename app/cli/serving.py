@@ -13,7 +13,7 @@ from app.cli.installation import address_of, database, make_folder, ready
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
 from app.config import Settings
-from app.content.library import Library
+from app.content.live.library import Library
 from app.main import create_app
 from app.web import logs
 from app.web.clock import system_clock

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Domain, Objective, Topic
 
 

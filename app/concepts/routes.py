@@ -12,7 +12,7 @@ from app.concepts import store
 from app.concepts.outline import outline
 from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Calculator, Embedded, Html, Section, Topic
 from app.estimator import registry
 from app.instruments.forms import instrument
@@ -126,7 +126,7 @@ def _explained(link: re.Match[str]) -> str:
 
 
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Neighbouring finished parts as one."""
+    """Neighboring finished parts as one."""
     joined: list[Part] = []
     for part in parts:
         last = joined[-1] if joined else None

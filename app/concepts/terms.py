@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Term
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.content.fixing import fix_folder
-from app.content.library import problems_of
+from app.content.live.library import problems_of
+from app.content.live.watched_files import WatchedFiles, without_collection
 from app.content.problems import Problem
-from app.content.watched_files import WatchedFiles, without_collection
 
 FORMATS = ("text", "json", "github")
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")

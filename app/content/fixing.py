@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.content.identity import slug
-from app.content.parse.lock import write_lock
+from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem
+from app.content.read.lock import write_lock
 from app.content.rules.bank import Bank, check_identity, locked_keys
 from app.content.source_file import Edit
-from app.content.watched_files import WatchedFiles
 
 _LONGEST = 48
 
 
 def fix_folder(folder: Path, today: dt.date) -> None:
-    """Write what needs no judgement; raises OSError where a file cannot be written."""
+    """Write what needs no judgment; raises OSError where a file cannot be written."""
     readings, _ = WatchedFiles(folder, None).read()
     ids = _ids(readings)
     copies = [p for p in check_identity(Bank(readings, today)) if p.code == "E08"]

@@ -326,7 +326,7 @@ class Prediction(SQLModel, table=True):
 
     The first of the day stays, so that what came of it can be compared later.
     `expected`, `low` and `high` are right answers of `questions`; `chance` is that of
-    the `target` (per cent), both empty without one; `rule` names the computation.
+    the `target` (percent), both empty without one; `rule` names the computation.
     """
 
     __table_args__ = (UniqueConstraint("learner_id", "exam", "day"),)

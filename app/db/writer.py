@@ -195,7 +195,7 @@ class _Group:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    # A task that is cancelled must not take the commit of others along.
+    # A task that is canceled must not take the commit of others along.
     await asyncio.shield(asyncio.ensure_future(work))
 
 

@@ -12,10 +12,10 @@ _USE = re.compile(r"var\(--([\w-]+)\)")
 _RULE = re.compile(r"^\.(?:g[ .]|defs)[^{]*\{[^}]*\}.*$", re.MULTILINE)
 _HEIGHT = re.compile(r' height="([\d.]+)"')
 _PATTERNS = (
-    '<defs class="defs"><pattern id="free" width="6" height="6"'
+    '<defs class="defs"><pattern id="fill-free" width="6" height="6"'
     ' patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<path d="M0 0v6" stroke-width="1"/></pattern>'
-    '<pattern id="over" width="7" height="7" patternUnits="userSpaceOnUse"'
+    '<pattern id="fill-over" width="7" height="7" patternUnits="userSpaceOnUse"'
     ' patternTransform="rotate(-45)"><path class="pap" d="M0 0v7"/></pattern></defs>'
 )
 

@@ -1,6 +1,6 @@
 """How far measurements lie from what the models say, by kind of answer."""
 
-# Factors around a modelled value within which nine of ten published measurements
+# Factors around a modeled value within which nine of ten published measurements
 # lie that no constant was fitted on (log-normal residuals, so factors).
 _INTERVALS: dict[str, tuple[float, float]] = {
     "collective": (0.82, 1.25),
@@ -25,7 +25,7 @@ def interval(kind: str) -> tuple[float, float]:
 
 
 def around(kind: str, value: float) -> tuple[float, float]:
-    """The lower and the upper bound around a modelled value.
+    """The lower and the upper bound around a modeled value.
 
     >>> around("training", 100.0)
     (86.0, 115.99999999999999)

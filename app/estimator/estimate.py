@@ -36,7 +36,7 @@ def by_name(outputs: Iterable[Output]) -> Mapping[str, Output]:
 class Figure:
     """One answer. `value` is in the base unit of its output, or a word, or a yes/no.
 
-    `low` and `high` bound a modelled value; None where it is exact. None as value
+    `low` and `high` bound a modeled value; None where it is exact. None as value
     means that it cannot be known from these inputs; `note` says why.
     """
 
@@ -64,7 +64,7 @@ class Figure:
 
     @property
     def exact(self) -> bool:
-        """Whether the value follows from its inputs without a modelled constant."""
+        """Whether the value follows from its inputs without a modeled constant."""
         return self.low is None
 
 

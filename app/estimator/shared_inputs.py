@@ -40,7 +40,7 @@ def ask_weights(default: str = "bf16") -> Any:
         kind="choice",
         choices=WEIGHT_CHOICES,
         help="Quantized formats leave embeddings, output head and norms in 16 bit.",
-        term="quantization",
+        term="quantisation",
         group="Model",
         topic="number-formats",
     )
@@ -70,7 +70,7 @@ def ask_context(default: int = 8192) -> Any:
         minimum=1,
         maximum=100_000_000,
         help="Tokens of one sequence, prompt and answer together.",
-        term="context-window",
+        term="context-length",
         group="Load",
         topic="inference-memory",
     )

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from app.content.library import LiveLibrary
+from app.content.live.library import LiveLibrary
 from app.db.writer import WRITING
 from app.exams.sitting import close_overdue
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
 
 
@@ -44,7 +44,7 @@ class Report:
     missed: tuple[Marked, ...]
 
 
-def summarise(marked: Sequence[Marked]) -> Report:
+def summarize(marked: Sequence[Marked]) -> Report:
     """Add up a paper; partial credit counts as a part of a point."""
     score = sum(m.score for m in marked)
     low, high = interval(score, len(marked))

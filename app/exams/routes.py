@@ -17,7 +17,7 @@ from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, is_over
-from app.exams.report import Marked, summarise, topics_by_objective
+from app.exams.report import Marked, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
@@ -201,7 +201,7 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         for other, score in store.finished(desk.db, desk.learner.id)
         if other.exam == sat.exam and other.id != sat.id
     ]
-    report = summarise(paper)
+    report = summarize(paper)
     return page(
         desk.request,
         "exams/report.html",

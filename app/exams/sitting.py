@@ -8,9 +8,9 @@ from sqlmodel import Session
 
 from app.cards.names import comes_back, question_card
 from app.cards.store import Addition
-from app.content.expressions import BadExpression
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import ExamBlueprint
+from app.content.numbers.expressions import BadExpression
 from app.exams import store
 from app.exams.forms import BeginForm
 from app.exams.paper import Slot, draw, is_over, minutes_for

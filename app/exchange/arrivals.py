@@ -15,12 +15,12 @@ from app.cards.names import (
     term_card,
     topic_of,
 )
-from app.content.library import Library
-from app.exchange.apkg.reading import Found, Package, Row
-from app.exchange.apkg.showing import LONGEST, is_blank, without_media
-from app.exchange.apkg.writing import guid
-from app.exchange.cleaning import safe
-from app.exchange.nesting import DEEPEST, is_deep
+from app.content.live.library import Library
+from app.exchange.formats.apkg.reading import Found, Package, Row
+from app.exchange.formats.apkg.showing import LONGEST, is_blank, without_media
+from app.exchange.formats.apkg.writing import guid
+from app.exchange.markup.cleaning import safe
+from app.exchange.markup.nesting import DEEPEST, is_deep
 from app.exchange.store import Arrival, Came, OwnText
 
 _OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")

@@ -12,13 +12,20 @@ from sqlmodel import Session
 
 from app.db.database_url import shown, without_password
 from app.db.engine import make_engine
-from app.exchange.course import items_of, place_of, title_of, write_files
-from app.exchange.decoding import MOST_BYTES
-from app.exchange.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
-from app.exchange.intake import take_in
+from app.exchange.course.files import items_of, place_of, title_of, write_files
+from app.exchange.course.intake import take_in
+from app.exchange.formats.decoding import MOST_BYTES
+from app.exchange.formats.registry import (
+    ATTEMPTS,
+    CARDS,
+    READERS,
+    WANTED,
+    WHOLE,
+    WRITERS,
+)
+from app.exchange.formats.tables import table
 from app.exchange.items import Item, Remark, Unusable
 from app.exchange.store import COLUMNS, attempts
-from app.exchange.tables import table
 
 _SHOWN = 4
 

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from app.cards.names import OWN, QUESTION, TERM, comes_back, origin, still_there
-from app.content.expressions import BadExpression
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Card
-from app.exchange.apkg.history import Aside, Learned, learned
-from app.exchange.apkg.learned import Calendar, Sheet, write_learned
-from app.exchange.apkg.schema import Birth
-from app.exchange.apkg.writing import guid
-from app.exchange.authored import read_authored
-from app.exchange.cleaning import portable
-from app.exchange.rendering import to_html
+from app.content.numbers.expressions import BadExpression
+from app.exchange.course.authored import read_authored
+from app.exchange.formats.apkg.history import Aside, Learned, learned
+from app.exchange.formats.apkg.learned import Calendar, Sheet, write_learned
+from app.exchange.formats.apkg.schema import Birth
+from app.exchange.formats.apkg.writing import guid
+from app.exchange.markup.cleaning import portable
+from app.exchange.markup.rendering import to_html
 from app.exchange.store import Studied
 from app.questions.cards import question_faces
 from app.questions.variants import draw

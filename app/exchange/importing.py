@@ -94,7 +94,7 @@ class Imports:
     async def _write(
         self, running: tuple[CurrentLearnerValue, int], arrivals: Sequence[Arrival]
     ) -> str:
-        """How it ended: done, cancelled by somebody, or stopped with the server."""
+        """How it ended: done, canceled by somebody, or stopped with the server."""
         waiting = 0
         for part in store.slices_of(arrivals):
             if self._ending:

@@ -18,18 +18,18 @@ Kind = Literal[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Span:
-    """The numbers low..high around `centre`, all counted in `unit` ("" for none)."""
+    """The numbers low..high around `center`, all counted in `unit` ("" for none)."""
 
-    centre: float
+    center: float
     low: float
     high: float
     unit: str = ""
 
     @property
     def tolerance(self) -> float:
-        """Half of the width; 0 when only the centre itself is meant."""
+        """Half of the width; 0 when only the center itself is meant."""
         half = (self.high - self.low) / 2
-        return 0.0 if half <= abs(self.centre) * 1.5e-9 else half
+        return 0.0 if half <= abs(self.center) * 1.5e-9 else half
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

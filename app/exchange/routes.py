@@ -12,13 +12,13 @@ from sqlmodel import Session
 
 from app.cards.names import question_card
 from app.cards.store import forget_empty_days
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.exchange import store
-from app.exchange.apkg import read_package
 from app.exchange.arrivals import Sorted, home_of, sort_out
 from app.exchange.decks import Course, has_words, pack, write_luggage
+from app.exchange.formats.apkg import read_package
 from app.exchange.importing import Imports
 from app.exchange.items import Unusable
 from app.learners.current import (

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import Depends, Request
 from sqlmodel import Session
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Card, Source
 from app.db.engine import DbSession
 from app.errors import Conflict, NotFound

@@ -8,9 +8,9 @@ from sqlmodel import Session
 
 from app.cards.added_cards import card_of_own, card_of_question, card_of_term
 from app.cards.names import OWN, QUESTION, TERM, is_added, origin, topic_of
-from app.content.expressions import BadExpression
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Card
+from app.content.numbers.expressions import BadExpression
 from app.flashcards import store
 from app.flashcards.store import AddedDetails
 from app.learners.current import CurrentLearnerValue

@@ -181,7 +181,7 @@ _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
 def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:
-    """A figure in words, with its interval where it is modelled.
+    """A figure in words, with its interval where it is modeled.
 
     One named like a component of a drawing gets its color from `keys`.
     """
@@ -197,7 +197,7 @@ def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigur
 
 
 def interval(figure: Figure) -> str:
-    """The interval of a modelled figure: `72.1 to 86.4 GB`; “exact” for a number."""
+    """The interval of a modeled figure: `72.1 to 86.4 GB`; “exact” for a number."""
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
     if figure.low is None or figure.high is None:

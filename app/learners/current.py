@@ -14,10 +14,10 @@ from app.db.engine import DbSession, aside
 from app.db.writer import Turn
 from app.learners.store import (
     Arrival,
-    Enrolment,
+    Enrollment,
     Known,
     count_change,
-    enrol,
+    enroll,
     find_learner,
     see,
 )
@@ -144,7 +144,7 @@ def _enrolled(
         return learner
     # The first write; or another request has erased everything since they were read.
     key = learner_key(request.state.visitor.key)
-    number = enrol(db, Enrolment(key, learner.zone, arrival_of(request, now)))
+    number = enroll(db, Enrollment(key, learner.zone, arrival_of(request, now)))
     count_change(db, number)
     return CurrentLearnerValue(key=key, id=number, zone=learner.zone)
 

@@ -36,9 +36,8 @@ class SettingsForm(BaseModel):
             "exam_day": reader.day("exam_day", today),
             "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
             "zone": reader.zone("zone"),
-            "retention": (reader.whole("retention", 70, 97, "per cent") or 0) / 100,
-            "target": self.target.strip()
-            and reader.whole("target", 1, 100, "per cent"),
+            "retention": (reader.whole("retention", 70, 97, "percent") or 0) / 100,
+            "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
         }
         values["target"] = values["target"] or None
         for field in ("calendar", "missed"):

@@ -46,7 +46,7 @@ class Belief:
 
 
 def believe(own: Evidence, guess: float, others: Evidence, floor: float) -> Belief:
-    """The belief in one objective from its evidence and that of its neighbours.
+    """The belief in one objective from its evidence and that of its neighbors.
 
     It begins at `guess`, the rate of guessing, with the weight PRIOR. From its first
     right answer on it begins instead at the level of the `others`, the objectives of

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.evidence import ENOUGH, First
 from app.mastery.standing import Record, course_by_objective

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Domain, Objective, Topic
 from app.mastery.belief import Belief, believe
 from app.mastery.evidence import Evidence, First, Lot, gather, lots

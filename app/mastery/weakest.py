@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, Standing
@@ -61,7 +61,7 @@ class Weak:
 def weakest_first(
     library: Library, record: Record, domains: Iterable[DomainStanding]
 ) -> tuple[Weak, ...]:
-    """Every objective that has questions, in the order to practise them.
+    """Every objective that has questions, in the order to practice them.
 
     First those tested and not known well, the lowest first, but whatever rests on
     something weak after what stands on firm ground. Then those hardly tested: what was

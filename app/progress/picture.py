@@ -9,7 +9,7 @@ from fastapi import Depends
 from markupsafe import Markup
 from sqlmodel import Session
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
 from app.flashcards.store import strays_of

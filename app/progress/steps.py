@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, anchors
@@ -15,7 +15,7 @@ _QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
 
-Kind = Literal["exam", "review", "learn", "read", "continue", "practise"]
+Kind = Literal["exam", "review", "learn", "read", "continue", "practice"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _shorter(step: Step, minutes: float) -> Step | None:
     if step.kind == "learn":
         return _some_of(step, minutes)
     count = int(minutes / _QUESTION_MINUTES)
-    if step.kind != "practise" or count < _LEAST:
+    if step.kind != "practice" or count < _LEAST:
         return None
     _, _, topic = step.title.partition(": ")
     return dataclasses.replace(
@@ -260,7 +260,7 @@ def _practice(weak: Weak) -> Step:
     count = min(len(topic.questions), _ROUND)
     words = "1 question" if count == 1 else f"{count} questions"
     return Step(
-        "practise",
+        "practice",
         f"{words}: {topic.title}",
         f"/quiz/{topic.slug}",
         f"objective {weak.standing.objective.number}, {weak.why}",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.content.model import Text
-from app.content.templates import PLACEHOLDER
+from app.content.numbers.templates import PLACEHOLDER
 from app.estimator import registry
 from app.instruments.forms import Field, fields_of
 from app.questions import kinds

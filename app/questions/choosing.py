@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from app.content.expressions import Value
 from app.content.model import Text
+from app.content.numbers.expressions import Value
 from app.content.source_file import Manuscript
 from app.questions.faces import Faces, aside, items, told, with_why
 from app.questions.kind import Counted, Fault, Gap, Kind, State
@@ -171,7 +171,7 @@ class Choosing(Kind[Choices]):
         return 1 / max(1, len(answer.options))
 
     def guess_score(self, answer: Choices) -> float | None:
-        """The same in per cent."""
+        """The same in percent."""
         right = sum(option.right for option in answer.options)
         return guess_score(self.name, len(answer.options), right)
 
@@ -214,7 +214,7 @@ def faces_of(options: Sequence[Choice], note: str = "") -> Faces:
 
 
 def guess_score(kind: str, options: int, right: int) -> float | None:
-    """Give the per cent that blind guessing earns; None where it is undefined.
+    """Give the percent that blind guessing earns; None where it is undefined.
 
     >>> guess_score("single", 4, 1)
     25.0

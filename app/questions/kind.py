@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from app.content import templates
-from app.content.expressions import Value
 from app.content.model import Drawing, Text
+from app.content.numbers import templates
+from app.content.numbers.expressions import Value
 from app.content.source_file import Manuscript
 from app.questions.faces import Faces
 from app.questions.verdict import Raw, Unreadable, Verdict
@@ -200,6 +200,6 @@ class Kind(abc.ABC, Generic[A]):
         return 0.0
 
     def guess_score(self, answer: A) -> float | None:
-        """The per cent that blind guessing earns; None where it is undefined."""
+        """The percent that blind guessing earns; None where it is undefined."""
         del answer
         return None

@@ -9,13 +9,12 @@ from markdown_it.token import Token
 
 from app.content.identity import key, normal
 from app.content.limits import MOST_OPTIONS
-from app.content.markdown.syntax import close_of, first_line, plain
+from app.content.markdown.syntax import close_of, first_line, plain, take_pin
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Text
 from app.content.source_file import Manuscript
 
 _BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
-_PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
         return None
     _strip_box(inline, match.end())
     source = inline.content  # without its box: a key must not depend on the tick
-    pinned = _take_pin(inline)
+    pinned = take_pin(inline)
     if not plain([inline]):
         sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None
@@ -112,20 +111,6 @@ def _strip_box(inline: Token, length: int) -> None:
         length -= taken
         if length <= 0:
             return
-
-
-def _take_pin(inline: Token) -> str:
-    children = inline.children or []
-    if not children or children[-1].type != "html_inline":
-        return ""
-    match = _PIN.match(children[-1].content)
-    if match is None:
-        return ""
-    children.pop()
-    if children and children[-1].type == "text":
-        children[-1].content = children[-1].content.rstrip()
-    inline.content = inline.content[: inline.content.rindex("<!--")].rstrip()
-    return match[1]
 
 
 def _feedback(inside: list[Token]) -> list[Token]:

@@ -6,16 +6,16 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.content import estimates, templates
-from app.content.expressions import (
+from app.content.model import Computed
+from app.content.numbers import estimates, templates
+from app.content.numbers.expressions import (
     BadExpression,
     Value,
     compile_expression,
     evaluate,
     inputs_of,
 )
-from app.content.model import Computed
-from app.content.quantities import Quantity
+from app.content.numbers.quantities import Quantity
 from app.questions import kinds
 from app.questions.kinds import Answer
 from app.questions.model import Question, Variant

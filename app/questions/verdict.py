@@ -36,7 +36,7 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of one response.
+    """The judgment of one response.
 
     `score` is 0..1; `parsed` what was understood, ready for JSON; `said` and
     `wanted` put the answer given and the right one in words; `feedback` belongs to

@@ -1,1 +1,1 @@
-"""Questions: asking, grading, practising, and what an answer leads to."""
+"""Questions: asking, grading, practicing, and what an answer leads to."""

@@ -54,7 +54,7 @@ class QuestionForm(BaseModel):
 
 
 class RunForm(BaseModel):
-    """A wish to practise: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
+    """A wish to practice: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
 
     pick: str = Field("mixed", max_length=140)
     count: int = Field(10, ge=1, le=100)

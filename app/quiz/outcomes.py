@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from sqlmodel import Session
 
 from app.cards.comeback import Comeback
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Source
 from app.estimator import registry
 from app.instruments.forms import instrument
@@ -26,7 +26,7 @@ from app.web.words import count_of
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `quiz/_verdict.html` shows: the judgement, why, and where to go on.
+    """What `quiz/_verdict.html` shows: the judgment, why, and where to go on.
 
     `reading` is the calculator with the numbers of this attempt, None for questions
     without one; `old` says that the question was edited since; `again` leads to
@@ -83,7 +83,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judged:
-    """What was asked, and the judgement of what was answered."""
+    """What was asked, and the judgment of what was answered."""
 
     variant: Variant
     verdict: Verdict

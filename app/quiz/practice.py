@@ -36,7 +36,7 @@ class Past:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """What to practise: `scope` is a topic's slug or an objective's number."""
+    """What to practice: `scope` is a topic's slug or an objective's number."""
 
     mode: Mode
     scope: str = ""
@@ -53,7 +53,7 @@ def choose(
     """The ids of a run, in the order asked; empty where nothing fits the wish.
 
     Unseen questions come first, then those whose last answer was not right, the
-    longest ago first, then the least practised. Within a group the order follows
+    longest ago first, then the least practiced. Within a group the order follows
     `seed`. In the mode `weakest` objectives come in the order given as `weakest`, their
     numbers; `missed` takes nothing else than questions last missed.
     """

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.cards.comeback import comeback_of
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict
@@ -142,7 +142,7 @@ def not_in_exam(desk: Desk, question: Question) -> None:
     if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
         raise Conflict(
             "This question is in the mock exam that you are sitting.",
-            "Finish the exam first; then it can be practised.",
+            "Finish the exam first; then it can be practiced.",
         )
 
 

@@ -7,7 +7,7 @@ from app.quiz.showing import Desk
 
 
 def weakest_of(desk: Desk) -> tuple[Weak, ...]:
-    """The objectives with questions in the order to practise them."""
+    """The objectives with questions in the order to practice them."""
     record = known_of(desk.db, desk.learner, desk.now).record
     day = desk.learner.study_day(desk.now)
     domains = standings(desk.library, record, day)

@@ -1,7 +1,7 @@
 """A little spread of long intervals, the same for the same card and review.
 
 A balance that looks at how many cards other days hold could not be replayed from the
-log of one card: undoing a grade would move others. So the days are levelled by a hash
+log of one card: undoing a grade would move others. So the days are leveled by a hash
 of card and review, and a card and its reverse get days of different parity, which
 never meet.
 """

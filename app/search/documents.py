@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Card, Topic
 from app.estimator.registry import Entry
 from app.search.findings import Document

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.estimator import registry
 from app.search.documents import documents
 from app.search.findings import Document, Findings, Hit, Piece

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Topic
 from app.errors import NotFound
 from app.instruments.forms import Course

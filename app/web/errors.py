@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from app.content.expressions import BadExpression
+from app.content.numbers.expressions import BadExpression
 from app.errors import Refusal
 from app.estimator.inputs import BadInputs
 from app.web.render import is_htmx, page

@@ -21,7 +21,7 @@ from anyio import to_thread
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.content.library import LiveLibrary
+from app.content.live.library import LiveLibrary
 
 LEAST_FREE = 64 * 1024 * 1024
 _KEPT = 1.0  # seconds that an answer holds

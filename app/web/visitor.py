@@ -66,7 +66,7 @@ class Doorkeeper:
         # cookies with every request. What is not valid is not kept.
         self._known: LRUCache[_Given, Visitor] = LRUCache(_BYTES, getsizeof=_size)
 
-    def recognise(self, cookies: bytes) -> Visitor:
+    def recognize(self, cookies: bytes) -> Visitor:
         """The visitor of a Cookie header; forged or missing ones get a new key."""
         given = _given(cookies)
         visitor = self._known.get(given)

@@ -67,5 +67,5 @@ def count_of(number: int, noun: str, nouns: str = "") -> str:
 
 
 def percent_of(share: float) -> str:
-    """A share between 0 and 1 in whole per cent, e.g. “58%”."""
+    """A share between 0 and 1 in whole percent, e.g. “58%”."""
     return f"{round(share * 100)}%"

@@ -6,7 +6,7 @@ import json
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.web.page_cache import keep
 from app.web.render import page
 from app.web.static import StaticFiles

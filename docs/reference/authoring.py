@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from app.content import limits
 from app.content.codes import RULES
-from app.content.estimates import catalogue_value
+from app.content.numbers.estimates import catalogue_value
 from app.estimator import registry
 from app.estimator.inputs import declared
 from app.estimator.units import UNITS

@@ -1,4 +1,4 @@
-// No answer: say so, keep the inputs, grey what is shown, try again.
+// No answer: say so, keep the inputs, gray what is shown, try again.
 {
   const waits = [5, 10, 20, 40, 60];
   const lost = new WeakMap();

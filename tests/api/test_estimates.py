@@ -56,10 +56,10 @@ def references(node):
 
 
 def test_every_mistake_is_named_with_its_field(client):
-    answer = client.post(PATH, json={"context": "5x", "gpu": "H9000", "colour": 1})
+    answer = client.post(PATH, json={"context": "5x", "gpu": "H9000", "color": 1})
     assert answer.status_code == 422
     problems = {p["field"]: p["message"] for p in answer.json()["problems"]}
-    assert set(problems) == {"context", "gpu", "colour"}
+    assert set(problems) == {"context", "gpu", "color"}
     assert problems["context"].startswith("“5x” for context cannot be read")
 
 
@@ -114,7 +114,7 @@ def test_the_schema_of_the_inputs_knows_types_and_unknown_names():
     model = inputs_model(registry.find("inference-memory"))
     assert model().model_dump()["gpu"] == "h100-sxm5-80"
     with pytest.raises(ValidationError):
-        model(colour="red")
+        model(color="red")
 
 
 @pytest.mark.parametrize("kind", ["models", "accelerators", "systems", "networks"])

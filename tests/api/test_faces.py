@@ -7,8 +7,8 @@ import re
 import pytest
 
 from app.calculators.commands import estimate_command
-from app.content.estimates import figure
-from app.content.expressions import compile_expression, evaluate
+from app.content.numbers.estimates import figure
+from app.content.numbers.expressions import compile_expression, evaluate
 from app.estimator import registry
 from app.estimator.inputs import declared, read
 from app.instruments.forms import instrument

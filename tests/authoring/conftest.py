@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session
 
 from app.config import Settings
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.db.tables import Attempt, ItemRevision, Learner
 from tests.conftest import SECRET, TINY, let_in
 

@@ -121,7 +121,7 @@ def test_the_table_is_sorted_by_a_link(client, crowd, library):
 
 
 def test_an_order_that_is_none_is_that_of_discrimination(client):
-    assert client.get("/authoring/questions?sort=colour").status_code == 200
+    assert client.get("/authoring/questions?sort=color").status_code == 200
 
 
 def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, library):

@@ -9,7 +9,7 @@ import pytest
 from app.authoring.new_files import KINDS, shares
 from app.cli import main
 from app.content.check import check
-from app.content.library import load
+from app.content.live.library import load
 
 
 def new(folder: Path, *words: str) -> int:
@@ -75,7 +75,7 @@ def test_an_id_that_was_retired_is_not_given_again(folder):
     assert "q: weights-single-2" in quiz.read_text()
 
 
-def test_a_topic_that_is_not_there_is_named_with_its_neighbour(folder, capsys):
+def test_a_topic_that_is_not_there_is_named_with_its_neighbor(folder, capsys):
     assert new(folder, "question", "--topic", "wieghts") == 2
     assert "Did you mean “weights”?" in capsys.readouterr().err
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from sqlalchemy import delete, event, func, select
 
 from app.authoring.survey import Surveyor
-from app.content.library import LiveLibrary
+from app.content.live.library import LiveLibrary
 from app.db.tables import Attempt, Learner
 from tests.loops import outcome
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.content.library import load
+from app.content.live.library import load
 from app.questions.choosing import Choices
 from tests.browser.server import ROOT, Server
 

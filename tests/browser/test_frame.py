@@ -15,7 +15,7 @@ def test_the_theme_is_switched_and_stays(page: Page, server: Server) -> None:
     page.goto(server.url + "/settings")
 
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    expect(page.get_by_label("Colours")).to_have_value("dark")
+    expect(page.get_by_label("Colors")).to_have_value("dark")
 
 
 def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:

@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.questions.choosing import Choices
 from tests.browser.server import ROOT, Server
 

@@ -143,7 +143,7 @@ def test_the_verdict_marks_the_numbers_that_it_computed():
     assert str(escape("<really>")) in reading.text
 
 
-def test_a_modelled_figure_has_its_interval_and_an_exact_one_says_so():
+def test_a_modeled_figure_has_its_interval_and_an_exact_one_says_so():
     spans = {f.name: f.span for f in reading_of().figures}
     assert spans["rate"] == "800 to 1,300\u00a0tokens/s"
     assert spans["per_gpu"] == "exact"

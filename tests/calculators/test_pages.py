@@ -38,6 +38,14 @@ def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name)
     assert 'class="verdict big"' in page.text
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_is_a_place_that_a_link_can_name(client, name):
+    page = client.get(f"/calculators/{name}").text
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert sorted(ids) == sorted(set(ids))
+    assert {output.name for output in registry.find(name).outputs} <= set(ids)
+
+
 def test_the_query_is_the_state_of_the_page(client):
     page = client.get(f"{PATH}?model=llama-3.1-8b&context=32k&gpu=l40s")
     assert '<option value="llama-3.1-8b" selected>' in page.text

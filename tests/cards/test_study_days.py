@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.cards.store import rebuild_days
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Review, StudyDay
 from app.exams import store as exams

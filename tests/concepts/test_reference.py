@@ -2,7 +2,7 @@
 
 from fastapi.testclient import TestClient
 
-from app.content.library import Library
+from app.content.live.library import Library
 
 
 def test_every_term_stands_once_under_its_own_address(

@@ -3,7 +3,7 @@
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import AddedCard, Memory
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.content.expressions import BadExpression, Value
-from app.content.parse import parse
-from app.content.quantities import Quantity
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
+from app.content.read import parse
 from app.questions.kinds.design.conditions import judge, read_condition
 
 PLAN: dict[str, Value] = {
@@ -32,10 +32,10 @@ BEST = {"cost_per_month": Quantity(10_000, "USD/month")}
 def test_a_condition_is_met_or_missed_by_a_share(
     text: str, met: bool, excess: float
 ) -> None:
-    judgement = judge(read_condition(text), PLAN, BEST)
+    judgment = judge(read_condition(text), PLAN, BEST)
 
-    assert judgement.met is met
-    assert judgement.excess == pytest.approx(excess)
+    assert judgment.met is met
+    assert judgment.excess == pytest.approx(excess)
 
 
 @pytest.mark.parametrize(

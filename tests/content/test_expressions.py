@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.expressions import (
+from app.content.numbers.expressions import (
     BadExpression,
     Value,
     compile_expression,
     evaluate,
 )
-from app.content.quantities import Quantity, show
-from app.content.templates import fill
+from app.content.numbers.quantities import Quantity, show
+from app.content.numbers.templates import fill
 
 
 def value(text: str, **names: Value) -> Value:

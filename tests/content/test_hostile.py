@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check
-from app.content.expressions import BadExpression, compile_expression, evaluate
-from app.content.library import load
-from app.content.parse import parse
+from app.content.live.library import load
+from app.content.numbers.expressions import BadExpression, compile_expression, evaluate
+from app.content.numbers.quantities import Quantity, show
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem
-from app.content.quantities import Quantity, show
+from app.content.read import parse
 from app.questions.kinds.numeric.ranges import BadRange, read_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

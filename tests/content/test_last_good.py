@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import CourseState, Library, LiveLibrary, build
-from app.content.parse import parse
+from app.content.live.library import CourseState, Library, LiveLibrary, build
 from app.content.parsed import ParsedFile
+from app.content.read import parse
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.content.cache import Cache, decode, encode
-from app.content.library import LiveLibrary, load
-from app.content.parse import parse
+from app.content.live.cache import Cache, decode, encode
+from app.content.live.library import LiveLibrary, load
+from app.content.read import parse
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 

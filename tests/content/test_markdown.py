@@ -9,9 +9,9 @@ from app.content.markdown.math import BadMath, to_mathml
 from app.content.markdown.syntax import plain, tokens
 from app.content.markdown.tags import local_address
 from app.content.model import Calculator, Html, Topic
-from app.content.parse import parse
+from app.content.numbers.quantities import Quantity
 from app.content.parsed import ParsedFile
-from app.content.quantities import Quantity
+from app.content.read import parse
 from app.content.terms import FirstMentions, names_of
 
 FRONT = "---\ntitle: Case\nsources: herd\n---\n\n"
@@ -213,7 +213,7 @@ def test_bad_math_is_refused(latex: str) -> None:
         to_mathml(latex)
 
 
-def test_colour_and_style_of_math_are_dropped() -> None:
+def test_color_and_style_of_math_are_dropped() -> None:
     assert "red" not in to_mathml(r"\color{red} x")
 
 
@@ -226,7 +226,7 @@ def test_prices_are_not_math() -> None:
     assert html("From $2 to $3 an hour.") == "<p>From $2 to $3 an hour.</p>"
 
 
-def test_code_is_coloured_by_classes() -> None:
+def test_code_is_colored_by_classes() -> None:
     found = html("```python\nx = 1  # <b>\n```\n")
 
     assert (

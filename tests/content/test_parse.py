@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.parse import parse
 from app.content.parsed import ParsedFile
+from app.content.read import parse
 from app.questions.choosing import Choices
 from app.questions.kinds.cloze import Cloze
 from app.questions.kinds.match import Match
@@ -108,7 +108,7 @@ def test_a_damaged_file_of_the_course_never_raises(data: st.DataObject) -> None:
     parse(text[:first] + text[last:], "/".join(file.parts[-3:]))
 
 
-def test_a_broken_item_is_left_out_and_its_neighbours_stay() -> None:
+def test_a_broken_item_is_left_out_and_its_neighbors_stay() -> None:
     good = "### Is {} so?\n<!-- q: {} -->\n\n- [x] True\n- [ ] False\n  > No.\n\n"
     bad = "### Which?\n<!-- q: bad\ntype: single\n-->\n\n- [ ] one\n- [ ] two\n\n"
 
@@ -168,6 +168,22 @@ def test_a_pinned_key_keeps_its_option_when_the_words_change() -> None:
     other = keys("[x] The first <!-- = main -->", "[ ] Two", "[ ] Three")
 
     assert one["One"] == other["The first"] != "main"
+
+
+def test_a_pinned_heading_keeps_its_address_when_the_words_change() -> None:
+    page = parse(
+        "---\ntitle: T\n---\n\n## In color <!-- = in-colour -->\n\nText.\n\n"
+        "### Gray <!-- = grey -->\n\nMore.\n",
+        "topics/t/concept.md",
+    )
+    terms = parse("## Center <!-- = centre -->\n\nMiddle.\n", "glossary.md").terms
+
+    assert page.topic is not None
+    section = page.topic.sections[0]
+    assert (section.anchor, section.title) == ("in-colour", "In color")
+    assert page.anchors == ("in-colour", "grey")
+    assert [(t.anchor, t.name) for t in terms] == [("centre", "Center")]
+    assert not [p for p in page.problems if p.item or "comment" in p.message]
 
 
 def read(body: str) -> ParsedFile:

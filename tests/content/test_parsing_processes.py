@@ -5,7 +5,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from app.content.library import load
+from app.content.live.library import load
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/courses/tiny"
@@ -14,8 +14,8 @@ TINY = ROOT / "tests/courses/tiny"
 def test_a_crew_reads_what_one_reader_reads() -> None:
     program = textwrap.dedent("""
         from pathlib import Path
-        from app.content import parsing_processes as crew
-        from app.content.parse import parse
+        from app.content.live import parsing_processes as crew
+        from app.content.read import parse
         from app.content.terms import names_of
 
         names = names_of(())

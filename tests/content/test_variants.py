@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.expressions import BadExpression
-from app.content.library import Library
-from app.content.parse import parse
+from app.content.live.library import Library
+from app.content.numbers.expressions import BadExpression
+from app.content.read import parse
 from app.questions import variants
 from app.questions.choosing import Choices
 from app.questions.kinds.match import Match
@@ -64,7 +64,7 @@ def test_a_computed_question_is_filled_everywhere() -> None:
     assert right.range.low == pytest.approx(3880e9)
     assert right.range.high == pytest.approx(4120e9)
     assert wrong.range is not None
-    assert wrong.range.centre == 2000e9
+    assert wrong.range.center == 2000e9
     assert "<mn>4000</mn>" in variant.explanation.html
     assert "for 7B." in variant.explanation.html
 

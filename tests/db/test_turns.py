@@ -55,7 +55,7 @@ def together(
     return outcome(run())
 
 
-async def enrol(turn: Turn, number: int) -> None:
+async def enroll(turn: Turn, number: int) -> None:
     async with turn() as session:
         session.add(Learner(key=f"person {number}", created_at=0))
 
@@ -75,7 +75,7 @@ def test_who_writes_alone_is_committed_at_once(engine, commits):
     async def one_after_the_other() -> None:
         turn = turns(engine)
         for number in range(3):
-            await enrol(turn, number)
+            await enroll(turn, number)
             assert on_disk(engine) == names(range(number + 1))
 
     outcome(one_after_the_other())
@@ -84,7 +84,7 @@ def test_who_writes_alone_is_committed_at_once(engine, commits):
 
 
 def test_those_who_wait_are_committed_together(engine, commits):
-    assert together(engine, enrol) == [None] * PEOPLE
+    assert together(engine, enroll) == [None] * PEOPLE
 
     assert len(commits) < PEOPLE
     assert on_disk(engine) == names(range(PEOPLE))
@@ -92,7 +92,7 @@ def test_those_who_wait_are_committed_together(engine, commits):
 
 def test_nobody_is_answered_before_the_words_are_on_disk(engine):
     async def write(turn: Turn, number: int) -> None:
-        await enrol(turn, number)
+        await enroll(turn, number)
         assert f"person {number}" in on_disk(engine)
 
     assert together(engine, write) == [None] * PEOPLE
@@ -112,7 +112,7 @@ def test_a_write_that_fails_is_undone_alone(engine):
     assert on_disk(engine) == names([n for n in range(PEOPLE) if n % 3])
 
 
-def test_a_row_that_the_database_refuses_harms_no_neighbour(engine):
+def test_a_row_that_the_database_refuses_harms_no_neighbor(engine):
     async def write(turn: Turn, number: int) -> None:
         async with turn() as session:
             session.add(Learner(key=f"person {number // 2}", created_at=0))
@@ -130,12 +130,12 @@ def test_a_commit_that_fails_fails_for_all_who_waited_for_it(engine):
         raise OSError("disk full")
 
     event.listen(engine, "commit", refuse)
-    answers = together(engine, enrol)
+    answers = together(engine, enroll)
     event.remove(engine, "commit", refuse)
 
     assert [type(a) for a in answers] == [OSError] * PEOPLE
     assert on_disk(engine) == set()
-    assert together(engine, enrol) == [None] * PEOPLE
+    assert together(engine, enroll) == [None] * PEOPLE
 
 
 def test_nobody_is_confirmed_when_the_whole_transaction_was_lost(engine):
@@ -161,13 +161,13 @@ def test_who_leaves_while_waiting_takes_no_turn(engine):
     async def run() -> None:
         turn = turns(engine)
         async with turn() as session:
-            waiting = asyncio.create_task(enrol(turn, 1))
+            waiting = asyncio.create_task(enroll(turn, 1))
             await asyncio.sleep(0)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             session.add(Learner(key="person 0", created_at=0))
-        await enrol(turn, 2)
+        await enroll(turn, 2)
 
     outcome(run())
 
@@ -180,8 +180,8 @@ def test_who_leaves_just_before_their_turn_keeps_nobody_waiting(engine, steps: i
 
     async def run() -> None:
         turn = turns(engine)
-        first = asyncio.create_task(enrol(turn, 0))
-        second = asyncio.create_task(enrol(turn, 1))
+        first = asyncio.create_task(enroll(turn, 0))
+        second = asyncio.create_task(enroll(turn, 1))
         for _ in range(steps):
             await asyncio.sleep(0)
         second.cancel()
@@ -211,7 +211,7 @@ def test_the_writer_of_another_process_is_waited_for(engine):
             other.connection(execution_options={"writes": True})
             other.add(Learner(key="person 0", created_at=0))
             other.flush()
-            waiting = asyncio.create_task(enrol(turn, 1))
+            waiting = asyncio.create_task(enroll(turn, 1))
             await asyncio.sleep(0.05)
             assert not waiting.done()
             other.commit()

@@ -9,9 +9,9 @@ import pytest
 
 from app.content.check import check
 from app.content.codes import RULES
-from app.content.library import Library, LiveLibrary
-from app.content.parse import metadata
-from app.content.quantities import known_unit, show
+from app.content.live.library import Library, LiveLibrary
+from app.content.numbers.quantities import known_unit, show
+from app.content.read import metadata
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")

@@ -29,7 +29,7 @@ EXACT = [
     "critical_batch",
 ]
 # Kind: (median, largest) relative error that the estimator promises.
-MODELLED = {
+MODELED = {
     "train_mem_per_gpu": (0.02, 0.10),
     "inference_memory": (0.05, 0.06),
     "kv_capacity_tokens": (0.05, 0.20),
@@ -72,8 +72,8 @@ def test_exact_kinds_are_within_tolerance_in_every_case(own: dict, kind: str) ->
     assert summary["within_tolerance"] == summary["cases"]
 
 
-@pytest.mark.parametrize(("kind", "aims"), MODELLED.items())
-def test_modelled_kinds_reach_their_aims(own: dict, kind: str, aims: tuple) -> None:
+@pytest.mark.parametrize(("kind", "aims"), MODELED.items())
+def test_modeled_kinds_reach_their_aims(own: dict, kind: str, aims: tuple) -> None:
     summary = own["kinds"][kind]
     assert summary["expressible"] == summary["cases"]
     assert summary["median"] <= aims[0]
@@ -119,10 +119,10 @@ def test_a_file_brings_its_own_models(tmp_path: Path) -> None:
 
 
 def test_a_key_that_is_not_read_makes_a_case_inexpressible(tmp_path: Path) -> None:
-    path = case_file(tmp_path, inputs={"model": "tiny", "colour": "red"})
+    path = case_file(tmp_path, inputs={"model": "tiny", "color": "red"})
     (case,) = as_json(report([path]))["cases"]
     assert case["predicted"] is None
-    assert case["why_not"] == "colour is not read for kv_bytes_per_token"
+    assert case["why_not"] == "color is not read for kv_bytes_per_token"
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
 def test_cheap_rent_is_never_beaten():
     answer = estimate(rent=1.0)
     assert answer["break_even"].value is None
-    assert answer["break_even"].note == "Renting is cheaper at any utilisation."
+    assert answer["break_even"].note == "Renting is cheaper at any utilization."
 
 
 def test_gpus_cannot_work_more_than_they_are_up():

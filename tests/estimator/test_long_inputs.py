@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.content import estimates
+from app.content.numbers import estimates
 from app.estimator import registry
 from app.estimator.estimates.model.asked import Model
 from app.estimator.inputs import (

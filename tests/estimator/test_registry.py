@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.content.read import parse
 from app.estimator.estimate import Chart, Estimate, StackedBar, Timeline
 from app.estimator.hardware.accelerators import networks, systems
 from app.estimator.inputs import (
@@ -83,6 +84,13 @@ def topics() -> set[str]:
     """The slugs of all concept pages that the syllabus names."""
     objectives = tomllib.loads(SYLLABUS.read_text())
     return set(re.findall(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", str(objectives)))
+
+
+@functools.cache
+def terms() -> set[str]:
+    """The anchors of the glossary of the course."""
+    text = SYLLABUS.with_name("glossary.md").read_text()
+    return {term.anchor for term in parse(text, "glossary.md").terms}
 
 
 def ask(entry: Entry, typed: dict[str, Any]) -> Estimate | str | None:
@@ -191,6 +199,7 @@ def test_an_input_carries_what_every_face_needs(entry: Entry, field: str) -> Non
     assert meaning.label
     assert meaning.help.endswith(".")
     assert meaning.topic == "" or meaning.topic in topics()
+    assert meaning.term == "" or meaning.term in terms()
     if meaning.kind in {"count", "number"}:
         assert meaning.minimum is not None
         assert meaning.maximum is not None

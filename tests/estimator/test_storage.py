@@ -101,8 +101,8 @@ def test_the_verdict_says_how_often_to_save():
 
 def test_failures_that_are_given_leave_no_interval():
     assert estimate(mtbf=50_000 * HOUR)["interval"].exact
-    modelled = estimate()["interval"]
-    assert modelled.low < modelled.value < modelled.high
+    modeled = estimate()["interval"]
+    assert modeled.low < modeled.value < modeled.high
 
 
 def test_a_job_that_cannot_progress_is_refused():

@@ -5,7 +5,7 @@ import json
 import pytest
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Sitting
 from app.estimator.units import UNITS
 from app.questions.choosing import Choices
@@ -29,7 +29,7 @@ def right(library: Library, session: Session):
             elif isinstance(answer, Numeric):
                 option = next(o for o in answer.options if o.right and o.range)
                 unit = UNITS[option.range.unit][0]
-                found[number] = {"answer": f"{option.range.centre!r} {unit}"}
+                found[number] = {"answer": f"{option.range.center!r} {unit}"}
         return found
 
     return responses

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Sitting
 from app.questions.kinds.order import Order
 from app.questions.variants import draw

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.exams.report import Marked, interval, summarise
+from app.exams.report import Marked, interval, summarize
 
 
 def marked(number: int, objective: str, score: float) -> Marked:
@@ -20,7 +20,7 @@ def marked(number: int, objective: str, score: float) -> Marked:
 
 
 def test_points_add_up_by_domain_and_objective() -> None:
-    report = summarise(
+    report = summarize(
         [marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)]
     )
 
@@ -34,7 +34,7 @@ def test_points_add_up_by_domain_and_objective() -> None:
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:
-    assert (summarise([]).low, summarise([]).high) == (0, 0)
+    assert (summarize([]).low, summarize([]).high) == (0, 0)
 
 
 @given(st.integers(1, 200), st.floats(0, 1))

@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Sitting, SittingAnswer
 from app.exams.sitting import close_overdue
 from app.questions.kinds.numeric.model import Numeric
@@ -182,7 +182,7 @@ def test_anothers_sitting_is_not_there(rosa, milo) -> None:
     assert milo.get(f"{sitting}/report").status_code == 404
 
 
-def test_a_question_of_the_running_paper_is_not_practised(rosa, session) -> None:
+def test_a_question_of_the_running_paper_is_not_practiced(rosa, session) -> None:
     begin(rosa)
     paper = session.exec(select(Sitting.paper)).one()
     item = re.search(r'\[1, "([a-z0-9-]+)"', paper)

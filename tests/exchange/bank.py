@@ -6,9 +6,9 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from app.exchange.hypertext import from_plain, to_markdown
 from app.exchange.items import BLANK, Blank, Item, Kind, Option, Pair
-from app.exchange.texts import span_around
+from app.exchange.markup.hypertext import from_plain, to_markdown
+from app.exchange.markup.texts import span_around
 
 QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
 """The types of questions that every format but the simplest can carry."""
@@ -68,11 +68,11 @@ def options(draw: Callable, rights: st.SearchStrategy) -> tuple[Option, ...]:
 @st.composite
 def numbers(draw: Callable) -> tuple[Option, ...]:
     unit = draw(UNITS)
-    centres = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
+    centers = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
     half = draw(st.sampled_from([0, 0.25, 2]))
     return tuple(
         Option("", n == 0, draw(NOTES), span_around(c, half, unit))
-        for n, c in enumerate(centres)
+        for n, c in enumerate(centers)
     )
 
 

@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from app.exchange.apkg.schema import TABLES
+from app.exchange.formats.apkg.schema import TABLES
 
 BASIC = ("{{Front}}", "{{FrontSide}}<hr id=answer>{{Back}}")
 CLOZE = ("{{cloze:Text}}", "{{cloze:Text}}<br>{{Extra}}")

@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.exchange.aiken import read_aiken, write_aiken
+from app.exchange.formats.aiken import read_aiken, write_aiken
 from app.exchange.items import Item, Option
 from tests.exchange.bank import PLAIN, distinct
 
@@ -30,7 +30,7 @@ def test_letters_may_end_in_a_point_or_a_bracket() -> None:
     assert [o.right for o in items[0].options] == [False, True, False]
 
 
-def test_a_question_without_its_answer_is_named_and_its_neighbours_stay() -> None:
+def test_a_question_without_its_answer_is_named_and_its_neighbors_stay() -> None:
     reading = read_aiken("Which?\nA. a\nB. b\n\n" + FILE + "\nLast?\nA. a\nANSWER: C")
 
     assert len(reading.items) == 2

@@ -6,7 +6,7 @@ import sqlite3
 import zipfile
 from pathlib import Path
 
-from app.exchange.apkg import write_apkg
+from app.exchange.formats.apkg import write_apkg
 from app.exchange.items import Item
 
 CARDS = (

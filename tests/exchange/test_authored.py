@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from app.exchange.authored import read_authored
+from app.exchange.course.authored import read_authored
+from app.exchange.course.quizfile import block
 from app.exchange.items import Item, Option
-from app.exchange.quizfile import block
-from app.exchange.texts import span_around
+from app.exchange.markup.texts import span_around
 from tests.exchange.bank import QUESTIONS, bare, items
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"

@@ -12,10 +12,10 @@ from sqlmodel import Session, select
 from app.cards.added_cards import card_of_term
 from app.cards.names import topic_of
 from app.cards.store import rebuild_days
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
-from app.exchange.apkg.writing import guid
+from app.exchange.formats.apkg.writing import guid
 from app.exchange.items import Unusable
 from app.exchange.store import Arrival, OwnText, expect_room
 from app.flashcards import store

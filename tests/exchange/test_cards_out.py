@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import AddedCard, Learner, Memory, OwnCard
-from app.exchange.apkg.writing import guid
+from app.exchange.formats.apkg.writing import guid
 from tests.flashcards.conftest import fields
 
 

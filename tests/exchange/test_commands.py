@@ -7,8 +7,8 @@ import pytest
 
 from app.cli import main
 from app.content.check import check
-from app.content.library import load
-from app.exchange.formats import READERS, WRITERS
+from app.content.live.library import load
+from app.exchange.formats.registry import READERS, WRITERS
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 GIFT = """\

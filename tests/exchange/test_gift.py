@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from app.exchange.gift import read_gift, write_gift
+from app.exchange.formats.gift import read_gift, write_gift
 from app.exchange.items import Item
 from tests.exchange.bank import bare, items
 

@@ -10,8 +10,8 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import Learner, Memory, OwnCard, Review
-from app.exchange.apkg.opening import opened
-from app.exchange.apkg.writing import guid
+from app.exchange.formats.apkg.opening import opened
+from app.exchange.formats.apkg.writing import guid
 from tests.exchange.package import Made, database, package, types, zipped
 from tests.exchange.test_cards_in import HISTORY, bring, words
 

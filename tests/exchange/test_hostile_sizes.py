@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from app.exchange.cleaning import safe
-from app.exchange.formats import READERS
-from app.exchange.gift.blocks import blocks_of, parts_of
-from app.exchange.hypertext import from_plain, to_markdown
+from app.exchange.formats.gift.blocks import blocks_of, parts_of
+from app.exchange.formats.moodle.gaps import read_gaps
+from app.exchange.formats.registry import READERS
 from app.exchange.items import NotCarried
-from app.exchange.moodle.gaps import read_gaps
-from app.exchange.nesting import DEEPEST, is_deep
-from app.exchange.texts import Losses
+from app.exchange.markup.cleaning import safe
+from app.exchange.markup.hypertext import from_plain, to_markdown
+from app.exchange.markup.nesting import DEEPEST, is_deep
+from app.exchange.markup.texts import Losses
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import bring
 

@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.content.markdown.syntax import plain, tokens
-from app.exchange.hypertext import from_plain, to_markdown
-from app.exchange.rendering import canonical, to_html
+from app.exchange.markup.hypertext import from_plain, to_markdown
+from app.exchange.markup.rendering import canonical, to_html
 from tests.exchange.bank import SIGNS, STEMS
 
 TEX = re.compile(r"\\[(\[]")

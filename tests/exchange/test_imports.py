@@ -1,4 +1,4 @@
-"""An import in slices: beside others, to be cancelled, and to be taken up again."""
+"""An import in slices: beside others, to be canceled, and to be taken up again."""
 
 import asyncio
 import datetime as dt
@@ -14,8 +14,8 @@ from app.cards.store import rebuild_days
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.errors import Conflict
-from app.exchange.apkg import read_package
 from app.exchange.arrivals import sort_out
+from app.exchange.formats.apkg import read_package
 from app.exchange.importing import AT_ONCE, Imports
 from app.exchange.store import (
     Arrival,
@@ -173,7 +173,7 @@ def test_what_was_broken_off_is_completed_by_the_same_file(rosa, desk, session) 
     assert everything(session, desk.learner.id) == before
 
 
-def test_a_cancelled_import_stops_after_its_slice_and_says_how_far_it_came(
+def test_a_canceled_import_stops_after_its_slice_and_says_how_far_it_came(
     rosa, desk, session
 ) -> None:
     def cancel(number: int) -> None:
@@ -186,7 +186,7 @@ def test_a_cancelled_import_stops_after_its_slice_and_says_how_far_it_came(
     own, _ = counted(session)
     assert 0 < own < CARDS
     said = words(rosa.get("/settings/cards/import").text)
-    assert f"You cancelled the import of “deck.apkg” after {own} of 120 cards." in said
+    assert f"You canceled the import of “deck.apkg” after {own} of 120 cards." in said
     assert "Import the same file again to get the rest, nothing comes twice" in said
     assert f"Networks::RDMA {own}" in words(rosa.get("/settings/cards").text)
 

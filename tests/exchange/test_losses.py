@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
-from app.exchange.gift import read_gift, write_gift
+from app.exchange.formats.gift import read_gift, write_gift
+from app.exchange.formats.moodle import read_moodle, write_moodle
+from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.items import Item, Reading, Writing
-from app.exchange.moodle import read_moodle, write_moodle
-from app.exchange.qti import read_qti, write_qti
 from tests.exchange.bank import bare, told
 
 MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")

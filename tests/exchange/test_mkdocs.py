@@ -1,6 +1,6 @@
 """Pages of mkdocs-quiz."""
 
-from app.exchange.mkdocs import read_mkdocs
+from app.exchange.formats.mkdocs import read_mkdocs
 
 PAGE = """\
 # A page

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
+from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.items import Item, Unusable
-from app.exchange.moodle import read_moodle, write_moodle
 from tests.exchange.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>

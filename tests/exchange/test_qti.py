@@ -6,8 +6,8 @@ import zipfile
 import pytest
 from hypothesis import given, settings
 
+from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.items import Item, Unusable
-from app.exchange.qti import read_qti, write_qti
 from tests.exchange.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"
@@ -17,7 +17,7 @@ CHOICE = f"""<qti-assessment-item xmlns="{V3}" identifier="a" title="Sky">
   </qti-correct-response></qti-response-declaration>
 <qti-item-body><p>Look up.</p>
 <qti-choice-interaction response-identifier="RESPONSE" max-choices="1">
-<qti-prompt>Which colour?</qti-prompt>
+<qti-prompt>Which color?</qti-prompt>
 <qti-simple-choice identifier="A">Green</qti-simple-choice>
 <qti-simple-choice identifier="B">Blue</qti-simple-choice>
 <qti-simple-choice identifier="C">Red</qti-simple-choice>
@@ -45,7 +45,7 @@ def test_what_is_written_is_read_again(version: str, item: Item) -> None:
 def test_a_choice_of_another_program_is_read() -> None:
     item = read_qti(CHOICE.encode()).items[0]
 
-    assert item.stem == "Look up.\n\nWhich colour?"
+    assert item.stem == "Look up.\n\nWhich color?"
     assert [(o.text, o.right) for o in item.options] == [
         ("Green", False),
         ("Blue", True),
@@ -67,7 +67,7 @@ def test_an_older_spelling_says_the_same() -> None:
     assert read_qti(old.encode()).items == read_qti(CHOICE.encode()).items
 
 
-def test_a_broken_item_is_named_and_its_neighbours_stay() -> None:
+def test_a_broken_item_is_named_and_its_neighbors_stay() -> None:
     reading = read_qti(packed(a__xml=b"", **{"a.xml": CHOICE, "b.xml": "<oops"}))
 
     assert [i.name for i in reading.items] == ["Sky"]

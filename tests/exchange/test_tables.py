@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from app.config import Settings
 from app.exchange.commands import exchange_command
-from app.exchange.items import Item, Unusable
-from app.exchange.tables import read_csv, read_json, write_csv, write_json
+from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
+from app.exchange.items import Item, Option, Span, Unusable
 from tests.exchange.bank import FIELDS, bare, items
 
 
@@ -30,6 +30,16 @@ def test_csv_keeps_everything(item: Item) -> None:
     assert [bare(i) for i in again.items] == [bare(item)]
 
 
+def test_a_range_keeps_the_names_that_files_have_always_had() -> None:
+    right = Option("2 GB", right=True, span=Span(2.0, 1.9, 2.1, "GB"))
+    written = json.loads(
+        write_json((Item("x", "numeric", "?", options=(right,)),)).content
+    )
+
+    span = {"centre": 2.0, "low": 1.9, "high": 2.1, "unit": "GB"}
+    assert written["items"][0]["options"][0]["span"] == span
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -43,7 +53,7 @@ def test_a_broken_file_is_refused(text: str, sentence: str) -> None:
         read_json(text)
 
 
-def test_a_broken_row_is_named_and_its_neighbours_stay() -> None:
+def test_a_broken_row_is_named_and_its_neighbors_stay() -> None:
     rows = [
         {"name": "x", "kind": "riddle", "stem": "?"},
         3,

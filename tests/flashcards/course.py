@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from pathlib import Path
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import (
     Card,
     Domain,

@@ -1,6 +1,7 @@
 """The rules of the house that a linter cannot say."""
 
 import ast
+import collections
 import re
 import sys
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_a_module_fits_in_the_head() -> None:
         > (700 if path.name == "tables.py" else 400)
     }
     assert long == {}
+
+
+def test_a_folder_fits_in_a_list_that_is_read_at_once() -> None:
+    counts = collections.Counter(named(path.parent) for path in MODULES)
+    assert {folder: n for folder, n in counts.items() if n > 20} == {}
+
+
+def test_every_room_has_its_layers_and_no_module_waits_for_itself() -> None:
+    assert house.contracted()[1] == []
+    assert house.circles(house.imports()) == []
 
 
 def test_a_function_fits_on_a_screen(trees: dict[Path, ast.Module]) -> None:
@@ -129,14 +140,14 @@ def test_only_stores_and_the_database_room_know_tables() -> None:
     assert wrong == set()
 
 
-def test_colours_live_in_the_tokens() -> None:
-    colour = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(")
+def test_colors_live_in_the_tokens() -> None:
+    color = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(")
     wrong = {
         f"{named(path)}:{number}"
         for path in (ROOT / "static/css").rglob("*.css")
         if path.name != "tokens.css"
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        if colour.search(re.sub(r"url\([^)]*\)", "", line.split("/*")[0]))
+        if color.search(re.sub(r"url\([^)]*\)", "", line.split("/*")[0]))
     }
     assert wrong == set()
 

@@ -45,14 +45,14 @@ def test_looking_writes_nothing(client: TestClient, session: Session):
     [
         ("minutes_a_day", "often", "from 5 to 480 minutes a day; “often” is not one"),
         ("minutes_a_day", "4", "from 5 to 480"),
-        ("retention", "99", "from 70 to 97 per cent"),
-        ("target", "101", "from 1 to 100 per cent"),
+        ("retention", "99", "from 70 to 97 percent"),
+        ("target", "101", "from 1 to 100 percent"),
         ("zone", "Mars/Olympus", "such as Europe/Berlin; “Mars/Olympus”"),
         ("exam_day", "soon", "a day such as 2026-07-03; “soon”"),
         ("exam_day", "2026-06-08", "between today and three years on"),
         ("minutes_a_day", "9" * 5000, f"“{'9' * 40}…” is not one"),
-        ("retention", "1" * 100_000, "from 70 to 97 per cent"),
-        ("target", "0" * 5000, "from 1 to 100 per cent"),
+        ("retention", "1" * 100_000, "from 70 to 97 percent"),
+        ("target", "0" * 5000, "from 1 to 100 percent"),
         ("exam_day", "2" * 5000, "a day such as 2026-07-03; “222"),
         ("zone", "x" * 5000, "such as Europe/Berlin; “xxx"),
         ("name", "x" * 81, "At most 80 characters; this has 81"),
@@ -86,7 +86,7 @@ def test_the_zone_of_the_browser_is_taken_until_one_is_set(client: TestClient):
     assert '<option value="Asia/Tokyo" selected>' in page
 
 
-def test_colours_and_keys_stay_with_the_browser(client: TestClient, session: Session):
+def test_colors_and_keys_stay_with_the_browser(client: TestClient, session: Session):
     answer = client.post("/settings/appearance", data={"theme": "dark", "keys": "off"})
 
     lines = answer.headers.get_list("set-cookie")

@@ -114,7 +114,7 @@ def test_had_an_answer_been_right_more_would_be_believed(seed: int):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_neighbours_know_never_lowers_a_belief(seed: int):
+def test_what_neighbors_know_never_lowers_a_belief(seed: int):
     answers = some(seed)
     more = STRONG + Evidence(1, 1.0, 1.0, 1.0, 1.0, 1.0)
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import ExamBlueprint, Place
 from app.mastery.belief import Belief
 from app.mastery.evidence import Evidence

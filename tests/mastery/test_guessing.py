@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import NO_TEXT, Place, Text
 from app.mastery.guessing import guess_rate
 from app.questions.choosing import Choices

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, delete, update
 from sqlmodel import Session, col, select
 
 from app.cards.store import rebuild_days
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store as flashcards

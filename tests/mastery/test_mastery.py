@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.mastery.evidence import First
 from app.mastery.standing import (
     NOTHING,

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
 from app.cards.store import rebuild_days
-from app.content.library import Library
+from app.content.live.library import Library
 from app.content.model import Card
 from app.db.tables import (
     Attempt,

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.mastery.evidence import First
 from app.mastery.standing import NOTHING, Record, anchors, standings
 from app.progress.steps import (
@@ -57,7 +57,7 @@ def test_without_due_cards_some_new_ones_are_offered_last(library: Library):
 def test_new_cards_wait_until_something_was_read(library: Library):
     assert [s.kind for s in steps(library, deck=Deck(Left(fresh=5), unbegun=40))] == [
         "read",
-        "practise",
+        "practice",
     ]
 
 
@@ -126,7 +126,7 @@ def test_after_a_page_the_next_one_follows(library: Library):
     assert reading.address == "/concepts/kv-cache"
 
 
-def test_the_weakest_tested_objective_is_practised(library: Library):
+def test_the_weakest_tested_objective_is_practiced(library: Library):
     firsts = answered(1.0, *library.topics["weights"].questions)
     firsts |= answered(0.0, *library.topics["kv-cache"].questions)
     record = dataclasses.replace(NOTHING, firsts=firsts)
@@ -192,7 +192,7 @@ def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
     made = planned(library, deck=Deck(Left(due=40)), minutes=whole.minutes - 4)
 
     last = made.steps[-1]
-    assert (last.kind, last.address) == ("practise", practice.address)
+    assert (last.kind, last.address) == ("practice", practice.address)
     assert last.minutes < practice.minutes
     assert made.minutes <= whole.minutes - 4
     assert made.beyond == ()

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Learner, Memory
 from app.progress.ahead import Held, ahead_of, asked_of, in_short
 from app.progress.figures.plan import course_of, plan_figure

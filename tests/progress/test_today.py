@@ -9,7 +9,7 @@ from sqlalchemy import String, cast, delete, event, func, literal, update
 from sqlmodel import Session, select
 
 from app.cards.store import rebuild_days
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Memory
 from app.web.clock import milliseconds
 from tests.conftest import Clock

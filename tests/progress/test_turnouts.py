@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Prediction, Sitting
 from app.mastery.forecast import RULE
 from app.mastery.turnout import Predicted, Result, inside_words, turnouts

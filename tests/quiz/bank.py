@@ -75,15 +75,15 @@ def with_rule(asked: Question, partial: str) -> Question:
 
 
 def number(
-    centre: float,
+    center: float,
     unit: str = "",
     *,
     within: float = 0.0,
     factor: float = 1.0,
     significant: int = 0,
 ) -> Range:
-    """A range around `centre` (in `unit`, of `factor` base units), `within` a share."""
-    base = centre * factor
+    """A range around `center` (in `unit`, of `factor` base units), `within` a share."""
+    base = center * factor
     return Range(base, base * (1 - within), base * (1 + within), unit, significant)
 
 

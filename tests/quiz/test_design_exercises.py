@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from app.content.estimates import Unanswerable, known
-from app.content.expressions import BadExpression
-from app.content.library import Library, load
-from app.content.quantities import Quantity
+from app.content.live.library import Library, load
+from app.content.numbers.estimates import Unanswerable, known
+from app.content.numbers.expressions import BadExpression
+from app.content.numbers.quantities import Quantity
 from app.estimator.inputs import Input, declared
 from app.questions.grading import grade
 from app.questions.kinds.design.conditions import judge, read_condition

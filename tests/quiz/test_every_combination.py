@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.questions.grading import grade
 from app.questions.kinds.numeric.model import Numeric, NumericOption
 from app.questions.model import Question, Variant
@@ -72,10 +72,10 @@ def test_every_answer_and_distractor_is_finite_and_its_range_holds_it(
         or not all(
             map(
                 math.isfinite,
-                (option.range.low, option.range.centre, option.range.high),
+                (option.range.low, option.range.center, option.range.high),
             )
         )
-        or not option.range.low <= option.range.centre <= option.range.high
+        or not option.range.low <= option.range.center <= option.range.high
     ]
 
     assert bad == []
@@ -89,7 +89,7 @@ def test_no_two_answers_read_the_same_or_lie_within_one_another(
         for one, other in itertools.permutations(options(variant), 2):
             assert one.range is not None
             assert other.range is not None
-            within = other.range.low <= one.range.centre <= other.range.high
+            within = other.range.low <= one.range.center <= other.range.high
             if within or written(one) == written(other):
                 same.append((name(variant), one.template, other.template))
 

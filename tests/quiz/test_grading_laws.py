@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.questions.choosing import Choices
 from app.questions.grading import grade
 from app.questions.kinds.cloze import Cloze
@@ -145,7 +145,7 @@ SIX = [str(n) for n in range(6)]
 def test_steps_put_right_among_themselves_never_cost(
     order: list[str], foreign: set[str], at: int
 ) -> None:
-    """Two neighbours in the wrong order change places; a foreign item leaves."""
+    """Two neighbors in the wrong order change places; a foreign item leaves."""
     given_ = [*order, *sorted(foreign)]
     better = list(given_)
     better[at : at + 2] = sorted(better[at : at + 2])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.content.cache import decode, encode
-from app.exchange.authored import read_authored
+from app.content.live.cache import decode, encode
+from app.exchange.course.authored import read_authored
 from app.questions import kinds
 from app.quiz.forms import read_sent
 from tests.quiz.bank import EVERY_TYPE

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.content.check import check
-from app.content.drawings import read_drawing
-from app.content.library import load
+from app.content.live.library import load
 from app.content.model import Drawing, Flaw
-from app.content.parse import parse
-from app.exchange.authored import read_authored
+from app.content.read import parse
+from app.content.svg_cleaning import read_drawing
+from app.exchange.course.authored import read_authored
 from app.questions import kinds
 from app.questions.cards import question_faces
 from app.questions.grading import grade

@@ -15,7 +15,7 @@ def past(**scores: float) -> dict[str, Past]:
     return {item: Past(1, score, at) for at, (item, score) in enumerate(scores.items())}
 
 
-def test_unseen_then_missed_longest_ago_then_least_practised() -> None:
+def test_unseen_then_missed_longest_ago_then_least_practiced() -> None:
     seen = past(**{f"q{n}": 1.0 for n in range(10)}) | {
         "q3": Past(1, 0.0, 50),
         "q7": Past(2, 0.5, 40),

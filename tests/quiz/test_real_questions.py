@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.questions.choosing import Choices
 from app.questions.grading import grade
 from app.questions.kinds import Answer

@@ -63,7 +63,7 @@ def answer(client, form, run: str, place: int, *, right: bool) -> str:
     return item
 
 
-def test_the_page_lists_every_way_to_practise(client) -> None:
+def test_the_page_lists_every_way_to_practice(client) -> None:
     html = client.get("/quiz").text
 
     assert "Mixed" in html
@@ -150,11 +150,11 @@ def test_starting_twice_from_one_page_starts_once(client, session) -> None:
 
 
 @pytest.mark.parametrize("pick", ["topic:nope", "objective:9.9", "missed"])
-def test_nothing_to_practise_is_said_and_not_an_error_page(client, pick: str) -> None:
+def test_nothing_to_practice_is_said_and_not_an_error_page(client, pick: str) -> None:
     refused = client.post("/quiz/runs", data={"pick": pick})
 
     assert refused.status_code == 409
-    assert "Choose another way to practise." in refused.text
+    assert "Choose another way to practice." in refused.text
 
 
 @pytest.mark.parametrize("pick", ["nope", "retry:x", "retry:99"])
@@ -191,7 +191,7 @@ def test_a_question_that_was_removed_leaves_the_run(
     assert "Question <b>1</b> of 2" in client.get(f"{run}/1").text
 
 
-def test_questions_of_a_running_exam_are_not_practised(
+def test_questions_of_a_running_exam_are_not_practiced(
     client, form, session, clock: Clock
 ) -> None:
     begin(client)  # makes the learner

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 from sqlmodel import Session, select
 
-from app.content.expressions import BadExpression
 from app.content.model import Computed, ExamBlueprint
+from app.content.numbers.expressions import BadExpression
 from app.db.tables import Attempt, Learner
 from app.exams.forms import BeginForm
 from app.exams.sitting import begin, close

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.library import Library, load
+from app.content.live.library import Library, load
 from app.search.findings import Findings, Hit
 from app.search.index import find
 from tests.conftest import TINY

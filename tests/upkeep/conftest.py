@@ -36,17 +36,17 @@ def fresh(tmp_path: Path, databases: Databases) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def enrol() -> Callable[..., None]:
+def enroll() -> Callable[..., None]:
     """Write people down in the database of an installation."""
 
-    def enrol(installation: Installation, *names: str) -> None:
+    def enroll(installation: Installation, *names: str) -> None:
         engine = make_engine(installation.database)
         with Session(engine) as db:
             db.add_all(Learner(key=name, created_at=0) for name in names)
             db.commit()
         engine.dispose()
 
-    return enrol
+    return enroll
 
 
 @pytest.fixture

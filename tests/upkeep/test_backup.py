@@ -29,8 +29,8 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "copy.zip"
 
 
-def test_a_backup_holds_database_key_and_manifest(installation, enrol, target) -> None:
-    enrol(installation, "ada", "grace")
+def test_a_backup_holds_database_key_and_manifest(installation, enroll, target) -> None:
+    enroll(installation, "ada", "grace")
 
     back_up(installation, target, NOW)
 
@@ -147,13 +147,15 @@ def test_what_was_confirmed_before_it_began_is_inside(
     assert manifest.rows["learner"] == len(found)
 
 
-def test_a_writer_does_not_wait_for_a_copy(installation, enrol, people, target) -> None:
+def test_a_writer_does_not_wait_for_a_copy(
+    installation, enroll, people, target
+) -> None:
     written: list[str] = []
 
     def write() -> None:
         if not written:
             written.append("ada")
-            enrol(installation, "ada")
+            enroll(installation, "ada")
 
     manifest = back_up(installation, target, NOW, write)
 

@@ -44,8 +44,8 @@ def sentence(capsys) -> str:
     return said
 
 
-def test_backup_says_what_it_holds(installation, enrol, capsys, tmp_path) -> None:
-    enrol(installation, "ada")
+def test_backup_says_what_it_holds(installation, enroll, capsys, tmp_path) -> None:
+    enroll(installation, "ada")
 
     assert main(["backup", str(tmp_path / "copy.zip")]) == 0
 

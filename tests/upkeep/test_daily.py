@@ -25,7 +25,7 @@ from tests.loops import outcome
 from tests.upkeep.conftest import NOW
 
 TODAY = "headroom-2026-06-09.zip"
-Enrol = Callable[..., None]
+Enroll = Callable[..., None]
 
 
 def names(folder: Path) -> set[str]:
@@ -56,8 +56,8 @@ def test_one_copy_is_made_a_day(installation) -> None:
     assert names(installation.backups) == {TODAY, "headroom-2026-06-10.zip"}
 
 
-def test_a_copy_is_a_backup_like_any_other(installation, enrol: Enrol) -> None:
-    enrol(installation, "ada")
+def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None:
+    enroll(installation, "ada")
 
     path = copy_if_due(installation, NOW)
 

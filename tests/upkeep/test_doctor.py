@@ -18,7 +18,7 @@ from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW
 
 Look = Callable[..., dict[str, Finding]]
-Enrol = Callable[..., None]
+Enroll = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
@@ -143,9 +143,9 @@ def test_a_server_that_does_not_answer_is_a_problem(installation, look: Look) ->
 
 
 def test_a_clock_that_went_back_is_a_problem(
-    installation, enrol: Enrol, look: Look
+    installation, enroll: Enroll, look: Look
 ) -> None:
-    enrol(installation, "ada")
+    enroll(installation, "ada")
     moment = int((NOW + dt.timedelta(days=1)).timestamp() * 1000)
     say(installation, f"UPDATE learner SET created_at = {moment}")  # noqa: S608
 

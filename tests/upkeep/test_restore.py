@@ -28,12 +28,12 @@ People = Callable[[Installation], set[str]]
 
 
 @pytest.fixture
-def backup(installation, enrol, tmp_path) -> Path:
+def backup(installation, enroll, tmp_path) -> Path:
     """A backup in which ada is; bob came later."""
-    enrol(installation, "ada")
+    enroll(installation, "ada")
     path = tmp_path / "copy.zip"
     back_up(installation, path, NOW)
-    enrol(installation, "bob")
+    enroll(installation, "bob")
     return path
 
 
@@ -103,9 +103,9 @@ def test_what_was_there_is_kept_and_can_be_put_back(
 
 
 def test_an_older_schema_is_migrated_at_the_next_start(
-    installation, fresh, enrol, people: People, tmp_path
+    installation, fresh, enroll, people: People, tmp_path
 ) -> None:
-    enrol(installation, "ada")
+    enroll(installation, "ada")
     engine = make_engine(installation.database)
     downgrade(engine, "0001")
     engine.dispose()

@@ -156,6 +156,23 @@ def test_every_link_to_a_place_on_a_page_finds_it(pages: dict[str, Page]):
     assert lost == []
 
 
+def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
+    pages: dict[str, Page], module_app: FastAPI
+):
+    links = {link for page in pages.values() for link in page.links}
+    named = sorted(
+        link
+        for link in links
+        if urlsplit(link).path.startswith("/calculators/") and urlsplit(link).fragment
+    )
+    assert any(urlsplit(link).query for link in named)
+    with visit(module_app) as client:
+        for link in named:
+            answer = client.get(urldefrag(link).url)
+            assert answer.status_code == 200, link
+            assert Page(answer.text).ids.count(urlsplit(link).fragment) == 1, link
+
+
 def test_nothing_is_fetched_from_elsewhere(pages: dict[str, Page]):
     foreign = {s for p in pages.values() for s in p.fetched if not s.startswith("/")}
 

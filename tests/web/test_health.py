@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 
 from app.config import Settings
-from app.content.library import LiveLibrary
+from app.content.live.library import LiveLibrary
 from app.main import create_app
 from app.web.readiness import Readiness, check_disk
 from tests.conftest import visit

@@ -7,7 +7,7 @@ from app.authoring.listing import about, name_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
 from app.concepts.sheets import Sheet, Sheets
-from app.content.library import Library
+from app.content.live.library import Library
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
 from app.questions.asking import Asked, first_words, new_token

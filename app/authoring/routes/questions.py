@@ -22,7 +22,7 @@ from app.authoring.survey import Survey, Surveyor
 from app.authoring.trying import address_of, judge, put
 from app.authoring.wordings import Sample, editions, option_rows, sample
 from app.authors.current import AuthorRoute
-from app.content.expressions import BadExpression
+from app.content.numbers.expressions import BadExpression
 from app.db.engine import DbSession
 from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue

@@ -15,7 +15,7 @@ _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 def opening(kind: str, inside: Sequence[Token]) -> str:
     """The tags that open an alert; a quote without a kind stays a quote.
 
-    Its first paragraph is given the name of the box, and a hook its colours.
+    Its first paragraph is given the name of the box, and a hook its colors.
     """
     if kind == "IMPORTANT":
         _lead("What the exam tests.", inside)
@@ -24,7 +24,7 @@ def opening(kind: str, inside: Sequence[Token]) -> str:
         _lead("Common error.", inside)
         return _message("warn", "i-alert")
     if kind == "TIP":
-        _colour_letters(inside)
+        _color_letters(inside)
         return '<div class="hook">\n'
     if kind == "NOTE":
         return '<aside class="side" aria-label="Aside">\n'
@@ -55,8 +55,8 @@ def _lead(words: str, inside: Sequence[Token]) -> None:
             return
 
 
-def _colour_letters(inside: Sequence[Token]) -> None:
-    """Mark the component letters of a hook (**W K**), to be written in colour."""
+def _color_letters(inside: Sequence[Token]) -> None:
+    """Mark the component letters of a hook (**W K**), to be written in color."""
     for token in inside:
         children = token.children or []
         for before, word, after in zip(
@@ -69,7 +69,7 @@ def _colour_letters(inside: Sequence[Token]) -> None:
 
 
 def letters(content: str) -> str:
-    """The letters of memory components, each in its colour."""
+    """The letters of memory components, each in its color."""
     return "".join(
         f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split()
     )

@@ -4,9 +4,9 @@ import dataclasses
 import re
 from urllib.parse import parse_qsl, unquote
 
-from app.content import estimates, quantities
-from app.content.estimates import Unanswerable, Value
-from app.content.quantities import Quantity
+from app.content.numbers import estimates, quantities
+from app.content.numbers.estimates import Unanswerable, Value
+from app.content.numbers.quantities import Quantity
 from app.estimator.estimate import Estimate
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP
 

@@ -6,12 +6,13 @@ import re
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from app.content import quantities, strict_yaml
-from app.content.estimates import Unanswerable
+from app.content import strict_yaml
 from app.content.identity import did_you_mean
 from app.content.limits import AN_ESTIMATE
 from app.content.markdown import checked_numbers as numbers
-from app.content.quantities import Quantity, UnitMismatch
+from app.content.numbers import quantities
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
 from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
@@ -109,7 +110,7 @@ def _amount(node: Node, unit: str) -> float:
 
 def _html(rows: Rows) -> str:
     keys = " ".join(
-        f'<span class="key {colour}">{words}</span>' for colour, words in key_of(rows)
+        f'<span class="key {color}">{words}</span>' for color, words in key_of(rows)
     )
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (

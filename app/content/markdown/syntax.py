@@ -31,6 +31,7 @@ _WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
 _GAPS = re.compile(r"[ \t]+")
 _MARKS = "[<`*_$~!&\\"
 _RULER = re.compile(r"[|:\s-]+")
+_PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
 
 
 @functools.cache
@@ -284,6 +285,21 @@ def bare(token: Token) -> str | None:
     if token.type == "inline" and children and len(children) == 1:
         return children[0].content if children[0].type == "text" else None
     return None
+
+
+def take_pin(inline: Token) -> str:
+    """The key in a comment `<!-- = key -->` at the end of a line, taken off it."""
+    children = inline.children or []
+    if not children or children[-1].type != "html_inline":
+        return ""
+    match = _PIN.match(children[-1].content)
+    if match is None:
+        return ""
+    children.pop()
+    if children and children[-1].type == "text":
+        children[-1].content = children[-1].content.rstrip()
+    inline.content = inline.content[: inline.content.rindex("<!--")].rstrip()
+    return match[1]
 
 
 def _tidy(words: str) -> str:

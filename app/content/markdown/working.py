@@ -5,7 +5,7 @@ import math
 from markdown_it.common.utils import escapeHtml
 
 from app.content.markdown.checked_numbers import Answer, unbroken
-from app.content.quantities import Quantity
+from app.content.numbers.quantities import Quantity
 from app.estimator.estimate import Step
 from app.estimator.units import format_value
 

@@ -10,7 +10,6 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from app.content.estimates import Unanswerable
 from app.content.identity import slug
 from app.content.limits import (
     A_FORMULA,
@@ -21,8 +20,16 @@ from app.content.limits import (
 from app.content.markdown import alerts, code, figure_block, tags, working
 from app.content.markdown import checked_numbers as figures
 from app.content.markdown.math import BadMath, to_mathml
-from app.content.markdown.syntax import bare, close_of, first_line, last_line, plain
+from app.content.markdown.syntax import (
+    bare,
+    close_of,
+    first_line,
+    last_line,
+    plain,
+    take_pin,
+)
 from app.content.model import Text
+from app.content.numbers.estimates import Unanswerable
 from app.content.source_file import Edit, Manuscript
 
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
@@ -79,9 +86,9 @@ def write(tokens: Sequence[Token], scope: Scope) -> Text:
     return Text(html, plain(tokens)) if html else Text("", "")
 
 
-def anchor(title: str, scope: Scope) -> str:
-    """A heading's address: its slug, numbered when the page has it already."""
-    name = slug(title) or "section"
+def anchor(heading: Token, scope: Scope) -> str:
+    """A heading's address: its pin or slug, numbered when the page has it already."""
+    name = take_pin(heading) or slug(plain([heading])) or "section"
     count = scope.anchors.get(name, 0)
     scope.anchors[name] = count + 1
     return f"{name}-{count + 1}" if count else name
@@ -228,10 +235,8 @@ class _Writer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]
-        tag = tokens[index].tag
-        if not scope.page:
-            return f"<{tag}>"
-        return f'<{tag} id="{anchor(plain(tokens[index + 1 : index + 2]), scope)}">'
+        named = f' id="{anchor(tokens[index + 1], scope)}"' if scope.page else ""
+        return f"<{tokens[index].tag}{named}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]

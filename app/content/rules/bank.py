@@ -7,12 +7,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from app.content.drawings import narrow
 from app.content.identity import did_you_mean, likeness, normal
 from app.content.model import Card, Drawing, Flaw, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.source_file import Mention
+from app.content.svg_cleaning import narrow
 from app.questions import kinds
 from app.questions.model import Question
 

@@ -3,13 +3,13 @@
 import ast
 from collections.abc import Mapping
 
-from app.content import templates
-from app.content.expressions import BadExpression, compile_expression
 from app.content.limits import A_COMBINATION, price_of
 from app.content.model import Computed
-from app.content.quantities import show
+from app.content.numbers import templates
+from app.content.numbers.expressions import BadExpression, compile_expression
+from app.content.numbers.quantities import show
+from app.content.numbers.templates import each_text
 from app.content.source_file import Manuscript
-from app.content.templates import each_text
 from app.questions import kinds, variants
 from app.questions.kind import Fault
 from app.questions.model import Question

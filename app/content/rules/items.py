@@ -1,16 +1,18 @@
 """All rules of one item: those of its kind, of its numbers and of its words."""
 
 from app.content.model import Card
-from app.content.parse.items import Built
 from app.content.rules.computed import check_computed
 from app.content.rules.wording import check_wording
 from app.content.source_file import Manuscript
 from app.questions import kinds
+from app.questions.model import Question
+from app.questions.written import Written
 
 
-def check_item(built: Built, exam: bool, sheet: Manuscript) -> None:
+def check_item(
+    question: Question | Card, written: Written, sheet: Manuscript, *, exam: bool
+) -> None:
     """Report what is wrong with one item; `exam`: it can stand in a mock exam."""
-    question, written = built.item, built.written
     if isinstance(question, Card):
         return
     kinds.of(question).check(question.answer, written, exam=exam)

@@ -1,13 +1,12 @@
 """Rules for the running text of a page: numbers that nobody vouches for."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import first_line, last_line
 from app.content.markdown.writer import Scope
-from app.content.parse.regions import Prose, Region
 
 _UNITS = "|".join(  # noqa: FLY002 - one kind of unit to a line
     (
@@ -27,12 +26,11 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
-def check_prose(regions: Sequence[Region], scope: Scope) -> None:
+def check_prose(passages: Iterable[Sequence[Token]], scope: Scope) -> None:
     """W85: a number with a unit is computed (a link) or its sentence has a source."""
     scope.sheet.item = ""
-    for region in regions:
-        if isinstance(region, Prose):
-            _check_blocks(region.tokens, scope)
+    for passage in passages:
+        _check_blocks(passage, scope)
 
 
 def _check_blocks(tokens: Sequence[Token], scope: Scope) -> None:

@@ -6,8 +6,8 @@ from markdown_it.token import Token
 
 from app.content.identity import normal
 from app.content.markdown.syntax import first_line
+from app.content.numbers.templates import PLACEHOLDER
 from app.content.source_file import Manuscript
-from app.content.templates import PLACEHOLDER
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -30,7 +30,7 @@ def check_wording(question: Question, heading: Token, sheet: Manuscript) -> None
 
 
 def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
-    """An unemphasised "not" in a question is easily read over."""
+    """An unemphasized "not" in a question is easily read over."""
     strong = 0
     plain = ""
     for child in heading.children or []:

@@ -74,7 +74,7 @@ _BITS = {
 
 
 def quant_bits_per_weight(asked: Asked) -> Question | Formula:
-    """Bits per quantised weight with scales and zero points."""
+    """Bits per quantized weight with scales and zero points."""
     form = str(asked.any("format", ""))
     if form in _BITS:
         return ask("weights", "bits_per_weight", weights=_BITS[form])
@@ -197,7 +197,7 @@ def activation_bytes_layer(asked: Asked) -> Formula:
 
 _ATTENTION = {
     "eager": True,
-    "eager (materialised scores)": True,
+    "eager (materialized scores)": True,
     "flash-style (torch sdpa)": False,
     "sdpa": False,
 }

@@ -75,9 +75,9 @@ def train_mfu(asked: Asked) -> Formula:
     if asked.has("achieved_tflops_per_gpu"):
         asked.note("gpus", "seq", "model", "attention", "convention")
         reached = asked.number("achieved_tflops_per_gpu") * 1e12
-        return formula(flops.utilisation, 100 * flops.utilisation(reached, 1.0, peak))
+        return formula(flops.utilization, 100 * flops.utilization(reached, 1.0, peak))
     function, each, rate = _flops_and_rate(asked)
-    share = 100 * flops.utilisation(each, rate, peak)
+    share = 100 * flops.utilization(each, rate, peak)
     return formula(function, share, alone=function is not flops.flops_per_token)
 
 

@@ -101,7 +101,7 @@ def report(paths: Iterable[pathlib.Path]) -> Report:
         results += [answer(case, file) for case in file.cases]
     kinds_seen = dict.fromkeys(r.kind for r in results)
     summaries = (
-        summarise(kind, [r for r in results if r.kind == kind]) for kind in kinds_seen
+        summarize(kind, [r for r in results if r.kind == kind]) for kind in kinds_seen
     )
     return Report(tuple(results), tuple(summaries))
 
@@ -177,7 +177,7 @@ def _answered(result: Result, found: Answer) -> Result:
     )
 
 
-def summarise(kind: str, results: list[Result]) -> Summary:
+def summarize(kind: str, results: list[Result]) -> Summary:
     """Count one kind; errors are taken over the evidence alone."""
     answered = [r for r in results if r.relative_error is not None]
     evidence = [r for r in answered if not r.calibration]

@@ -163,10 +163,10 @@ def _batches(asked: Asked, pipeline: int, data: int) -> tuple[int, int]:
 
 def _number_format(asked: Asked) -> str:
     precision = str(asked.word("precision", _PRECISIONS))
-    quantised = asked.flag("float8", False)
+    quantized = asked.flag("float8", False)
     words = {"": False, "bf16": False, "float8 tensorwise": True}
-    quantised |= bool(asked.word("quant", words))
-    return "fp8" if quantised else precision
+    quantized |= bool(asked.word("quant", words))
+    return "fp8" if quantized else precision
 
 
 def _recompute(asked: Asked) -> str:

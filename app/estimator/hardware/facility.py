@@ -6,7 +6,7 @@ import math
 _AIR, _AIR_HEAT = 1.2, 1005.0
 _WATER, _WATER_HEAT = 997.0, 4180.0
 BTU_PER_HOUR = 3.412141633  # of one watt
-CUBIC_FEET_PER_MINUTE = 2118.880003  # of one cubic metre per second
+CUBIC_FEET_PER_MINUTE = 2118.880003  # of one cubic meter per second
 
 
 def site_power(machines: float, pue: float) -> float:

@@ -52,7 +52,7 @@ class Fabric:
 
 @functools.cache
 def link(name: str) -> Link:
-    """The measured behaviour of one kind of link by its id; KeyError if unknown.
+    """The measured behavior of one kind of link by its id; KeyError if unknown.
 
     >>> link("nvlink-4").share
     0.973
@@ -118,7 +118,7 @@ def collective_time(
         ranks: ranks that take part [1].
         message: the buffer as `traffic.bytes_sent` means it [B].
         fabric: the links.
-        spread: neighbours of a rank in its domain that belong to other groups
+        spread: neighbors of a rank in its domain that belong to other groups
             [1]; 8 where tensor parallelism fills the domain.
 
     Source: nccl-tests, ml-engineering.

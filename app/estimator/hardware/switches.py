@@ -167,7 +167,7 @@ def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> in
 
 
 def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
-    """Scalable units of a rail-optimised fabric.
+    """Scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
@@ -186,7 +186,7 @@ def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
 
 
 def rail_leaves(nodes: int, rails: int, down: int, spare: int = 0) -> int:
-    """Leaves of a rail-optimised fabric: adapter i of every node on leaf i.
+    """Leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
     Arguments as for `rail_units`.

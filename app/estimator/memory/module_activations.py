@@ -25,7 +25,7 @@ def layer_bytes(
 ) -> float:
     """Bytes per token that one layer keeps for its backward pass.
 
-    `eager` materialises the attention scores, `dropout` adds its masks.
+    `eager` materializes the attention scores, `dropout` adds its masks.
     """
     kept = _norms(model) + _attention(model, layer.mixer, sequence, eager, dropout)
     kept += _mlp(model, layer.mlp)
@@ -36,7 +36,7 @@ def layer_bytes(
 def _norms(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
-    RMSNorm keeps an FP32 copy, the normalised 16-bit value and its output, 8h; the
+    RMSNorm keeps an FP32 copy, the normalized 16-bit value and its output, 8h; the
     built-in LayerNorm keeps input and output, 4h.
     """
     hidden = model.hidden
@@ -68,7 +68,7 @@ def _attention(
 
 
 def _query_norm(model: Architecture, mixer: Mixer) -> float:
-    """Norms of queries and keys: an FP32 copy and the normalised value."""
+    """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
     width = (mixer.heads + mixer.kv_heads) * mixer.head_dim

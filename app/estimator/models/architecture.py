@@ -87,7 +87,7 @@ class Architecture:
         return dict(counts)
 
     def sequence_elements(self, context: int) -> int:
-        """Cache elements of one sequence of `context` tokens, windows honoured.
+        """Cache elements of one sequence of `context` tokens, windows honored.
 
         >>> from app.estimator.models.lookup import find_model
         >>> find_model("mistral-7b-v0.1").sequence_elements(32768) * 2

@@ -98,7 +98,7 @@ _LISTED = (
     Format("nf4", "NF4", 4.5, scale="FP32 scale per 64"),
     Format(
         "nf4-double",
-        "NF4, double quantised",
+        "NF4, double quantized",
         4 + 8 / 64 + 32 / (64 * 256),
         scale="8-bit scale per 64, FP32 per 256 scales",
     ),
@@ -140,7 +140,7 @@ class WeightTable:
 
     `divided` is split evenly; `by_heads` holds (bytes, KV heads) pairs that split
     down to one head; `copied` lies whole on every GPU; `experts` is the routed
-    part of `divided`. `quantised` counts the weights that the format covers.
+    part of `divided`. `quantized` counts the weights that the format covers.
     """
 
     total: float
@@ -148,7 +148,7 @@ class WeightTable:
     by_heads: tuple[tuple[float, int], ...]
     copied: float
     experts: float
-    quantised: int
+    quantized: int
 
     def per_gpu(self, tensor_parallel: int) -> float:
         """Bytes on one of `tensor_parallel` GPUs."""
@@ -162,7 +162,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     form = FORMATS[name]
     rows = model.embedding_parameters + model.head_parameters + model.side_tables
     tables = bytes_of(rows, form.rest)
-    divided, copied, experts, quantised = tables, 0.0, 0.0, 0
+    divided, copied, experts, quantized = tables, 0.0, 0.0, 0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
     for layer, number in model.runs:
@@ -171,7 +171,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
             covered = covers(form, matrix)
             count = matrix.parameters * number
             size = bytes_of(count, form.bits if covered else form.rest)
-            quantised += count if covered else 0
+            quantized += count if covered else 0
             if matrix.split == "whole":
                 copied += size
             elif matrix.split == "heads":
@@ -187,7 +187,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
         by_heads=tuple((size, heads) for heads, size in by_heads.items()),
         copied=copied,
         experts=experts,
-        quantised=quantised,
+        quantized=quantized,
     )
 
 

@@ -2,7 +2,7 @@
 
 
 def dataset_bytes(tokens: float, bytes_per_token: float) -> float:
-    """Bytes of a tokenised data set on disk [B].
+    """Bytes of a tokenized data set on disk [B].
 
     >>> dataset_bytes(15.6e12, 4)
     62400000000000.0

@@ -16,24 +16,24 @@ def usd_per_million_tokens(
     tokens_per_second: float,
     gpus: int,
     usd_per_gpu_hour: float,
-    utilisation: float = 1.0,
+    utilization: float = 1.0,
 ) -> float:
     """Cost of a million tokens from a server of `gpus` [USD/Mtoken].
 
-    price·GPUs / (3600·rate·utilisation)·10⁶.
+    price·GPUs / (3600·rate·utilization)·10⁶.
 
     Where:
         tokens_per_second: rate of the whole server when busy [token/s].
         gpus: accelerators of the server [GPU].
         usd_per_gpu_hour: price [USD/h].
-        utilisation: share of the hours with full load [1], above 0.
+        utilization: share of the hours with full load [1], above 0.
 
     >>> round(usd_per_million_tokens(2919, 8, 3.0), 4)
     2.2839
     """
-    if tokens_per_second <= 0 or not 0 < utilisation <= 1:
-        raise ValueError("the token rate and the utilisation must be positive")
-    rate = tokens_per_second * 3600 * utilisation
+    if tokens_per_second <= 0 or not 0 < utilization <= 1:
+        raise ValueError("the token rate and the utilization must be positive")
+    rate = tokens_per_second * 3600 * utilization
     return gpus * usd_per_gpu_hour / rate * 1e6
 
 

@@ -27,7 +27,7 @@ def capital_per_year(price: float, resale: float, rate: float, years: float) -> 
     return (price - today) * annuity(rate, years)
 
 
-def average_power(watts: float, idle: float, utilisation: float) -> float:
+def average_power(watts: float, idle: float, utilization: float) -> float:
     """Power of machines that work part of the time [W].
 
     P · (q + (1 − q) · u).
@@ -35,12 +35,12 @@ def average_power(watts: float, idle: float, utilisation: float) -> float:
     Where:
         watts: power under load P [W].
         idle: idle over loaded power q [1].
-        utilisation: share of the time under load u [1].
+        utilization: share of the time under load u [1].
 
     >>> average_power(1000.0, 0.5, 0.5)
     750.0
     """
-    return watts * (idle + (1 - idle) * utilisation)
+    return watts * (idle + (1 - idle) * utilization)
 
 
 def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
@@ -53,7 +53,7 @@ def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
 
 
 def break_even(fixed: float, owned_slope: float, rented_slope: float) -> float | None:
-    """Utilisation at which owning costs what renting does; None if they never meet.
+    """Utilization at which owning costs what renting does; None if they never meet.
 
     u = F / (r − e): what owning costs beyond renting when idle, over what each
     further share of use saves.

@@ -24,7 +24,7 @@ class Capacity:
     enough: int | None = None
 
     @property
-    def utilisation(self) -> float | None:
+    def utilization(self) -> float | None:
         """Load over the highest that keeps the promise [1]."""
         if self.settled is None or self.top is None:
             return None

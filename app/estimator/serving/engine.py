@@ -21,7 +21,7 @@ class Software:
 
     `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
     launch and gap [s]; `prefill`: times the computing of a prompt [1];
-    `front`: tokenising and the way to the engine, before a prompt waits [s];
+    `front`: tokenizing and the way to the engine, before a prompt waits [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library.
     """

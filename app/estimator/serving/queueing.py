@@ -34,14 +34,14 @@ def erlang_c(servers: int, load: float) -> float:
     >>> round(erlang_c(4, 3.0), 6)
     0.509434
     """
-    busy = utilisation(servers, load)
+    busy = utilization(servers, load)
     if busy >= 1:
         return 1.0
     blocked = erlang_b(servers, load)
     return blocked / (1 - busy * (1 - blocked))
 
 
-def utilisation(servers: int, load: float) -> float:
+def utilization(servers: int, load: float) -> float:
     """Share of time a server is busy: ρ = a/c [1]; at 1 the queue grows forever."""
     _check(servers, load)
     return load / servers

@@ -24,7 +24,7 @@ def attention_flops(
 ) -> float:
     """Operations of attention scores per token, forward and backward [FLOP].
 
-    12·L·w·s with full attention, half of it where the causal mask is honoured;
+    12·L·w·s with full attention, half of it where the causal mask is honored;
     w is heads times head width.
 
     Source: palm, appendix B.
@@ -76,7 +76,7 @@ def flops_per_token(
 
     3·(2 per active weight outside of the input table, with the output head, and
     the attention scores): the convention of Megatron, with the causal half of the
-    scores and windows honoured.
+    scores and windows honored.
 
     Source: megatron-2021; megatron-bridge.
 
@@ -115,12 +115,12 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
     return again
 
 
-def utilisation(flops: float, tokens_per_second: float, peak: float) -> float:
+def utilization(flops: float, tokens_per_second: float, peak: float) -> float:
     """Share of a peak that is reached [1]: FLOPs per token · rate / peak.
 
     With model FLOPs this is MFU, with recomputed ones counted too it is HFU.
 
-    >>> utilisation(5e10, 8000, 1e15)
+    >>> utilization(5e10, 8000, 1e15)
     0.4
     """
     if peak <= 0:

@@ -10,7 +10,7 @@ from sqlalchemy import Row, select
 from sqlmodel import Session, SQLModel
 
 from app.cards.store import MEMORY, grade_in, graded
-from app.exchange.apkg.history import Aside, Timed
+from app.exchange.formats.apkg.history import Aside, Timed
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]

@@ -108,7 +108,7 @@ def advance_import(
 
 
 def is_running(db: Session, running: tuple[int, int]) -> bool:
-    """Whether nobody has cancelled this import, replaced or erased it."""
+    """Whether nobody has canceled this import, replaced or erased it."""
     state = select(IMPORTS.c.state).where(*_that(running))
     return db.connection().scalar(state) == RUNNING
 

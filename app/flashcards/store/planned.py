@@ -19,7 +19,7 @@ from sqlmodel import Session
 from app.cards.names import is_added
 from app.cards.store import MEMORY, STANDING, replayed, standing_of
 from app.cards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
-from app.content.library import Library
+from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
 from app.flashcards.store.queue import Limits, Queue
 from app.scheduling import Day, Standing

@@ -24,7 +24,7 @@ from sqlmodel import Session
 from app.cards.names import is_added, still_there
 from app.cards.store import MEMORY, STANDING, standing_of
 from app.cards.store.log import Held
-from app.content.library import Library
+from app.content.live.library import Library
 from app.scheduling import Day, Standing
 
 _LEARNERS = 2000

@@ -1,13 +1,13 @@
 """Learners in the database."""
 
 from app.learners.store.people import (
-    Enrolment,
+    Enrollment,
     Known,
     Person,
     add_code,
     change_settings,
     count_change,
-    enrol,
+    enroll,
     find_learner,
     hold,
     people,
@@ -29,7 +29,7 @@ from app.learners.store.sessions import (
 __all__ = [
     "Arrival",
     "Browser",
-    "Enrolment",
+    "Enrollment",
     "Known",
     "Person",
     "add_code",
@@ -38,7 +38,7 @@ __all__ = [
     "change_settings",
     "count_change",
     "digests_of",
-    "enrol",
+    "enroll",
     "find_learner",
     "hold",
     "leave",

@@ -59,7 +59,7 @@ class Known:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Enrolment:
+class Enrollment:
     """What the first write puts down about a learner; `arrival` is their browser."""
 
     key: str
@@ -107,12 +107,12 @@ def find_learner(db: Session, digest: str) -> Known | None:
     return Known(*tuple(row)) if row else None
 
 
-def enrol(db: Session, enrolment: Enrolment) -> int:
+def enroll(db: Session, enrollment: Enrollment) -> int:
     """Write a learner down at the first thing worth keeping; returns the id."""
-    arrival = enrolment.arrival
+    arrival = enrollment.arrival
     row = Learner(
-        key=enrolment.key,
-        zone=enrolment.zone,
+        key=enrollment.key,
+        zone=enrollment.zone,
         created_at=milliseconds(arrival.at),
     ).model_dump(exclude={"id"})
     number = insert_once(db, Learner, row)

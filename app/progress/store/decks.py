@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, SQLModel
 
 from app.cards.names import is_added
-from app.content.library import Library
+from app.content.live.library import Library
 from app.progress.ahead import Held
 from app.scheduling.exam import Begun
 

@@ -6,10 +6,10 @@ from html import escape
 
 from markdown_it.token import Token
 
-from app.content.drawings import narrow
 from app.content.markdown.syntax import plain
 from app.content.markdown.writer import write
 from app.content.model import Area, Drawing
+from app.content.svg_cleaning import narrow
 from app.questions.choosing import LETTERS, faces_of, letters, marks_of
 from app.questions.faces import Faces
 from app.questions.kind import Counted, Gap, Kind, State, Typed
@@ -167,7 +167,7 @@ class PlaceKind(Kind[Places]):
         return 1 / max(1, len(answer.regions))
 
     def guess_score(self, answer: Places) -> float | None:
-        """The same in per cent."""
+        """The same in percent."""
         return 100 * self.guess_rate(answer, "")
 
 

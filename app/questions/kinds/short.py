@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from app.content import templates
-from app.content.expressions import Value
 from app.content.model import NO_TEXT, Text
+from app.content.numbers import templates
+from app.content.numbers.expressions import Value
 from app.questions.faces import Faces, aside, told
 from app.questions.kind import Counted, Gap, Kind, State
 from app.questions.option_rules import check_any_right, check_doubles, check_feedback

@@ -1,4 +1,4 @@
-"""What there is to practise: by topic, by objective, by what went wrong."""
+"""What there is to practice: by topic, by objective, by what went wrong."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ class Tally:
 
 @router.get("")
 def index(desk: Reader) -> HTMLResponse:
-    """Every way to practise, with what there is of it."""
+    """Every way to practice, with what there is of it."""
     # What is weakest fades from day to day.
     keep(desk.request, desk.learner.next_study_day(desk.now))
     past = store.history(desk.db, desk.learner.id)
@@ -114,7 +114,7 @@ def _by_objective(
 
 
 def _weakest(desk: Desk, past: Mapping[str, Past]) -> str:
-    """The objective to practise first and why, empty before any answer."""
+    """The objective to practice first and why, empty before any answer."""
     order = weakest_of(desk) if past else ()
     if not order:
         return ""

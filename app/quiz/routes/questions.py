@@ -55,7 +55,7 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answering:
-    """An answer with its judgement."""
+    """An answer with its judgment."""
 
     sent: Sent
     judged: Judged

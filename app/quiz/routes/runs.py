@@ -44,7 +44,7 @@ def begin(desk: Writer, wanted: RunWished) -> Response:
     items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
     if not items:
         words = _NOTHING.get(wish.mode, "This course has no questions yet.")
-        raise Conflict(words, "Choose another way to practise.")
+        raise Conflict(words, "Choose another way to practice.")
     run = store.begin_run(
         desk.db,
         desk.learner.id,

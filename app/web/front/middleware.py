@@ -13,7 +13,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.content.library import Library, LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 from app.web import errors, health
 from app.web.addresses import RouteNames
 from app.web.compression import Packed
@@ -94,7 +94,7 @@ class Front:
         door = self._door
         refusal = door.admission.refusal(exchange)
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
-        visitor = exchange.visitor = door.doorkeeper.recognise(cookies)
+        visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
         course = door.library.current()
         now = Moment(
             course.version,

@@ -21,7 +21,7 @@ class Cost:
     gpus: int = ask_gpus(64, TOPIC)
     utilisation: float = ask(
         0.6,
-        "Utilisation",
+        "Utilization",
         typed_unit="%",
         minimum=0.001,
         maximum=1.0,

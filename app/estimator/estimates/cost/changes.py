@@ -10,7 +10,7 @@ from app.estimator.units import format_number
 
 
 def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
-    """The nearest utilisation, rent and price at which the cheaper way changes."""
+    """The nearest utilization, rent and price at which the cheaper way changes."""
     buys = found.owned_hour < found.rented_hour
     # Near the crossing the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
@@ -19,7 +19,7 @@ def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
     if meets <= asked.availability and within(type(asked), "utilisation", meets):
         now = f"{format_number(100 * asked.utilisation)} %"
         flips = f"{rounded(100 * meets, up=not buys)} %"
-        changes.append(Change("utilisation", "Utilisation", now, flips, becomes))
+        changes.append(Change("utilisation", "Utilization", now, flips, becomes))
     rent = _rent(asked, found)
     if within(type(asked), "rent", rent):
         now = f"{format_number(asked.rent)} USD/h"

@@ -38,7 +38,7 @@ class Owned:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """Both ways. Money a year [USD/year], hours [GPU-h], utilisations [1]."""
+    """Both ways. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
 
     years: float
     purchase: float
@@ -61,7 +61,7 @@ class Plan:
         return self.rented / self.hours
 
     def hour_at(self, share: float, hours: float) -> tuple[float, float]:
-        """Used GPU-hour, owned and rented, at a utilisation [USD/h].
+        """Used GPU-hour, owned and rented, at a utilization [USD/h].
 
         `hours` are all hours of the GPUs in a year; both ways grow in a straight line
         from no use to full use.
@@ -104,12 +104,12 @@ def purchase(asked: Cost) -> float:
     return asked.gpus * asked.price * (1 + asked.infrastructure)
 
 
-def owned_at(asked: Cost, utilisation: float) -> Owned:
-    """A year of owning at a utilisation."""
+def owned_at(asked: Cost, utilization: float) -> Owned:
+    """A year of owning at a utilization."""
     bought = purchase(asked)
     sold = asked.gpus * asked.price * asked.resale
     watts = asked.gpus * asked.power
-    drawn = average_power(watts, asked.idle, utilisation)
+    drawn = average_power(watts, asked.idle, utilization)
     return Owned(
         capital=capital_per_year(bought, sold, asked.interest, asked.life / _YEAR),
         upkeep=bought * asked.upkeep,
@@ -119,9 +119,9 @@ def owned_at(asked: Cost, utilisation: float) -> Owned:
     )
 
 
-def rented_at(asked: Cost, utilisation: float) -> float:
-    """A year of renting at a utilisation [USD/year]."""
-    share = 1.0 if asked.commitment == "all" else utilisation
+def rented_at(asked: Cost, utilization: float) -> float:
+    """A year of renting at a utilization [USD/year]."""
+    share = 1.0 if asked.commitment == "all" else utilization
     hours = asked.gpus * HOURS_PER_YEAR * share
     return hours * asked.rent * (1 - asked.discount) + _egress(asked)
 
@@ -132,7 +132,7 @@ def _egress(asked: Cost) -> float:
 
 
 def _meets(owned: tuple[float, float], rented: tuple[float, float]) -> float | None:
-    """The utilisation at which both cost the same; None where there is none."""
+    """The utilization at which both cost the same; None where there is none."""
     slopes = owned[1] - owned[0], rented[1] - rented[0]
     found = break_even(owned[0] - rented[0], *slopes)
     return found if found is not None and 0 < found <= 1 else None

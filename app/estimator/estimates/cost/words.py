@@ -22,7 +22,7 @@ from app.estimator.units import format_number, format_value
 OUTPUTS = (
     Output("owned_hour", "Owned, used GPU-hour", "USD/h", better="less"),
     Output("rented_hour", "Rented, used GPU-hour", "USD/h", better="less"),
-    Output("break_even", "Break-even utilisation", "%"),
+    Output("break_even", "Break-even utilization", "%"),
     Output("purchase", "Purchase", "USD", better="less"),
     Output("owned_year", "Owned, a year", "USD/year", better="less"),
     Output("rented_year", "Rented, a year", "USD/year", better="less"),
@@ -67,7 +67,7 @@ def _verdict(asked: Cost, found: Plan) -> Verdict:
     return Verdict(
         "info",
         lead,
-        f"At {format_value(asked.utilisation, '%')} utilisation a used GPU-hour costs "
+        f"At {format_value(asked.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
         f"rented{meet}",
     )
@@ -104,7 +104,7 @@ def _never(found: Plan) -> str:
     if found.meets is not None:
         return ""
     cheaper = "Owning" if found.owned_hour < found.rented_hour else "Renting"
-    return f"{cheaper} is cheaper at any utilisation."
+    return f"{cheaper} is cheaper at any utilization."
 
 
 def _steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
@@ -178,7 +178,7 @@ def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
         ),
         _step(
             "Electricity, a year",
-            "kW × (idle + (1 − idle) × utilisation) × hours × PUE × price",
+            "kW × (idle + (1 − idle) × utilization) × hours × PUE × price",
             f"{format_number(kilowatts)} kW × ({format_number(asked.idle)} + "
             f"{format_number(1 - asked.idle)} × {format_number(asked.utilisation)}) × "
             f"{format_number(HOURS_PER_YEAR)} h × {format_number(asked.pue)} × "
@@ -232,7 +232,7 @@ def _break_even_steps(found: Plan) -> tuple[Step, ...]:
     (idle, full), (none, every) = found.ends, found.rent_ends
     return (
         _step(
-            "Break-even utilisation",
+            "Break-even utilization",
             "(owning − renting, idle) ÷ (renting − owning, from idle to full)",
             f"({_money(idle)} − {_money(none)}) ÷ ({_money(every - none)} − "
             f"{_money(full - idle)})",
@@ -255,8 +255,8 @@ def _chart(asked: Cost, found: Plan) -> Chart:
     mine = tuple((s, found.hour_at(s, hours)[0]) for s in (*up, asked.availability))
     here = (asked.utilisation, found.owned_hour)
     return Chart(
-        "Cost of a used GPU-hour by utilisation",
-        "Utilisation",
+        "Cost of a used GPU-hour by utilization",
+        "Utilization",
         "Used GPU-hour",
         "%",
         "USD/h",
@@ -294,8 +294,8 @@ def _table(asked: Cost, found: Plan) -> Table:
         if share > asked.availability:
             mine, cheaper = "never up so long", "Rented"
         rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
-    columns = ("Utilisation", "Owned", "Rented", "Cheaper")
-    return Table("Used GPU-hour by utilisation", columns, tuple(rows))
+    columns = ("Utilization", "Owned", "Rented", "Cheaper")
+    return Table("Used GPU-hour by utilization", columns, tuple(rows))
 
 
 _PRICES = (

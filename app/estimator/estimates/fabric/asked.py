@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.inputs import ask
 
-LAYOUTS = (("rail", "Rail-optimised"), ("tree", "Fat tree, nodes by leaf"))
+LAYOUTS = (("rail", "Rail-optimized"), ("tree", "Fat tree, nodes by leaf"))
 
 
 TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and core"))
@@ -46,7 +46,7 @@ class Fabric:
         "Layout",
         kind="choice",
         choices=LAYOUTS,
-        help="Rail-optimised: adapter 1 of every node on one leaf, adapter 2 on the "
+        help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the "
         "next.",
         term="rail-optimised",
         group="Compute network",

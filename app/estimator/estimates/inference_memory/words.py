@@ -93,8 +93,8 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
     return (
         Figure(_OUT["weights"], load.weights * gpus),
         Figure(_OUT["kv_cache"], load.cache * gpus),
-        _modelled("activations", load.activations * gpus, _ACTIVE),
-        _modelled("overhead", load.overhead * gpus, _spread(asked)),
+        _modeled("activations", load.activations * gpus, _ACTIVE),
+        _modeled("overhead", load.overhead * gpus, _spread(asked)),
         Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
         Figure(_OUT["free"], free[0], free[1], free[2]),
@@ -148,7 +148,7 @@ def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
     return below, above
 
 
-def _modelled(name: str, value: float, share: tuple[float, float]) -> Figure:
+def _modeled(name: str, value: float, share: tuple[float, float]) -> Figure:
     if share == (1.0, 1.0):
         return Figure(_OUT[name], value)
     return Figure(_OUT[name], value, value * share[0], value * share[1])
@@ -272,7 +272,7 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
     formula = "N × b ÷ 8 ÷ t"
     numbers = f"{format_number(model.parameters)} × {format_number(form.bits, 5)} ÷ 8"
     if form.covers != "all":
-        covered = weight_table(model, asked.weights).quantised
+        covered = weight_table(model, asked.weights).quantized
         formula = "(N_q × b ÷ 8 + N_16 × 2 B) ÷ t"
         numbers = (
             f"({format_number(covered)} × {format_number(form.bits, 5)} ÷ 8 + "

@@ -49,7 +49,7 @@ class KvCache:
         minimum=1,
         maximum=4096,
         help="Tokens of one block of a paged cache; 1 counts exact tokens.",
-        term="paged-attention",
+        term="paged-kv-cache",
         group="Engine",
         topic="inference-memory",
         advanced=True,

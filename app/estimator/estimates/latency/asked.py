@@ -72,7 +72,6 @@ class Latency:
         minimum=0.0,
         maximum=0.99,
         help="Share of the prompt whose cache is there from earlier requests.",
-        term="prefix-caching",
         group="Engine",
         topic="batching-and-latency",
         advanced=True,

@@ -17,7 +17,7 @@ class Mig:
         kind="text",
         maximum=400,
         help="Profiles with commas between them; 7x 1g.10gb for several.",
-        term="mig",
+        term="multi-instance-gpu-mig",
         group="Partitions",
         topic="virtualisation",
     )

@@ -23,7 +23,7 @@ from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.flops import flops_per_token, utilisation
+from app.estimator.timing.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
@@ -194,7 +194,7 @@ def _speed(
 def _mfu(model: Architecture, gpu: Accelerator, found: Candidate) -> float:
     each = flops_per_token(model, found.plan.sequence)
     rate = found.tokens_per_second / found.plan.gpus
-    return utilisation(each, rate, gpu.peak(found.plan.number_format) or 1.0)
+    return utilization(each, rate, gpu.peak(found.plan.number_format) or 1.0)
 
 
 def reference_design(gpu: Accelerator, gpus: int) -> str:

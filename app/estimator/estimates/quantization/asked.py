@@ -18,7 +18,7 @@ class Quantization:
         kind="choice",
         choices=WEIGHT_CHOICES,
         help="The format to change to.",
-        term="quantization",
+        term="quantisation",
         group="Formats",
         topic="number-formats",
     )

@@ -62,7 +62,7 @@ def steps(
     weights = Step(
         "Weights after",
         "N_q × bits ÷ 8 + N_rest × 2 B",
-        f"{format_number(weight_table(model, asked.weights).quantised)} × "
+        f"{format_number(weight_table(model, asked.weights).quantized)} × "
         f"{format_number(new.form.bits, 5)} ÷ 8, and the rest in 16 bit",
         new.total,
         "B",

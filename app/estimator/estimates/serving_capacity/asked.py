@@ -28,7 +28,6 @@ def _target(default: float, label: str, help_text: str) -> float | None:
         minimum=1e-4,
         maximum=3600.0,
         help=help_text,
-        term="service-level-objective",
         group="Targets",
         topic="batching-and-latency",
     )
@@ -119,7 +118,6 @@ class ServingCapacity:
         minimum=1,
         maximum=10_000_000,
         help="Requests that are being answered at the same time.",
-        term="concurrency",
         group="Load",
         topic="batching-and-latency",
     )
@@ -157,7 +155,6 @@ class ServingCapacity:
         kind="choice",
         choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
         help="For how many requests the targets have to hold.",
-        term="percentile",
         group="Targets",
         topic="batching-and-latency",
     )

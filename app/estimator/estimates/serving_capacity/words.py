@@ -60,7 +60,7 @@ OUTPUTS = (
         better="more",
         modeled=True,
     ),
-    Output("utilisation", "Utilisation", "%"),
+    Output("utilisation", "Utilization", "%"),
     Output("concurrent", "Requests at once on a replica"),
     Output("max_concurrent", "Most requests in memory of a replica", better="more"),
     Output("cost_per_month", "Cost per month", "USD/month", better="less"),
@@ -130,7 +130,7 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
     text = f"{copies}: first token within {first}, then one every {each}."
     if not found.met:
         return Verdict("no", "Too slow.", text)
-    busy = found.utilisation or 0.0
+    busy = found.utilization or 0.0
     return Verdict(
         "tight" if busy > 0.9 else "fits",
         "Kept, but full." if busy > 0.9 else "Kept.",
@@ -159,7 +159,7 @@ def _figures(
         _rate("requests_per_second", rate),
         _rate("max_rate", top),
         _saturated(asked, profile, found),
-        Figure(_OUT["utilisation"], found.utilisation),
+        Figure(_OUT["utilisation"], found.utilization),
         Figure(_OUT["concurrent"], round(settled.batch, 1) if settled else None),
         Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
         *_costs(asked, found, tokens),

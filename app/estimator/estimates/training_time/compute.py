@@ -14,7 +14,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.running.reliability import goodput, job_mtbf, young_interval
 from app.estimator.shared_inputs import refuse
 from app.estimator.timing.fit import memory_per_gpu
-from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilisation
+from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilization
 from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
 from app.estimator.timing.step import StepTime, step_time
 
@@ -115,7 +115,7 @@ def run_of(
     flops = flops_per_token(model, plan.sequence)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
-    mfu = utilisation(flops, rate, gpu.peak(plan.number_format) or 1.0)
+    mfu = utilization(flops, rate, gpu.peak(plan.number_format) or 1.0)
     return Run(
         plan=plan,
         step=step,

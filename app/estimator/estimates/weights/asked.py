@@ -23,7 +23,7 @@ class Weights:
         kind="choice",
         choices=(*WEIGHT_CHOICES, *_GGUF),
         help="Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
-        term="quantization",
+        term="quantisation",
         group="Model",
         topic="number-formats",
     )

@@ -23,7 +23,7 @@ class Found:
     """
 
     total: float
-    quantised: float
+    quantized: float
     rest: float
     per_gpu: float
     covered: int
@@ -37,7 +37,7 @@ class Found:
     @property
     def narrow(self) -> float | None:
         """Bits of a weight in the format, with its scales [1]; None without any."""
-        return 8 * self.quantised / self.covered if self.covered else None
+        return 8 * self.quantized / self.covered if self.covered else None
 
     @property
     def saved(self) -> float:
@@ -51,17 +51,17 @@ def find(model: Architecture, asked: Weights) -> Found:
     loaded = _REPACKED if asked.repacked else 1.0
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     if mixture:
-        total = quantised = gguf.file_bytes(model, mixture) * loaded
+        total = quantized = gguf.file_bytes(model, mixture) * loaded
         each, covered = total / gpus, model.parameters
     else:
         table, form = weight_table(model, asked.weights), FORMATS[asked.weights]
-        covered = model.parameters if form.covers == "all" else table.quantised
-        total, quantised = table.total * loaded, covered * form.bits / 8 * loaded
+        covered = model.parameters if form.covers == "all" else table.quantized
+        total, quantized = table.total * loaded, covered * form.bits / 8 * loaded
         each = table.per_gpu(gpus) * loaded
     return Found(
         total=total,
-        quantised=quantised,
-        rest=total - quantised,
+        quantized=quantized,
+        rest=total - quantized,
         per_gpu=each / stages,
         covered=covered,
         parameters=model.parameters,

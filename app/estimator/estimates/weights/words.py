@@ -31,7 +31,7 @@ def figures(found: Found) -> tuple[Figure, ...]:
     """Bytes and bits of a model in its format."""
     return (
         Figure(_OUT["total"], found.total, primary=True),
-        Figure(_OUT["quantised"], found.quantised),
+        Figure(_OUT["quantised"], found.quantized),
         Figure(_OUT["rest"], found.rest),
         Figure(_OUT["per_gpu"], found.per_gpu),
         Figure(_OUT["bits_per_parameter"], found.bits),
@@ -81,11 +81,11 @@ _SOURCE = {
 
 def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
     source = _SOURCE.get(form.id, "shape")
-    inside, wider = format_value(found.quantised, "B"), format_value(found.rest, "B")
+    inside, wider = format_value(found.quantized, "B"), format_value(found.rest, "B")
     covered = f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8"
     rest = f"{wider} of embeddings, head, norms and routers"
     lines = (
-        ("In the format", "N_q × bits ÷ 8", covered, found.quantised, "quantised"),
+        ("In the format", "N_q × bits ÷ 8", covered, found.quantized, "quantised"),
         ("Kept wider", "N_rest × 2 B", rest, found.rest, "rest"),
         ("All weights", "sum", f"{inside} + {wider}", found.total, "total"),
     )
@@ -98,7 +98,7 @@ def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
 def bar(found: Found) -> StackedBar:
     """Bytes in the format and bytes kept wider."""
     segments = (
-        Segment("weights", "In the format", found.quantised),
+        Segment("weights", "In the format", found.quantized),
         Segment("other", "Kept wider", found.rest),
     )
     return StackedBar("Weights", segments, None, "")

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.content import estimates
-from app.content.estimates import Unanswerable
+from app.content.numbers import estimates
+from app.content.numbers.estimates import Unanswerable
 from app.estimator.inputs import declared, word_of
 from app.questions.kind import Kind, State, Typed
 from app.questions.kinds.design.grade import grade_design

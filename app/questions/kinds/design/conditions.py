@@ -5,8 +5,8 @@ import functools
 import re
 from collections.abc import Mapping
 
-from app.content import quantities
-from app.content.expressions import (
+from app.content.numbers import quantities
+from app.content.numbers.expressions import (
     MOST_CHARACTERS,
     BadExpression,
     Expression,
@@ -14,7 +14,7 @@ from app.content.expressions import (
     compile_expression,
     evaluate,
 )
-from app.content.quantities import Quantity
+from app.content.numbers.quantities import Quantity
 
 _OPERATOR = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
 _BEST = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")
@@ -48,7 +48,7 @@ class Condition:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgment:
     """Whether a condition is met, what it came to, and by how much it was missed.
 
     `excess` is the share of the limit by which the value lies beyond it: 0.25 is a
@@ -76,7 +76,7 @@ def read_condition(text: str) -> Condition:
 
 def judge(
     condition: Condition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
-) -> Judgement:
+) -> Judgment:
     """Judge the outputs of a plan; `best` holds the best values of `bests`.
 
     Raises BadExpression for unknown outputs (E44) and for units that do not fit (E42).
@@ -84,14 +84,14 @@ def judge(
     names = {**outputs, **{f"{_MARK}{name}": value for name, value in best.items()}}
     value = evaluate(condition.left, names)
     if condition.right is None:
-        return Judgement(condition, value is True, value)
+        return Judgment(condition, value is True, value)
     limit = evaluate(condition.right, names)
     if not isinstance(value, Quantity) or not isinstance(limit, Quantity):
-        return Judgement(condition, value == limit, value)
+        return Judgment(condition, value == limit, value)
     limit = _same_unit(limit, value, condition)
     met = _holds(value.value, condition.operator, limit.value)
     excess = 0.0 if met else abs(value.value - limit.value) / (abs(limit.value) or 1.0)
-    return Judgement(condition, met, value, limit, excess)
+    return Judgment(condition, met, value, limit, excess)
 
 
 def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quantity:

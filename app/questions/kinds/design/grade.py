@@ -1,14 +1,14 @@
 """Grading of design exercises: the learner plans, the estimator judges."""
 
-from app.content import estimates
-from app.content.estimates import Unanswerable
-from app.content.expressions import BadExpression, Value
-from app.content.quantities import Quantity
+from app.content.numbers import estimates
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
 from app.estimator.inputs import BadInputs, declared, read
 from app.estimator.units import format_value
-from app.questions.kinds.design.conditions import Judgement
+from app.questions.kinds.design.conditions import Judgment
 from app.questions.kinds.design.model import Design
-from app.questions.kinds.design.planning import judgements, problem_of
+from app.questions.kinds.design.planning import judgments, problem_of
 from app.questions.kinds.design.wording import described
 from app.questions.verdict import (
     LONGEST,
@@ -38,13 +38,13 @@ def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable
     if refused is not None:
         return refused
     try:
-        found = judgements(problem_of(answer), plan)
+        found = judgments(problem_of(answer), plan)
     except (Unanswerable, BadExpression) as error:
         return Unreadable(f"The plan cannot be judged: {error}", error.hint)
     why = _verdict(answer, plan)
     marks = tuple(
-        _mark(f"c{number}", judgement, what, why)
-        for number, (judgement, what) in enumerate(
+        _mark(f"c{number}", judgment, what, why)
+        for number, (judgment, what) in enumerate(
             zip(found, described(answer), strict=True)
         )
     )
@@ -78,35 +78,35 @@ def _verdict(answer: Design, plan: dict[str, str]) -> str:
     return f"{verdict.lead} {verdict.text}".strip()
 
 
-def _mark(key: str, judgement: Judgement, words: tuple[str, str], why: str) -> Mark:
+def _mark(key: str, judgment: Judgment, words: tuple[str, str], why: str) -> Mark:
     subject, wanted = words
-    if judgement.limit is not None and judgement.condition.bests:
-        wanted = f"{wanted}: {_words(judgement.limit)}"
+    if judgment.limit is not None and judgment.condition.bests:
+        wanted = f"{wanted}: {_words(judgment.limit)}"
     return Mark(
         key=key,
         label=subject,
         text=written(subject),
         chosen=True,
         wanted_chosen=True,
-        good=judgement.met,
-        given=written(_words(judgement.value)),
+        good=judgment.met,
+        given=written(_words(judgment.value)),
         wanted=written(wanted),
-        feedback=written(_gap(judgement, why)),
+        feedback=written(_gap(judgment, why)),
     )
 
 
-def _gap(judgement: Judgement, why: str) -> str:
+def _gap(judgment: Judgment, why: str) -> str:
     """By how much a condition was missed, e.g. “4.2 GB short of it”.
 
     A yes or no has no distance: there the estimator's own sentence says what lacks.
     """
-    value, limit = judgement.value, judgement.limit
+    value, limit = judgment.value, judgment.limit
     if value is False:
         return why
-    if judgement.met or limit is None or not isinstance(value, Quantity):
+    if judgment.met or limit is None or not isinstance(value, Quantity):
         return ""
     gap = format_value(abs(value.value - limit.value), value.unit or "")
-    above = judgement.condition.operator.startswith("<")
+    above = judgment.condition.operator.startswith("<")
     return f"{gap} over the limit." if above else f"{gap} short of it."
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from app.content import strict_yaml
-from app.content.estimates import Unanswerable, known
-from app.content.expressions import BadExpression, Value
 from app.content.identity import did_you_mean
-from app.content.quantities import Quantity
+from app.content.numbers.estimates import Unanswerable, known
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.inputs import declared

@@ -6,15 +6,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from app.content import estimates
-from app.content.estimates import Unanswerable
-from app.content.expressions import BadExpression, Value
-from app.content.quantities import Quantity
+from app.content.numbers import estimates
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.quantities import Quantity
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import Input, declared
 from app.questions.kinds.design.conditions import (
     Condition,
-    Judgement,
+    Judgment,
     judge,
     read_condition,
 )
@@ -146,17 +146,17 @@ class _Search:
         return missed, price, sum(map(_strain, verdicts))
 
 
-def _strain(judgement: Judgement) -> float:
+def _strain(judgment: Judgment) -> float:
     """How near a value is to its limit: 1 at it, 0 far from it."""
-    value, limit = judgement.value, judgement.limit
+    value, limit = judgment.value, judgment.limit
     if not isinstance(value, Quantity) or limit is None:
         return 0.0
     ratio = value.value / limit.value if limit.value else 1.0
-    above = judgement.condition.operator.startswith(">")
+    above = judgment.condition.operator.startswith(">")
     return (1 / ratio if ratio else math.inf) if above else ratio
 
 
-def judgements(problem: Problem, plan: Mapping[str, str]) -> list[Judgement]:
+def judgments(problem: Problem, plan: Mapping[str, str]) -> list[Judgment]:
     """Every condition judged for a plan, in the authored order.
 
     Raises Unanswerable or BadExpression where the plan cannot be estimated.
@@ -167,7 +167,7 @@ def judgements(problem: Problem, plan: Mapping[str, str]) -> list[Judgement]:
 
 def _judged(
     problem: Problem, condition: Condition, outputs: Mapping[str, Value]
-) -> Judgement:
+) -> Judgment:
     best: dict[str, Quantity] = {}
     for name in condition.bests:
         found = best_value(problem, name)
@@ -182,7 +182,7 @@ def _judged(
         if error.code != "E44":
             raise
         # The figure exists, but not for this plan: what does not run has no latency.
-        return Judgement(condition, met=False, value=_UNKNOWN, excess=1.0)
+        return Judgment(condition, met=False, value=_UNKNOWN, excess=1.0)
 
 
 def _options(field: Input) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ def _options(field: Input) -> tuple[str, ...]:
 
 
 def _beside(options: Options, plan: Mapping[str, str]) -> Options:
-    """Each value and its neighbours, so that two choices can trade."""
+    """Each value and its neighbors, so that two choices can trade."""
     places = {name: values.index(plan[name]) for name, values in options.items()}
     return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
 

@@ -1,7 +1,7 @@
 """The conditions of a design exercise in words, before and after it is answered."""
 
-from app.content.estimates import Unanswerable, known
-from app.content.expressions import BadExpression
+from app.content.numbers.estimates import Unanswerable, known
+from app.content.numbers.expressions import BadExpression
 from app.questions.kinds.design.conditions import Condition, read_condition
 from app.questions.kinds.design.model import Design
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from app.content.expressions import Value
 from app.content.model import Text
+from app.content.numbers.expressions import Value
 from app.questions.faces import Faces
 from app.questions.kind import Counted, Fault, Gap, Kind, State, Typed
 from app.questions.kinds.numeric.form import Units, faces_of, states_of, units_of

@@ -76,5 +76,5 @@ def states_of(answer: Numeric) -> Iterator[State]:
 
 
 def _shown(found: Range) -> str:
-    number = format_number(found.centre / UNITS.get(found.unit, ("", 1.0))[1], 6)
+    number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
     return escape(f"{number}{NBSP}{found.unit}" if found.unit else number)

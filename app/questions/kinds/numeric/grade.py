@@ -102,8 +102,8 @@ def _inside(wanted: Range, value: float) -> bool:
     if wanted.significant:
         factor = _factor(wanted.unit)
         digits = wanted.significant
-        centre = _rounded(wanted.centre / factor, digits)
-        return _rounded(value / factor, digits) == centre
+        center = _rounded(wanted.center / factor, digits)
+        return _rounded(value / factor, digits) == center
     slack = _EDGE * max(abs(wanted.low), abs(wanted.high))
     return wanted.low - slack <= value <= wanted.high + slack
 
@@ -140,5 +140,5 @@ def _wanted(answer: Numeric) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
             found = option.range
-            return shown(found.centre / _factor(found.unit), found.unit)
+            return shown(found.center / _factor(found.unit), found.unit)
     return ""

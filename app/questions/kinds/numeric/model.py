@@ -9,11 +9,11 @@ from app.content.model import NO_TEXT, Text
 class Range:
     """An accepted or foreseen number: low <= x <= high in base units of `unit`.
 
-    `centre` is the authored value; `unit` the unit it is shown in ("GB" or "").
+    `center` is the authored value; `unit` the unit it is shown in ("GB" or "").
     `significant` > 0 asks for that many significant digits instead of a range.
     """
 
-    centre: float
+    center: float
     low: float
     high: float
     unit: str = ""

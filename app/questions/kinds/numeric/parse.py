@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from app.content import templates
-from app.content.expressions import BadExpression, Value
+from app.content.numbers import templates
+from app.content.numbers.expressions import BadExpression, Value
 from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 from app.questions.kinds.numeric.ranges import BadRange, read_range
 from app.questions.options import code_or_report, make_key, text_of
@@ -56,4 +56,4 @@ def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
 def _half(found: Range) -> float:
     """Half of the width as a share: the tolerance of what names none."""
     half = (found.high - found.low) / 2
-    return half / abs(found.centre) if found.centre else 0.0
+    return half / abs(found.center) if found.center else 0.0

@@ -3,9 +3,9 @@
 import math
 import re
 
-from app.content import quantities
 from app.content.identity import did_you_mean
-from app.content.quantities import Quantity, UnitMismatch
+from app.content.numbers import quantities
+from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.estimator.units import MINUS, UNITS
 from app.questions.kinds.numeric.model import Range
 
@@ -40,7 +40,7 @@ def read_range(text: str, otherwise: float | None = None) -> Range:
     number with decimals is refused (E41). Raises BadRange with E40, E41 or E42.
     """
     found = _read(text.strip(), otherwise)
-    if not all(map(math.isfinite, (found.low, found.centre, found.high))):
+    if not all(map(math.isfinite, (found.low, found.center, found.high))):
         raise BadRange("E40", f"“{text.strip()}” is too large.")
     return found
 
@@ -56,22 +56,22 @@ def _read(text: str, otherwise: float | None) -> Range:
     if match["high"]:
         return _between((number, unit), match["high"])
     factor = UNITS[unit][1]
-    centre = number * factor
+    center = number * factor
     if match["digits"]:
         digits = max(1, int(match["digits"]))
         half = _half_digit(number, digits) * factor
-        return Range(centre, centre - half, centre + half, unit, digits)
+        return Range(center, center - half, center + half, unit, digits)
     if match["tolerance"]:
-        half = _tolerance(match["tolerance"], centre, unit)
+        half = _tolerance(match["tolerance"], center, unit)
     elif otherwise is not None:
-        half = abs(centre) * otherwise
+        half = abs(center) * otherwise
     elif number != int(number):
         message = f"“{text}” has decimals and no tolerance."
         raise BadRange("E41", message, f"Write {text} ± 2%.")
     else:
         half = 0.0
-    half = max(half, abs(centre) * _DUST)
-    return Range(centre, centre - half, centre + half, unit)
+    half = max(half, abs(center) * _DUST)
+    return Range(center, center - half, center + half, unit)
 
 
 def _quantity(text: str) -> tuple[float, str]:
@@ -103,10 +103,10 @@ def _between(low: tuple[float, str], high: str) -> Range:
     return Range((first + last) / 2, first, last, unit)
 
 
-def _tolerance(text: str, centre: float, unit: str) -> float:
+def _tolerance(text: str, center: float, unit: str) -> float:
     number, word = _quantity(text)
     if word == "%":
-        return abs(centre) * number / 100
+        return abs(center) * number / 100
     try:
         return (
             quantities.convert(Quantity(number, word or unit), unit).value

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping
 
-from app.content.expressions import Value
 from app.content.model import Text
-from app.content.quantities import Quantity, kind, read, show
+from app.content.numbers.expressions import Value
+from app.content.numbers.quantities import Quantity, kind, read, show
+from app.content.numbers.templates import PLACEHOLDER
 from app.content.source_file import Manuscript
-from app.content.templates import PLACEHOLDER
 from app.questions.kind import Fault
 from app.questions.kinds.numeric.model import Numeric, NumericOption
 
@@ -37,7 +37,7 @@ def clashing(answer: Numeric) -> tuple[Option, Option] | None:
         for wrong in wrongs:
             if (
                 wrong.range
-                and right.range.low <= wrong.range.centre <= right.range.high
+                and right.range.low <= wrong.range.center <= right.range.high
             ):
                 return right, wrong
     return None
@@ -57,8 +57,8 @@ def numeric_faults(answer: Numeric) -> list[Fault]:
     """E47 for one combination: a right answer below zero, or within a wrong one."""
     found = []
     for option in answer.options:
-        centre = option.range.centre if option.range else math.nan
-        if option.right and (not math.isfinite(centre) or centre < 0):
+        center = option.range.center if option.range else math.nan
+        if option.right and (not math.isfinite(center) or center < 0):
             found.append(Fault("E47", f"the answer {option.template} is negative."))
     clash = clashing(answer)
     if clash:

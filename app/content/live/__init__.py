@@ -1,0 +1,1 @@
+"""The course as it is served: its files watched, kept, put together."""

@@ -1,0 +1,201 @@
+"""From the files of a course to one consistent state of it. Pure."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from app.content.identity import revision
+from app.content.live.cache import code_version
+from app.content.model import Card, Drawing, Topic
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, problem
+from app.content.rules import bank as rules
+from app.content.rules.bank import Bank
+from app.content.rules.topics import check_topics
+from app.questions import kinds
+from app.questions.model import Question
+
+Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Assembled:
+    """Topics, questions and cards that stand, and every problem of the course."""
+
+    topics: dict[str, Topic]
+    questions: dict[str, Question]
+    cards: dict[str, Card]
+    problems: tuple[Problem, ...]
+
+
+def assemble(bank: Bank) -> Assembled:
+    """Put the files together; items with errors are left out, all else stays."""
+    found = rules.check_identity(bank)
+    found += rules.check_mentions(bank)
+    found += rules.check_dates(bank)
+    pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
+    questions, cards = _items(bank, pages)
+    found += rules.check_stems(bank, questions)
+    found += [_unsourced(q) for q in questions.values() if not q.sources]
+    homeless = _homeless(bank, pages)
+    found += homeless
+    out = _left_out(found)
+    out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
+    questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
+    cards = {
+        i: c
+        for i, c in cards.items()
+        if (i.removesuffix("~r"), c.place.path) not in out
+    }
+    topics = _topics(bank, pages, questions, cards)
+    # Readings have left out what is broken in itself; a file that broke while it was
+    # live is on show as it was, so its newest problems must not take items away.
+    found += [p for r in bank.readings.values() for p in r.problems]
+    found += rules.check_coverage(bank, questions.values(), cards.values())
+    found += check_topics(topics, bank.readings)
+    return Assembled(topics, questions, cards, tuple(sorted(set(found))))
+
+
+def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
+    """The items that an error keeps out, with the file it keeps them out of."""
+    return {(p.item, p.path) for p in found if p.item and p.severity == "error"}
+
+
+def _unsourced(question: Question) -> Problem:
+    place = (question.place.path, question.place.line, 1)
+    hint = "Write source: key in its comment or in the front matter."
+    message = "The question names no source."
+    return problem(place, "E16", message, hint, question.id)
+
+
+def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
+    """Files of items whose topic has no page to lead to."""
+    found = []
+    for path, reading in bank.readings.items():
+        slug = path.split("/")[1] if path.startswith("topics/") else ""
+        if slug and slug not in pages and reading.facts:
+            message = f"The topic “{slug}” has no concept.md."
+            hint = "Write its page: a title, a source and a paragraph are a start."
+            found.append(problem((path, 1, 1), "E61", message, hint))
+    return found
+
+
+def _items(
+    bank: Bank, pages: Mapping[str, Topic]
+) -> tuple[dict[str, Question], dict[str, Card]]:
+    """Every item once, the first of each id, with what it inherits from its page."""
+    renamed = _renamed(bank)
+    questions: dict[str, Question] = {}
+    cards: dict[str, Card] = {}
+    for reading in bank.readings.values():
+        for question in reading.questions:
+            if question.id not in questions and question.id not in cards:
+                heir = _drawn(_inherit(question, pages), bank)
+                questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
+        for card in reading.cards:
+            if card.id not in cards and card.id not in questions:
+                cards[card.id] = _inherit(card, pages)
+    return questions, cards
+
+
+def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
+    """An item that names no objective or source has those of its page."""
+    page = pages.get(item.topic)
+    if page is None or (item.objectives and item.sources):
+        return item
+    return dataclasses.replace(
+        item,
+        objectives=item.objectives or page.objectives,
+        sources=item.sources or page.sources,
+    )
+
+
+def _drawn(question: Question, bank: Bank) -> Question:
+    """The question with the drawings that lie beside it, which are part of it."""
+    kind = kinds.of(question)
+    folder = question.place.path.rpartition("/")[0]
+    readings = {
+        name: bank.readings.get(f"{folder}/{name}")
+        for name in kind.drawings(question.answer)
+    }
+    found = {
+        name: reading.drawing
+        for name, reading in readings.items()
+        if reading and isinstance(reading.drawing, Drawing)
+    }
+    if not found:
+        return question
+    answer = kind.drawn(question.answer, found)
+    words = revision(f"{question.revision} {found}")
+    return dataclasses.replace(question, answer=answer, revision=words)
+
+
+def _renamed(bank: Bank) -> Renamed:
+    lock = bank.readings.get("ids.lock")
+    entries = {e.id: e for e in lock.lock} if lock else {}
+    return {
+        fact.id: names
+        for _, fact in bank.facts()
+        if fact.id in entries and (names := rules.locked_keys(entries[fact.id], fact))
+    }
+
+
+def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
+    """The question with the option keys under which its answers were counted."""
+    if not names:
+        return question
+    answer = kinds.of(question).rekeyed(question.answer, names)
+    return dataclasses.replace(question, answer=answer)
+
+
+def _topics(
+    bank: Bank,
+    pages: Mapping[str, Topic],
+    questions: Mapping[str, Question],
+    cards: Mapping[str, Card],
+) -> dict[str, Topic]:
+    """The topics in the order of the syllabus, others behind, with their items."""
+    order = [s for s in bank.syllabus.topics if s in pages]
+    order += [s for s in pages if s not in order]
+    asked: dict[str, list[str]] = {slug: [] for slug in order}
+    learned: dict[str, list[str]] = {slug: [] for slug in order}
+    for question in questions.values():
+        asked.get(question.topic, []).append(question.id)
+    for card in cards.values():
+        learned.get(card.topic, []).append(card.id)
+    return {
+        slug: dataclasses.replace(
+            pages[slug],
+            sections=_sections(pages[slug], questions),
+            questions=tuple(asked[slug]),
+            cards=tuple(learned[slug]),
+        )
+        for slug in order
+    }
+
+
+def _sections(page: Topic, questions: Mapping[str, Question]) -> Any:
+    """The sections without the questions that are left out."""
+    return tuple(
+        dataclasses.replace(
+            section,
+            pieces=tuple(
+                p
+                for p in section.pieces
+                if getattr(p, "question", None) is None
+                or getattr(p, "question", "") in questions
+            ),
+        )
+        for section in page.sections
+    )
+
+
+def version_of(readings: Mapping[str, ParsedFile]) -> str:
+    """A hash that changes when any content does, or what reads and computes it."""
+    digest = hashlib.sha256(code_version().encode())
+    for path, reading in sorted(readings.items()):
+        # A file that broke is shown as it was, but what is said of it is new.
+        words = f"{path}\0{reading.digest}\0{reading.problems}"
+        digest.update(words.encode(errors="replace"))
+    return digest.hexdigest()[:16]

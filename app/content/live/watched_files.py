@@ -1,0 +1,262 @@
+"""The files under a content folder: which there are, and what each one says."""
+
+import contextlib
+import dataclasses
+import gc
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from app.content.limits import MOST_BYTES
+from app.content.live.cache import Cache
+from app.content.live.lastgood import LastGood
+from app.content.live.parsing_processes import read_all
+from app.content.model import Flaw
+from app.content.parsed import ParsedFile
+from app.content.problems import problem
+from app.content.read import parse
+from app.content.terms import Names, anchors_of, names_of
+
+_SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
+_TOPIC = ("concept.md", "quiz.md", "cards.md")
+_FRESH = 0.1  # seconds in which a file may change again without a new time stamp
+
+Stamp = tuple[int, int, int]
+NO_NAMES = names_of(())
+
+
+def paths(folder: Path) -> list[str]:
+    """The files of a course, relative to its folder, in reading order."""
+    found = [name for name in _SINGLE if exists(folder / name)]
+    found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
+    for topic in sorted(folder.glob("topics/*")):
+        for name in _TOPIC:
+            if exists(topic / name):
+                found.append(f"topics/{topic.name}/{name}")
+        found += sorted(f"topics/{topic.name}/{f.name}" for f in topic.glob("*.svg"))
+    return [path for path in found if _is_text(path)]
+
+
+def exists(file: Path) -> bool:
+    """Whether there is such a file; also where its name is none that could be one."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def unnamed(folder: Path) -> list[str]:
+    """Folders and exams whose names are not UTF-8, as far as they can be written."""
+    found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
+    paths = (str(f.relative_to(folder)) for f in found)
+    return sorted(
+        os.fsencode(path).decode("utf-8", "replace")
+        for path in paths
+        if not _is_text(path)
+    )
+
+
+def strays(folder: Path) -> list[str]:
+    """Markdown files of topics that nothing reads, because of their names."""
+    return sorted(
+        f"topics/{file.parent.name}/{file.name}"
+        for file in folder.glob("topics/*/*.md")
+        if _is_text(str(file))
+        and file.name not in _TOPIC
+        and file.name.lower() != "readme.md"
+    )
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        state = os.stat(path)  # noqa: PTH116 - asked for every file at every request
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Watch:
+    """The time stamps of the files and folders of a course."""
+
+    stamps: Mapping[str, Stamp | None]
+    settled: bool
+
+    def changed(self) -> bool:
+        """Whether any file has changed, appeared or gone since."""
+        if not self.settled:
+            return True
+        return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
+
+
+def watch(folder: Path, names: list[str]) -> Watch:
+    """Take the stamps of files and of the folders in which new ones would appear."""
+    places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
+    every = [str(p) for p in places] + [str(folder / name) for name in names]
+    stamps = {path: _stamp(path) for path in every}
+    newest = max((s[0] for s in stamps.values() if s), default=0)
+    return Watch(stamps, time.time() - newest / 1e9 > _FRESH)
+
+
+class WatchedFiles:
+    """Reads files, each once for each content; a broken one keeps its good reading."""
+
+    def __init__(
+        self, folder: Path, cache: Path | None, kept: LastGood | None = None
+    ) -> None:
+        self.folder = folder
+        self.kept = kept
+        self.cache = Cache(cache / "content") if cache else None
+        self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
+        self.good: dict[str, ParsedFile] = {}
+
+    def read(self) -> tuple[dict[str, ParsedFile], Watch]:
+        """What every file says now, and the stamps it was read at."""
+        found = paths(self.folder)
+        stamps = watch(self.folder, found)
+        with without_collection():
+            names = self._names(found)
+            readings = self._readings(found, names)
+            shown = {p: self._shown(p, r, names) for p, r in readings.items()}
+        for path in set(self.good) - set(found):
+            del self.good[path]
+            self.readings.pop(path, None)
+        if self.cache:
+            self.cache.prune()
+        return shown, stamps
+
+    def keep(self, without: Collection[str] = ()) -> None:
+        """Keep a copy of every file whose newest reading is without errors."""
+        if self.kept is None:
+            return
+        for path, ((content, _), reading) in self.readings.items():
+            if path in without or _errors(reading):
+                continue
+            if self.good.get(path) is reading:
+                self.kept.keep(path, content)
+        self.kept.forget_all_but(paths(self.folder))
+
+    def _names(self, found: list[str]) -> Names:
+        if "glossary.md" not in found:
+            return NO_NAMES
+        reading = self._readings(["glossary.md"], NO_NAMES)["glossary.md"]
+        shown = self._shown("glossary.md", reading, NO_NAMES)
+        return names_of(anchors_of(shown.terms))
+
+    def _shown(self, path: str, now: ParsedFile, names: Names) -> ParsedFile:
+        """The newest reading, or the last good one with the problems of the newest."""
+        good = self.good.get(path)
+        if good is None and _errors(now):
+            good = self._last_good(path, names)
+        if good is None or _errors(now) <= _errors(good):
+            self.good[path] = now
+            return now
+        self.good[path] = good
+        return dataclasses.replace(good, problems=now.problems, outdated=True)
+
+    def _last_good(self, path: str, names: Names) -> ParsedFile | None:
+        """What the copy says that an earlier run of the server kept of a file."""
+        content = self.kept.get(path) if self.kept else None
+        if content is None:
+            return None
+        fitting = names if path.endswith("concept.md") else NO_NAMES
+        return parse(content.decode("utf-8", "replace"), path, fitting)
+
+    def _readings(self, found: list[str], names: Names) -> dict[str, ParsedFile]:
+        """What the files say now: known, cached, or read together."""
+        readings: dict[str, ParsedFile] = {}
+        cold: dict[str, tuple[bytes, Names]] = {}
+        for path in found:
+            content = self._content(path)
+            if isinstance(content, ParsedFile):
+                readings[path] = content
+                continue
+            fitting = names if path.endswith("concept.md") else NO_NAMES
+            known = self._known(path, content, fitting)
+            if known is None:
+                cold[path] = (content, fitting)
+            else:
+                readings[path] = known
+        for path, reading in zip(cold, self._read_cold(cold), strict=True):
+            readings[path] = self._remember(path, cold[path], reading)
+        return {path: readings[path] for path in found}
+
+    def _content(self, path: str) -> bytes | ParsedFile:
+        """The bytes of a file, or a reading that says why there are none."""
+        try:
+            with (self.folder / path).open("rb") as stream:
+                content = stream.read(MOST_BYTES + 1)
+            content.decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            return _unreadable(path, error)
+        if len(content) > MOST_BYTES:
+            return _unreadable(path, ValueError("it is larger than 2 MB"))
+        return content
+
+    def _known(self, path: str, content: bytes, names: Names) -> ParsedFile | None:
+        kept = self.readings.get(path)
+        if kept and kept[0] == (content, names.fingerprint):
+            return kept[1]
+        if self.cache is None:
+            return None
+        reading = self.cache.get(self.cache.name(path, content, names.fingerprint))
+        if reading is not None:
+            self.readings[path] = ((content, names.fingerprint), reading)
+        return reading
+
+    def _read_cold(self, cold: dict[str, tuple[bytes, Names]]) -> list[ParsedFile]:
+        return read_all(
+            [(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()]
+        )
+
+    def _remember(
+        self, path: str, basis: tuple[bytes, Names], reading: ParsedFile
+    ) -> ParsedFile:
+        content, names = basis
+        self.readings[path] = ((content, names.fingerprint), reading)
+        # What failed unforeseen, as for want of memory, may succeed at the next start.
+        if self.cache and not any(p.code == "E00" for p in reading.problems):
+            name = self.cache.name(path, content, names.fingerprint)
+            self.cache.put(name, reading)
+        return reading
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Pause the garbage collector while values are made that all stay.
+
+    It would look through them again and again, a fifth of the time of a cold start.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _unreadable(path: str, error: Exception) -> ParsedFile:
+    if path.endswith(".svg"):  # as a picture it may well be shown
+        return ParsedFile(path, drawing=Flaw(1, "it cannot be read as a short text"))
+    if isinstance(error, UnicodeDecodeError):
+        what, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
+    elif isinstance(error, OSError):
+        what, hint = (error.strerror or str(error)).lower(), "See who may read it."
+    else:
+        what, hint = str(error), "Split it into several topics."
+    message = f"The file cannot be read: {what}."
+    return ParsedFile(path, problems=(problem((path, 1, 1), "E00", message, hint),))
+
+
+def _errors(reading: ParsedFile) -> int:
+    return sum(p.severity == "error" for p in reading.problems)

@@ -1,0 +1,1 @@
+"""Numbers that content computes: quantities, estimates, expressions, templates."""

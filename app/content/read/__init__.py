@@ -1,0 +1,81 @@
+"""One file of the course into values and problems; pure, and never raising."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+from app.content.limits import MOST_LINES, TooMuch
+from app.content.parsed import ParsedFile
+from app.content.read.glossary import read_glossary
+from app.content.read.lock import read_lock
+from app.content.read.registers import (
+    entries,
+    read_exam,
+    read_sources,
+    read_syllabus,
+)
+from app.content.read.topics import read_topic_file
+from app.content.source_file import Manuscript
+from app.content.svg_cleaning import read_drawing
+from app.content.terms import Names, names_of
+
+_NO_NAMES = names_of(())
+
+
+def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
+    """Read one file; `path` is relative to the content folder and says what it is.
+
+    `names` are the glossary's, for the links of a page. Broken items are left out.
+    """
+    clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
+    sheet = Manuscript(path, valid)
+    try:
+        parsed = _read(sheet, names)
+    except Exception as error:  # noqa: BLE001 - no file may stop the server
+        sheet.item = ""
+        sheet.give_up(error, "This file")
+        sheet.mentions.clear()
+        sheet.edits.clear()
+        parsed = ParsedFile(path)
+    return _closed(sheet, parsed)
+
+
+def _read(sheet: Manuscript, names: Names) -> ParsedFile:
+    where = PurePosixPath(sheet.path)
+    if where.suffix == ".svg":
+        return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
+    if len(sheet.lines) > MOST_LINES:
+        message = (
+            f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
+        )
+        raise TooMuch(message, "Split it into several topics.", MOST_LINES)
+    if where.parts[:1] == ("exams",):
+        return ParsedFile(sheet.path, exam=read_exam(sheet, where.stem))
+    read = _READERS.get(sheet.path)
+    return read(sheet) if read else read_topic_file(sheet, where, names)
+
+
+_READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
+    "syllabus.toml": lambda s: ParsedFile(
+        s.path, syllabus=read_syllabus(s), entries=entries(s)
+    ),
+    "sources.toml": lambda s: ParsedFile(
+        s.path, sources=read_sources(s), entries=entries(s)
+    ),
+    "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
+    "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
+}
+
+
+def _closed(sheet: Manuscript, parsed: ParsedFile) -> ParsedFile:
+    """The file with the notes that were taken while reading it."""
+    text = hashlib.sha256(sheet.text.encode())
+    return dataclasses.replace(
+        parsed,
+        digest=text.hexdigest()[:16],
+        mentions=tuple(sheet.mentions),
+        edits=tuple(sheet.edits),
+        problems=tuple(sorted(set(sheet.problems))),
+    )

@@ -1,0 +1,81 @@
+"""The glossary: a heading is a term, what follows is its meaning."""
+
+import re
+
+from markdown_it.token import Token
+
+from app.content.identity import slug
+from app.content.limits import MOST_TERMS
+from app.content.markdown.syntax import close_of, first_line, plain, take_pin, tokens
+from app.content.markdown.writer import Scope, write
+from app.content.model import NO_TEXT, Place, Term
+from app.content.read.metadata import front_matter
+from app.content.source_file import Manuscript
+
+_LONGEST = 200  # characters of a term
+_SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
+
+
+def read_glossary(sheet: Manuscript) -> tuple[Term, ...]:
+    """The terms in the order of the file; a term without meaning is left out."""
+    _, text = front_matter(sheet)
+    found = tokens(text)
+    scope = Scope(sheet, folder="..")
+    terms: list[Term] = []
+    at = 0
+    while at < len(found):
+        end = _next_heading(found, at + 1)
+        if found[at].type == "heading_open" and found[at].tag != "h1":
+            if len(terms) == MOST_TERMS:
+                message = f"The glossary has more than {MOST_TERMS:,} terms."
+                sheet.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
+                break
+            terms.append(_term(found[at:end], scope))
+        at = end
+    return _without_doubles([t for t in terms if t.meaning.html], sheet)
+
+
+def _next_heading(found: list[Token], start: int) -> int:
+    for at in range(start, len(found)):
+        if found[at].type == "heading_open" and not found[at].level:
+            return at
+    return len(found)
+
+
+def _term(block: list[Token], scope: Scope) -> Term:
+    pinned = take_pin(block[1])
+    name = plain(block[1:2])[:_LONGEST]
+    line = first_line(block[0])
+    body, see = _part_see(block[3:])
+    meaning = write(body, scope) if body else NO_TEXT
+    if not meaning.html:
+        hint = "Write one paragraph below the heading."
+        scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
+    see += re.findall(r'href="(/[^"]+)"', meaning.html)
+    place = Place(scope.sheet.path, line)
+    return Term(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
+
+
+def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
+    """Part a last paragraph `See: kv-cache, weights` from the meaning."""
+    at = 0
+    while at < len(body):
+        end = close_of(body, at) + 1
+        match = _SEE.match(body[at + 1].content) if end - at == 3 else None
+        if match:
+            names = [slug(n) for n in match[1].split(",")]
+            return body[:at] + body[end:], [n for n in names if n]
+        at = end
+    return body, []
+
+
+def _without_doubles(terms: list[Term], sheet: Manuscript) -> tuple[Term, ...]:
+    kept: dict[str, Term] = {}
+    for term in terms:
+        first = kept.get(term.anchor)
+        if first is None:
+            kept[term.anchor] = term
+        else:
+            message = f"“{term.name}” is defined in line {first.place.line} already."
+            sheet.report("W66", term.place.line, 1, message, "Keep one meaning.")
+    return tuple(kept.values())

@@ -1,0 +1,266 @@
+"""From a cut-out item to a question or a card."""
+
+import dataclasses
+import re
+from typing import Any, Literal
+
+from markdown_it.token import Token
+
+from app.content.identity import did_you_mean, revision
+from app.content.limits import MOST_HINTS, MOST_OPTIONS
+from app.content.markdown.syntax import close_of, plain
+from app.content.markdown.writer import Scope, write
+from app.content.model import NO_TEXT, Card, Computed, Place, Text
+from app.content.numbers import templates
+from app.content.read.metadata import PARTIAL, TYPES, Front, Partial, mentioned
+from app.content.read.parameters import read_computed
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import words
+from app.questions.kind import Kind
+from app.questions.kinds import KINDS
+from app.questions.model import Question
+from app.questions.options import Option, is_task_list, read_options
+from app.questions.written import Draft, Parts, Written
+
+FileKind = Literal["page", "quiz", "cards"]
+_ROLES = {
+    "TIP": "hint",
+    "NOTE": "explanation",
+    "IMPORTANT": "explanation",
+    "CAUTION": "mistake",
+    "WARNING": "mistake",
+}
+
+
+@dataclasses.dataclass(slots=True)
+class Built:
+    """An item with what the rules need to know of its writing."""
+
+    item: Question | Card
+    written: Written
+
+
+def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | None:
+    """Read one item; None when its comment or its type cannot be used."""
+    sheet = scope.sheet
+    sheet.item = draft.comment.id
+    if not draft.comment.id:
+        return None
+    scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
+    computed = read_computed(draft.comment, sheet)
+    if computed:
+        templates.protect([draft.heading, *draft.body], computed)
+    parts = _sort(draft, sheet)
+    _limit(draft, parts, sheet)
+    kind_of = _type(draft, parts, kind, sheet)
+    if not kind_of:
+        return None
+    written = Written(draft, parts, scope, computed is not None)
+    common = _common(draft, front, sheet)
+    if kind_of == "card":
+        return Built(_card(draft, common, scope), written)
+    return Built(_question(written, KINDS[kind_of], computed, common), written)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Common:
+    objectives: tuple[str, ...]
+    sources: tuple[str, ...]
+    tags: tuple[str, ...]
+    revision: str
+    place: Place
+
+
+def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
+    fields = draft.comment.fields
+    tags = tuple(w.text for w in words(fields.values.get("tags")))
+    return _Common(
+        mentioned(fields, "objective", sheet) or front.objectives,
+        mentioned(fields, "source", sheet) or front.sources,
+        tags or front.tags,
+        revision(draft.text),
+        Place(sheet.path, draft.line),
+    )
+
+
+def _sort(draft: Draft, sheet: Manuscript) -> Parts:
+    """Part the body into stem, answer blocks and alerts."""
+    parts = Parts([], [], [], [], [], [])
+    wanted = draft.comment.word("type")
+    body = draft.body
+    at = 0
+    answered = False
+    while at < len(body):
+        end = close_of(body, at) + 1
+        block = body[at:end]
+        role = _ROLES.get(body[at].meta.get("alert", ""))
+        if role and wanted != "card":
+            _add_alert(role, block[1:-1], parts)
+        elif _take_answer(block, wanted, parts, sheet):
+            answered = True
+        else:
+            (parts.explanation if answered else parts.stem).extend(block)
+        at = end
+    return parts
+
+
+def _limit(draft: Draft, parts: Parts, sheet: Manuscript) -> None:
+    """Report more options or hints than a question can have, and drop them."""
+    for what, most, found in (
+        ("options", MOST_OPTIONS, parts.options),
+        ("hints", MOST_HINTS, parts.hints),
+    ):
+        if len(found) > most:
+            message = f"The question has {len(found):,} {what}."
+            sheet.report("E88", draft.line, 1, message, f"Use at most {most}.")
+            del found[most:]
+
+
+def _add_alert(role: str, inside: list[Token], parts: Parts) -> None:
+    if role == "hint":
+        parts.hints.append(inside)
+    elif role == "explanation":
+        parts.explanation.extend(inside)
+    else:
+        parts.mistake.extend(inside)
+
+
+def _take_answer(
+    block: list[Token], wanted: str, parts: Parts, sheet: Manuscript
+) -> bool:
+    """Whether a block is (part of) the answer; if so it is taken."""
+    kind = block[0].type
+    if wanted == "card":
+        return False
+    if kind == "bullet_list_open" and is_task_list(block, 0):
+        parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
+        parts.options.extend(read_options(block, 0, sheet))
+        return True
+    if wanted in KINDS and KINDS[wanted].block == kind and not parts.block:
+        parts.block = block
+        return True
+    return False
+
+
+def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
+    """The type said or inferred; empty, and reported, when there is none."""
+    said = draft.comment.word("type")
+    if said and said not in TYPES:
+        place = draft.comment.place("type")
+        hint = did_you_mean(said, TYPES)
+        sheet.report("E13", *place, f"“{said}” is not a type.", hint)
+        return ""
+    if said:
+        return said
+    if parts.options:
+        return _choice_type(parts.options)
+    if kind == "cards":
+        return "card"
+    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
+    message = "This question has no answers and no type."
+    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
+    return ""
+
+
+def _choice_type(options: list[Option]) -> str:
+    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
+        return "true-false"
+    return "multiple" if sum(o.ticked for o in options) > 1 else "single"
+
+
+def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
+    front = write([draft.heading], scope)
+    back = write([t for t in draft.body if t.type != "hr"], scope)
+    if not back.html:
+        hint = "Write the answer as text below the comment."
+        message = f"The card “{front.plain[:60]}” has no back."
+        scope.sheet.report("E57", draft.line, 1, message, hint)
+    return Card(
+        draft.comment.id,
+        scope.folder,
+        front,
+        back,
+        common.objectives,
+        common.place,
+        common.revision,
+        common.sources,
+        common.tags,
+    )
+
+
+def _question(
+    written: Written, kind: Kind[Any], computed: Computed | None, common: _Common
+) -> Question:
+    draft, parts, scope = written.draft, written.parts, written.scope
+    cited = list(scope.cited)
+    scope.cited.clear()
+    answer = kind.parse(written)
+    stem = _stem(written, kind)
+    question = Question(
+        draft.comment.id,
+        scope.folder,
+        kind.name,
+        stem,
+        answer,
+        common.objectives,
+        common.place,
+        common.revision,
+        _difficulty(draft, scope.sheet),
+        common.sources,
+        common.tags,
+        tuple(write(hint, scope) for hint in parts.hints),
+        _text(parts.explanation, scope),
+        _text(parts.mistake, scope),
+        _partial(draft, scope.sheet),
+        computed,
+    )
+    sources = tuple(dict.fromkeys((*common.sources, *scope.cited)))
+    scope.cited[:] = cited
+    question = dataclasses.replace(question, sources=sources)
+    return templates.restored(question, computed) if computed else question
+
+
+def _text(tokens: list[Token], scope: Scope) -> Text:
+    return write(tokens, scope) if tokens else NO_TEXT
+
+
+def _stem(written: Written, kind: Kind[Any]) -> Text:
+    """The heading, and below it whatever stands before the answers."""
+    scope = written.scope
+    heading = write([written.draft.heading], scope)
+    body = [] if kind.gapped else [t for t in written.parts.stem if t.type != "hr"]
+    if not body:
+        return heading
+    rest = write(body, scope)
+    if not rest.html:
+        return heading
+    more = rest.html if rest.html.startswith("<") else f"<p>{rest.html}</p>"
+    return Text(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
+
+
+def _difficulty(draft: Draft, sheet: Manuscript) -> int:
+    said = draft.comment.word("difficulty")
+    if "difficulty" not in draft.comment.fields.values:
+        return 3
+    if re.fullmatch(r"[1-5]", said):
+        return int(said)
+    place = draft.comment.place("difficulty")
+    message = f"Difficulty “{said[:20]}” is not a whole number from 1 to 5."
+    sheet.report("E15", *place, message, "Write difficulty: 3.")
+    return 3
+
+
+def _partial(draft: Draft, sheet: Manuscript) -> Partial:
+    said = draft.comment.word("partial")
+    found = PARTIAL.get(said)
+    if found is not None:
+        return found
+    place = draft.comment.place("partial")
+    hint = did_you_mean(said, [p for p in PARTIAL if p])
+    sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
+    return ""
+
+
+def title_of(draft: Draft) -> str:
+    """The heading of an item as plain words."""
+    return plain([draft.heading])

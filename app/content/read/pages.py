@@ -1,0 +1,209 @@
+"""A concept page: sections of finished HTML, calculators and embedded questions."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from markdown_it.token import Token
+
+from app.content import strict_yaml
+from app.content.limits import price_of
+from app.content.markdown.syntax import close_of, first_line, plain
+from app.content.markdown.writer import Scope, anchor, write
+from app.content.model import Calculator, Card, Embedded, Html, Piece, Section, Text
+from app.content.numbers.estimates import Unanswerable, compute
+from app.content.read.regions import Region
+from app.content.strict_yaml import Scalar
+from app.questions.model import Question
+from app.questions.written import Draft
+
+_BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
+_WORDS_PER_MINUTE = 200
+_QUESTION_MINUTES = 1.0
+_CALCULATOR_MINUTES = 1.5
+
+
+class Linker(Protocol):
+    """Links the first mention of each glossary term in some HTML."""
+
+    def link(self, html: str) -> str:
+        """The HTML with its first mentions linked."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Open:
+    """A section while its pieces are collected."""
+
+    anchor: str
+    title: str
+    number: int
+    pieces: list[Piece] = dataclasses.field(default_factory=list)
+    words: list[str] = dataclasses.field(default_factory=list)
+    minutes: float = 0.0
+
+
+@dataclasses.dataclass(slots=True)
+class Page:
+    """The sections of a page, the notes of its footnotes and its alerts."""
+
+    sections: tuple[Section, ...]
+    notes: dict[str, Text]
+    alerts: tuple[str, ...]
+
+
+def lay_out(
+    regions: Sequence[Region],
+    items: dict[str, Question | Card],
+    scope: Scope,
+    linker: Linker,
+) -> Page:
+    """Lay out a page; broken items are left out, blocks that fail are reported."""
+    scope.sheet.item = ""
+    desk = _Desk(scope, linker)
+    for region in regions:
+        if isinstance(region, Draft):
+            desk.embed(items.get(region.comment.id))
+        else:
+            desk.lay(region.tokens)
+    desk.close()
+    return Page(tuple(desk.sections), desk.notes, tuple(desk.alerts))
+
+
+class _Desk:
+    """Where sections are put together, in the order of the file."""
+
+    def __init__(self, scope: Scope, linker: Linker) -> None:
+        self.scope = scope
+        self.linker = linker
+        self.sections: list[Section] = []
+        self.notes: dict[str, Text] = {}
+        self.alerts: list[str] = []
+        self.level = 1
+        self.numbered = 0
+        self.open = _Open("", "", 0)
+
+    def close(self) -> None:
+        """Finish the section at hand, unless it is empty."""
+        now = self.open
+        if now.pieces or now.anchor:
+            words = "\n".join(now.words)
+            minutes = now.minutes + len(words.split()) / _WORDS_PER_MINUTE
+            minutes = round(minutes, 2)
+            self.sections.append(
+                Section(
+                    now.anchor,
+                    now.title,
+                    tuple(now.pieces),
+                    words,
+                    minutes,
+                    now.number,
+                )
+            )
+
+    def embed(self, item: Question | Card | None) -> None:
+        """Put a question, or a card to be turned over, where it stands."""
+        if isinstance(item, Question):
+            self.open.pieces.append(Embedded(item.id))
+            self.open.minutes += _QUESTION_MINUTES
+        elif isinstance(item, Card):
+            html = (
+                f"<details><summary>{item.front.html}</summary>"
+                f"{_as_block(item.back)}</details>"
+            )
+            self.open.pieces.append(Html(html))
+            self.open.words.append(f"{item.front.plain} {item.back.plain}")
+
+    def lay(self, tokens: list[Token]) -> None:
+        """Lay prose: headings open sections, calculators stand by themselves."""
+        at = 0
+        start = 0
+        while at < len(tokens):
+            end = close_of(tokens, at) + 1
+            if self._interrupts(tokens[at]):
+                self._prose(tokens[start:at])
+                self._special(tokens[at:end])
+                start = end
+            at = end
+        self._prose(tokens[start:])
+
+    def _interrupts(self, token: Token) -> bool:
+        if token.type == "heading_open":
+            self._check_level(token)
+            return token.tag in {"h1", "h2"}
+        if token.type == "note_open":
+            return True
+        return token.type == "fence" and token.info.split(" ")[0] == "calculator"
+
+    def _check_level(self, token: Token) -> None:
+        level = int(token.tag[1])
+        line = first_line(token)
+        if level == 1:
+            hint = "The title comes from the front matter; begin with ##."
+            message = "A page has no heading of the first level."
+            self.scope.sheet.report("W64", line, 1, message, hint)
+        elif level > self.level + 1:
+            hint = f"Write {'#' * (self.level + 1)} here."
+            message = f"The heading skips from level {self.level} to {level}."
+            self.scope.sheet.report("W64", line, 1, message, hint)
+        self.level = level
+
+    def _special(self, block: list[Token]) -> None:
+        if block[0].type == "heading_open":
+            self.close()
+            self.numbered += 1
+            address = anchor(block[1], self.scope)
+            title = plain(block[1:2])
+            self.open = _Open(address, title, self.numbered)
+            self.scope.section = title
+            self.scope.worked = False
+        elif block[0].type == "note_open":
+            key = block[0].content
+            self.notes[key] = write(block[1:2], self.scope)
+        else:
+            self._calculator(block[0])
+
+    def _prose(self, tokens: list[Token]) -> None:
+        if not tokens:
+            return
+        self.alerts += [str(t.meta["alert"]) for t in tokens if t.meta.get("alert")]
+        text = write(_as_page(tokens), self.scope)
+        if text.html:
+            self.open.pieces.append(Html(self.linker.link(text.html)))
+            self.open.words.append(text.plain)
+
+    def _calculator(self, token: Token) -> None:
+        sheet = self.scope.sheet
+        name = token.info.strip().partition(" ")[2].strip()
+        line = first_line(token)
+        fields = strict_yaml.read(token.content, sheet.report, line + 1)
+        inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, Scalar)}
+        sheet.spend(price_of(name), token.info + token.content)
+        try:
+            compute(name, inputs)
+        except Unanswerable as error:
+            place = _place_of(error.message, fields, line)
+            sheet.report(error.code, *place, error.message, error.hint)
+            return
+        self.open.pieces.append(Calculator(name.replace("_", "-"), inputs))
+        self.open.minutes += _CALCULATOR_MINUTES
+
+
+def _place_of(message: str, fields: strict_yaml.Mapped, line: int) -> tuple[int, int]:
+    """The input that a message quotes, else the first line of the block."""
+    for name, key in fields.keys.items():
+        value = fields.values[name]
+        text = value.text if isinstance(value, Scalar) else ""
+        if f"“{name}”" in message or (text and f"“{text}”" in message):
+            return key.line, key.column
+    return line, 1
+
+
+def _as_page(tokens: list[Token]) -> list[Token]:
+    """Keep the `<p>` of a paragraph that stands alone on a page."""
+    return tokens if len(tokens) != 3 else [*tokens, Token("nothing", "", 0)]
+
+
+def _as_block(text: Text) -> str:
+    """A short text as a paragraph; longer ones are blocks already."""
+    return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"

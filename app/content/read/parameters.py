@@ -1,0 +1,137 @@
+"""`params` and `let` of a computed question."""
+
+import math
+import re
+
+from app.content.identity import did_you_mean
+from app.content.limits import MOST_PARAMETERS
+from app.content.model import Computed
+from app.content.numbers.expressions import BadExpression, compile_expression
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import Listing, Mapped, Node, Scalar
+from app.questions.written import Comment
+
+NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
+_RANGE = re.compile(
+    r"^(?P<low>-?[\d_.]*\d)\s*\.\.\s*(?P<high>-?[\d_.]*\d)"
+    r"(?:\s+step\s+(?P<step>[\d_.]*\d))?$"
+)
+_NUMBER = re.compile(r"^-?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
+_MOST_VALUES = 10_000
+
+
+def read_computed(comment: Comment, sheet: Manuscript) -> Computed | None:
+    """The numbers an item draws, or None when it draws none."""
+    values = comment.fields.values
+    if "params" not in values and "let" not in values:
+        return None
+    params: dict[str, tuple[str | float, ...]] = {}
+    for name, node in _mapping(values.get("params"), "params", sheet).items():
+        _check_name(name, node, sheet)
+        params[name] = _values(name, node, sheet)
+    lets: list[tuple[str, str]] = []
+    for name, node in _mapping(values.get("let"), "let", sheet).items():
+        _check_name(name, node, sheet)
+        if name in params:
+            message = f"“{name}” is a parameter already."
+            sheet.report("E11", node.line, node.column, message, "Use another name.")
+        known = {*params, *(n for n, _ in lets)}
+        text = _expression(node, known, sheet)
+        if text:
+            lets.append((name, text))
+    return Computed(params, tuple(lets))
+
+
+def _mapping(node: Node | None, what: str, sheet: Manuscript) -> dict[str, Node]:
+    if isinstance(node, Mapped):
+        if len(node.values) > MOST_PARAMETERS:
+            message = f"“{what}” has {len(node.values)} names."
+            hint = f"Use at most {MOST_PARAMETERS}."
+            sheet.report("E88", node.line, node.column, message, hint)
+            return {}
+        return node.values
+    if node is not None:
+        hint = f"Write {what}: and below it, indented, “name: value”."
+        message = f"“{what}” is not a list of names."
+        sheet.report("E10", node.line, node.column, message, hint)
+    return {}
+
+
+def _check_name(name: str, node: Node, sheet: Manuscript) -> None:
+    if not NAME.match(name):
+        hint = "Use letters, digits and underscores."
+        message = f"“{name}” cannot be used as a name in expressions."
+        sheet.report("E45", node.line, node.column, message, hint)
+
+
+def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]:
+    if isinstance(node, Listing):
+        found = tuple(value_of(n.text) for n in node.items if isinstance(n, Scalar))
+    elif isinstance(node, Scalar) and ".." in node.text:
+        found = _range(name, node, sheet)
+    elif isinstance(node, Scalar):
+        found = (value_of(node.text),)
+    else:
+        found = ()
+    large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
+    if large:
+        message = f"A value of the parameter “{name}” is too large to compute with."
+        sheet.report("E45", node.line, node.column, message, "Write less than 1e308.")
+        return (0,)
+    if not found:
+        hint = "Write a list [1, 8, 32] or a range 2048..8192 step 2048."
+        message = f"The parameter “{name}” has no values."
+        sheet.report("E45", node.line, node.column, message, hint)
+    return found or (0,)
+
+
+def value_of(text: str) -> str | float:
+    """A number when the whole text is one, else the word itself."""
+    if not _NUMBER.match(text.strip()):
+        return text.strip()
+    number = float(text)
+    whole = number == int(number) if abs(number) < 1e15 else False
+    return int(number) if whole else number
+
+
+def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
+    match = _RANGE.match(node.text.strip())
+    if match is None:
+        return ()
+    try:
+        low, high = float(match["low"]), float(match["high"])
+        step = float(match["step"]) if match["step"] else 1.0
+    except ValueError:
+        return ()
+    if not all(map(math.isfinite, (low, high, step))):
+        return (math.inf,)
+    if step <= 0 or high < low or (high - low) / step >= _MOST_VALUES:
+        message = f"The range of “{name}” is empty or has over 10,000 values."
+        sheet.report("E45", node.line, node.column, message)
+        return ()
+    places = max(_places(match[k] or "1") for k in ("low", "high", "step"))
+    count = int((high - low) / step + 1e-9) + 1
+    values = (round(low + step * i, places) for i in range(count))
+    return tuple(int(v) if v == int(v) else v for v in values)
+
+
+def _places(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def _expression(node: Node, known: set[str], sheet: Manuscript) -> str:
+    if not isinstance(node, Scalar):
+        message = "An expression has to be written as text."
+        sheet.report("E45", node.line, node.column, message)
+        return ""
+    try:
+        compiled = compile_expression(node.text)
+    except BadExpression as error:
+        sheet.report(error.code, node.line, node.column, error.message, error.hint)
+        return ""
+    unknown = sorted(compiled.names - known)
+    for name in unknown:
+        hint = did_you_mean(name, known)
+        message = f"“{name}” is neither a parameter nor defined above."
+        sheet.report("E44", node.line, node.column, message, hint)
+    return "" if unknown else node.text

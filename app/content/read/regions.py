@@ -1,0 +1,147 @@
+"""A file cut into prose and items: an item reaches to the next heading of its rank."""
+
+import dataclasses
+import re
+
+from markdown_it.token import Token
+
+from app.content.markdown.syntax import close_of, first_line, tokens
+from app.content.read.metadata import read_comment
+from app.content.source_file import Manuscript
+from app.questions.written import Draft
+
+_COMMENT = re.compile(r"\s*<!--\s*q\s*:")
+_TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
+_UNCLOSED = "<!-- -->"
+
+
+@dataclasses.dataclass(slots=True)
+class Prose:
+    """Blocks that belong to no item."""
+
+    tokens: list[Token]
+
+
+Region = Prose | Draft
+
+
+def cut(text: str, sheet: Manuscript) -> list[Region]:
+    """Cut a text without front matter; what is misplaced is reported."""
+    found = tokens(_with_comments_closed(text, sheet))
+    regions: list[Region] = []
+    prose: list[Token] = []
+    at = 0
+    while at < len(found):
+        if _is_item(found, at):
+            if prose:
+                regions.append(Prose(prose))
+                prose = []
+            end = _end(found, at)
+            regions.append(_draft(found, at, end, sheet))
+            at = end
+            continue
+        if found[at].type == "html_block" and _COMMENT.match(found[at].content):
+            _report_homeless(found[at], sheet)
+        else:
+            prose.append(found[at])
+        at += 1
+    if prose:
+        regions.append(Prose(prose))
+    return regions
+
+
+def _with_comments_closed(text: str, sheet: Manuscript) -> str:
+    """Empty the opening of a comment that would swallow the items behind it."""
+    if "<!--" not in text:
+        return text
+    lines = text.split("\n")
+    opened = -1
+    for index, line in enumerate(lines):
+        if opened < 0:
+            if "<!--" not in line or not line.lstrip().startswith("<!--"):
+                continue
+            opened = index
+        if "-->" in line:
+            opened = -1
+        elif line.startswith("##") and re.match(r"#{2,6} ", line):
+            _report_unclosed(opened, sheet)
+            lines[opened] = _UNCLOSED
+            opened = -1
+    if opened >= 0:
+        _report_unclosed(opened, sheet)
+        lines[opened] = _UNCLOSED
+    return "\n".join(lines)
+
+
+def _report_unclosed(index: int, sheet: Manuscript) -> None:
+    sheet.item = ""
+    sheet.report(
+        "E10", index + 1, 1, "The comment is never closed.", "Write --> there."
+    )
+
+
+def _report_homeless(token: Token, sheet: Manuscript) -> None:
+    sheet.item = ""
+    hint = "Put the question's first line above it as a heading: ### What …?"
+    message = "The question comment has no heading right above it."
+    sheet.report("E02", first_line(token), 1, message, hint)
+
+
+def _is_item(found: list[Token], at: int) -> bool:
+    if found[at].type != "heading_open" or found[at].level:
+        return False
+    after = at + 3
+    if after >= len(found) or found[after].type != "html_block":
+        return False
+    return bool(_COMMENT.match(found[after].content))
+
+
+def _end(found: list[Token], at: int) -> int:
+    level = found[at].tag
+    for index in range(at + 4, len(found)):
+        token = found[index]
+        heading = token.type == "heading_open" and not token.level
+        if heading and (token.tag <= level or _is_item(found, index)):
+            return index
+    return len(found)
+
+
+def _draft(found: list[Token], at: int, end: int, sheet: Manuscript) -> Draft:
+    line = first_line(found[at])
+    last = first_line(found[end]) - 1 if end < len(found) else len(sheet.lines)
+    before = len(sheet.problems)
+    comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
+    broken = any(p.severity == "error" for p in sheet.problems[before:])
+    text = "\n".join(sheet.lines[line - 1 : last])
+    level = int(found[at].tag[1])
+    return Draft(found[at + 1], comment, found[at + 4 : end], line, level, text, broken)
+
+
+def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
+    """Report headings whose answers have no id.
+
+    In a file of items (`whole`) one box is enough; on a page a list of tasks counts
+    only when something in it is ticked.
+    """
+    heading: Token | None = None
+    for at, token in enumerate(prose):
+        if token.type == "heading_open" and not token.level:
+            heading = token
+        elif token.type == "bullet_list_open" and not token.level and heading:
+            boxes = _boxes(prose, at)
+            if boxes and (whole or any("x" in b.lower() for b in boxes)):
+                _report_unnamed(heading, sheet)
+                heading = None
+
+
+def _boxes(prose: list[Token], at: int) -> list[str]:
+    inside = prose[at : close_of(prose, at)]
+    items = [t.content for t in inside if t.type == "inline" and t.level == 3]
+    return [m[0] for c in items if (m := _TICKED.match(c))]
+
+
+def _report_unnamed(heading: Token, sheet: Manuscript) -> None:
+    sheet.item = ""
+    hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
+    message = "This heading has answers but no id."
+    sheet.report("E01", first_line(heading), 1, message, hint)

@@ -1,0 +1,221 @@
+"""The files of a topic: its page, its questions, its cards."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from app.content.identity import normal, revision, sketch
+from app.content.limits import MOST_ITEMS, TooMuch
+from app.content.markdown.writer import Scope
+from app.content.model import Card, Embedded, Place, Topic
+from app.content.parsed import Fact, ParsedFile
+from app.content.read.items import Built, FileKind, build
+from app.content.read.metadata import Front, front_matter
+from app.content.read.pages import Page, lay_out
+from app.content.read.regions import Prose, Region, cut, report_unnamed
+from app.content.rules.items import check_item
+from app.content.rules.prose import check_prose
+from app.content.source_file import Manuscript
+from app.content.terms import FirstMentions, Names
+from app.questions import kinds
+from app.questions.kind import Counted
+from app.questions.model import Question
+from app.questions.option_rules import check_balance
+from app.questions.written import Draft
+
+_KINDS: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
+Items = dict[str, Question | Card]
+
+
+def read_topic_file(
+    sheet: Manuscript, where: PurePosixPath, names: Names
+) -> ParsedFile:
+    """A page, a quiz or cards; the file's name says which."""
+    kind = _KINDS.get(where.name, "quiz")
+    slug = where.parts[1] if len(where.parts) > 2 else where.stem
+    front, text = front_matter(sheet)
+    regions = cut(text, sheet)
+    for region in regions:
+        if isinstance(region, Prose):
+            report_unnamed(region.tokens, kind != "page", sheet)
+    scope = Scope(sheet, folder=slug)
+    items, facts = _items(regions, kind, front, scope)
+    balance: list[tuple[int, int]] = []
+    for item in items.values():
+        if isinstance(item, Question):
+            position = kinds.of(item).position(item.answer)
+            balance += [] if position is None else [(position, item.place.line)]
+    check_balance(balance, sheet)
+    parsed = ParsedFile(sheet.path, facts=tuple(facts))
+    if kind == "page":
+        return _with_page(parsed, (regions, items, front, slug), sheet, names)
+    return dataclasses.replace(
+        parsed,
+        questions=tuple(i for i in items.values() if isinstance(i, Question)),
+        cards=_cards(items),
+    )
+
+
+def _items(
+    regions: Sequence[Region], kind: FileKind, front: Front, scope: Scope
+) -> tuple[dict[str, Question | Card], list[Fact]]:
+    """The sound items by id, and the facts of all, sound or broken."""
+    items: dict[str, Question | Card] = {}
+    facts: list[Fact] = []
+    sheet = scope.sheet
+    for draft in _few([r for r in regions if isinstance(r, Draft)], sheet):
+        before = sheet.mark = len(sheet.problems)
+        built, stopped = _built(draft, kind, front, scope)
+        errors = any(p.severity == "error" for p in sheet.problems[before:])
+        broken = draft.broken or errors or built is None
+        if draft.comment.id:
+            facts.append(_fact(draft, built, broken))
+        if built is not None and not broken and draft.comment.id not in items:
+            items[built.item.id] = built.item
+            _add_reverse(built, items)
+        if stopped:
+            break
+    sheet.item = ""
+    return items, facts
+
+
+def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
+    """As many items as are read of one file; the first beyond them is named."""
+    if len(drafts) > MOST_ITEMS:
+        sheet.item = ""
+        message = f"The file has {len(drafts):,} items; the limit is {MOST_ITEMS:,}."
+        hint = "Split it into several topics."
+        sheet.report("E88", drafts[MOST_ITEMS].line, 1, message, hint)
+    return drafts[:MOST_ITEMS]
+
+
+def _built(
+    draft: Draft, kind: FileKind, front: Front, scope: Scope
+) -> tuple[Built | None, bool]:
+    """An item, None where it cannot be read; and whether to stop reading here.
+
+    What fails at one item is said of it, so that the others are served.
+    """
+    sheet = scope.sheet
+    sheet.line = draft.line
+    try:
+        built = build(draft, kind, front, scope)
+        if built is not None:
+            check_item(built.item, built.written, sheet, exam=kind == "quiz")
+    except TooMuch as error:
+        sheet.give_up(error, "", draft.line)
+        return None, True
+    except Exception as error:  # noqa: BLE001 - one item may not take the others away
+        sheet.give_up(error, "This item", draft.line)
+        return None, False
+    return built, False
+
+
+def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:
+    """A card with `reverse: yes` has a sibling that asks the other way round."""
+    card = built.item
+    wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
+    if not isinstance(card, Card) or not wanted:
+        return
+    other = f"{card.id}~r"
+    items[card.id] = dataclasses.replace(card, sibling=other)
+    items[other] = dataclasses.replace(
+        card, id=other, front=card.back, back=card.front, sibling=card.id
+    )
+
+
+def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
+    item = built.item if built is not None else None
+    kind = draft.comment.word("type") or "unknown"
+    stem = ""
+    options: tuple[Counted, ...] = ()
+    if isinstance(item, Question):
+        kind, stem = item.type, item.stem.plain
+        options = kinds.of(item).options(item.answer)
+    elif isinstance(item, Card):
+        kind = "card"
+    return Fact(
+        draft.comment.id,
+        kind,
+        draft.line,
+        1,
+        sketch(draft.text),
+        bool(normal(stem)),
+        tuple((o.key, revision(normal(o.words))[:6]) for o in options),
+        broken,
+    )
+
+
+def _with_page(
+    parsed: ParsedFile,
+    read: tuple[Sequence[Region], Items, Front, str],
+    sheet: Manuscript,
+    names: Names,
+) -> ParsedFile:
+    """The file with its page, and its questions placed in their sections."""
+    regions, items, front, slug = read
+    linker = FirstMentions(names)
+    scope = Scope(sheet, page=True, folder=slug)
+    page = lay_out(regions, items, scope, linker)
+    check_prose([r.tokens for r in regions if isinstance(r, Prose)], scope)
+    topic = _topic(page, front, scope, tuple(linker.linked))
+    sections = _sections_of(page)
+    questions = tuple(
+        dataclasses.replace(item, section=sections.get(item.id, ""))
+        for item in items.values()
+        if isinstance(item, Question)
+    )
+    return dataclasses.replace(
+        parsed,
+        topic=topic,
+        questions=questions,
+        cards=_cards(items),
+        anchors=tuple(scope.anchors),
+        alerts=page.alerts,
+    )
+
+
+def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> Topic:
+    sheet = scope.sheet
+    if not front.title:
+        hint = "Begin the file with --- and a line “title: …”."
+        sheet.report("E10", 1, 1, "The page has no title in its front matter.", hint)
+    cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
+    if not cited:
+        hint = "Name sources in the front matter, and where they are used: [^key]."
+        sheet.report("E16", 1, 1, "The page names no source.", hint)
+    return Topic(
+        scope.folder,
+        front.title or scope.folder,
+        front.summary,
+        front.objectives,
+        page.sections,
+        cited,
+        front.requires,
+        front.reviewed,
+        round(sum(s.minutes for s in page.sections), 1),
+        (),
+        (),
+        Place(sheet.path, 1),
+        revision(sheet.text),
+        linked,
+        page.notes,
+    )
+
+
+def _sections_of(page: Page) -> dict[str, str]:
+    """The anchor of the section in which each embedded question stands."""
+    return {
+        piece.question: section.anchor
+        for section in page.sections
+        for piece in section.pieces
+        if isinstance(piece, Embedded)
+    }
+
+
+def _cards(items: Items) -> tuple[Card, ...]:
+    return tuple(i for i in items.values() if isinstance(i, Card))

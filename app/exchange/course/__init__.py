@@ -1,0 +1,1 @@
+"""The files of a course: items read from them, and items written into them."""

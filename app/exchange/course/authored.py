@@ -1,0 +1,317 @@
+"""Items as the course's own files hold them, with the author's Markdown."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from markdown_it.token import Token
+
+from app.content.markdown.syntax import close_of
+from app.content.markdown.writer import Scope
+from app.content.model import Card
+from app.content.numbers import templates
+from app.content.numbers.expressions import BadExpression, Value
+from app.content.read.items import Built, FileKind, build
+from app.content.read.metadata import Front, front_matter
+from app.content.read.regions import cut
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import Mapped
+from app.estimator.units import UNITS
+from app.exchange.items import (
+    Blank,
+    Item,
+    NotCarried,
+    Option,
+    Pair,
+    Reading,
+    Remark,
+    Span,
+)
+from app.exchange.items import Kind as ItemKind
+from app.exchange.markup.rendering import markdown_of
+from app.exchange.markup.texts import span_around
+from app.questions import kinds, variants
+from app.questions.kinds.match import rows_of
+from app.questions.kinds.numeric.model import Numeric, Range
+from app.questions.kinds.numeric.parse import ranged
+from app.questions.kinds.place import label_of
+from app.questions.model import Question
+from app.questions.options import Option as Written
+from app.questions.options import code_of
+from app.questions.written import Comment, Draft, Parts
+
+_KINDS: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
+Fields = dict[str, Any]
+_COMPUTED = ("params", "let")
+# What another program has instead, and what of it is lost on the way.
+_INSTEAD: dict[str, tuple[ItemKind, str]] = {
+    "place": ("single", "its drawing is not carried; it asks for the label of a part"),
+}
+_ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
+
+
+def read_authored(text: str, path: str, seed: int = 0) -> Reading:
+    """The items of one file; computed ones as the variant that `seed` draws.
+
+    `path` is relative to the content folder. Items that the check refuses are refused
+    here too; design exercises are, because nobody else can judge them.
+    """
+    sheet = Manuscript(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    front, body = front_matter(sheet)
+    items: list[Item] = []
+    refused: list[Remark] = []
+    lost: list[Remark] = []
+    # Building an item consumes its tokens, and a computed one is built twice.
+    for first, second in zip(cut(body, sheet), cut(body, sheet), strict=True):
+        if not isinstance(first, Draft) or not isinstance(second, Draft):
+            continue
+        name, line = first.comment.id or "(no id)", first.line
+        try:
+            items.append(_item((first, second), front, sheet, seed))
+        except NotCarried as error:
+            refused.append(Remark(name, line, str(error)))
+            continue
+        if set(_COMPUTED) & set(first.comment.fields.values):
+            lost.append(Remark(name, line, _ONE_DRAW))
+        if first.comment.word("type") in _INSTEAD:
+            lost.append(Remark(name, line, _INSTEAD[first.comment.word("type")][1]))
+    return Reading(tuple(items), tuple(refused), tuple(lost))
+
+
+def _item(
+    drafts: tuple[Draft, Draft], front: Front, sheet: Manuscript, seed: int
+) -> Item:
+    first, second = drafts
+    parts = sheet.path.split("/")
+    kind = _KINDS.get(parts[-1], "quiz")
+    scope = Scope(sheet, folder=parts[-2] if len(parts) > 1 else "")
+    built = build(first, kind, front, scope)
+    if built is None:
+        raise NotCarried("the check refuses it")
+    values: Mapping[str, Value] = {}
+    question = built.item
+    if isinstance(question, Question) and question.computed:
+        values = _drawn(question, seed)
+        plain = dataclasses.replace(second, comment=_uncomputed(second))
+        built = build(plain, kind, front, scope) or built
+    made = _converted(built, question, values)
+    return _filled(made, values) if values else made
+
+
+def _drawn(question: Question, seed: int) -> Mapping[str, Value]:
+    computed = question.computed
+    if computed is None:
+        return {}
+    try:
+        return variants.resolve(computed, variants.combination(computed, seed))
+    except (BadExpression, ArithmeticError) as error:
+        raise NotCarried(f"its numbers cannot be drawn: {error}") from None
+
+
+def _uncomputed(draft: Draft) -> Comment:
+    fields = draft.comment.fields
+    kept = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
+    keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
+    mapped = Mapped(kept, keys, fields.line, fields.column)
+    return dataclasses.replace(draft.comment, fields=mapped)
+
+
+# --- from a built item to a neutral one ---
+
+
+def _converted(
+    built: Built, question: Question | Card, values: Mapping[str, Value]
+) -> Item:
+    draft, parts = built.written.draft, built.written.parts
+    front = markdown_of([draft.heading])
+    common = Item(
+        question.id,
+        "card",
+        front,
+        objectives=question.objectives,
+        sources=question.sources,
+        tags=question.tags,
+        line=draft.line,
+    )
+    if isinstance(question, Card):
+        back = markdown_of([t for t in draft.body if t.type != "hr"])
+        twice = draft.comment.word("reverse").lower() in {"yes", "true"}
+        return dataclasses.replace(common, text=back, reverse=twice)
+    answer = _ANSWERS.get(question.type)
+    if answer is None:
+        raise NotCarried("no other program can judge a design exercise")
+    return dataclasses.replace(
+        common,
+        kind=_kind_of(question),
+        stem="\n\n".join(p for p in (front, _below(parts, question)) if p),
+        hints=tuple(markdown_of(h) for h in parts.hints),
+        explanation=markdown_of(parts.explanation),
+        mistake=markdown_of(parts.mistake),
+        partial=question.partial,
+        difficulty=question.difficulty,
+        **answer(parts, question, values),
+    )
+
+
+def _below(parts: Parts, question: Question) -> str:
+    """What stands between the heading and the answers, unless it is the answer."""
+    if kinds.of(question).gapped:
+        return ""
+    return markdown_of([t for t in parts.stem if t.type != "hr"])
+
+
+def _kind_of(question: Question) -> ItemKind:
+    instead = _INSTEAD.get(question.type)
+    return instead[0] if instead else cast(ItemKind, question.type)
+
+
+# The answer fields of an item, by its kind.
+
+
+def _typed_numbers(
+    parts: Parts, question: Question, values: Mapping[str, Value]
+) -> Fields:
+    return {"options": _numbers(parts.options, question.answer, values)}
+
+
+def _words(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+    case = bool(getattr(question.answer, "case_sensitive", False))
+    return {"options": tuple(map(_word, parts.options)), "case": case}
+
+
+def _ordered(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    wrong = tuple(map(_choice, parts.options))
+    return {"steps": _steps(parts.block), "options": wrong}
+
+
+def _matched(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    titles, pairs = _pairs(parts.block)
+    return {"titles": titles, "pairs": pairs}
+
+
+def _gapped(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+    blanks = getattr(question.answer, "blanks", ())
+    gaps = tuple(Blank(b.answers, b.hint) for b in blanks)
+    return {"text": markdown_of(parts.stem), "blanks": gaps}
+
+
+def _chosen(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+    shuffle = bool(getattr(question.answer, "shuffle", True))
+    return {"options": tuple(map(_choice, parts.options)), "shuffle": shuffle}
+
+
+def _pointed(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+    options = tuple(
+        Option(markdown_of([label_of(o)[1]]), o.ticked, markdown_of(o.feedback))
+        for o in parts.options
+    )
+    return {"options": options, "shuffle": False}
+
+
+def _choice(option: Written) -> Option:
+    text = markdown_of([option.inline])
+    return Option(text, option.ticked, markdown_of(option.feedback))
+
+
+def _word(option: Written) -> Option:
+    word = (code_of(option) or option.words).strip()
+    return Option(word, option.ticked, markdown_of(option.feedback))
+
+
+def _numbers(
+    options: Sequence[Written], answer: object, values: Mapping[str, Value]
+) -> tuple[Option, ...]:
+    """The numeric options in the order in which their ranges were read."""
+    if not isinstance(answer, Numeric):
+        return ()
+    if values:
+        try:
+            answer = ranged(answer, values)
+        except BadExpression as error:
+            raise NotCarried(f"its numbers cannot be drawn: {error}") from None
+    ordered = sorted(options, key=lambda o: not o.ticked)
+    if len(ordered) != len(answer.options):
+        raise NotCarried("one of its numbers cannot be read")
+    return tuple(
+        Option("", w.ticked, markdown_of(w.feedback), _span(o.range))
+        for w, o in zip(ordered, answer.options, strict=True)
+        if o.range is not None
+    )
+
+
+def _span(found: Range) -> Span:
+    factor = UNITS[found.unit][1]
+    center, low, high = (
+        float(f"{bound / factor:.12g}")
+        for bound in (found.center, found.low, found.high)
+    )
+    span = Span(center, low, high, found.unit)
+    # Bounds so close were made from the number: their last digits are dust.
+    return span if span.tolerance else span_around(center, 0.0, found.unit)
+
+
+def _steps(tokens: Sequence[Token]) -> tuple[Option, ...]:
+    made = []
+    at = 1
+    while at < len(tokens) - 1:
+        end = close_of(tokens, at)
+        inside = list(tokens[at + 1 : end])
+        quote = next(
+            (i for i, t in enumerate(inside) if t.type == "blockquote_open"),
+            len(inside),
+        )
+        why = markdown_of(inside[quote + 1 : -1])
+        made.append(Option(markdown_of(inside[:quote]), True, why))
+        at = end + 1
+    return tuple(made)
+
+
+def _pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[Pair, ...]]:
+    cells = [[markdown_of(c) for c in row] + [""] * 3 for row in rows_of(table)]
+    if not cells:
+        raise NotCarried("it has no table")
+    head, *rows = cells
+    return (head[0], head[1]), tuple(Pair(r[0], r[1], r[2]) for r in rows)
+
+
+def _filled(item: Item, values: Mapping[str, Value]) -> Item:
+    """The item with the drawn numbers in all of its texts."""
+
+    def fill(text: str) -> str:
+        return templates.fill(text, values)
+
+    def fill_all(options: tuple[Option, ...]) -> tuple[Option, ...]:
+        return tuple(
+            dataclasses.replace(o, text=fill(o.text), feedback=fill(o.feedback))
+            for o in options
+        )
+
+    pairs = tuple(Pair(fill(p.left), fill(p.right), fill(p.why)) for p in item.pairs)
+    return dataclasses.replace(
+        item,
+        stem=fill(item.stem),
+        options=fill_all(item.options),
+        steps=fill_all(item.steps),
+        pairs=pairs,
+        text=fill(item.text),
+        hints=tuple(map(fill, item.hints)),
+        explanation=fill(item.explanation),
+        mistake=fill(item.mistake),
+    )
+
+
+_ANSWERS: dict[str, Callable[[Parts, Question, Mapping[str, Value]], Fields]] = {
+    "single": _chosen,
+    "multiple": _chosen,
+    "true-false": _chosen,
+    "numeric": _typed_numbers,
+    "short": _words,
+    "order": _ordered,
+    "match": _matched,
+    "cloze": _gapped,
+    "place": _pointed,
+}

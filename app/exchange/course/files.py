@@ -1,0 +1,104 @@
+"""The files of a course as the exchange reads and writes them."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.content.live.watched_files import WatchedFiles
+from app.content.parsed import ParsedFile
+from app.exchange.course.authored import read_authored
+from app.exchange.course.intake import Place
+from app.exchange.items import Item, Reading, Remark, Unusable
+
+_FILES = ("quiz.md", "cards.md")
+
+
+def place_of(folder: Path, slug: str) -> Place:
+    """A topic as it stands in a course; raises Unusable when there is none."""
+    readings, _ = WatchedFiles(folder, None).read()
+    page = readings.get(f"topics/{slug}/concept.md")
+    if page is None or page.topic is None:
+        known = ", ".join(sorted({p.split("/")[1] for p in readings if "/" in p}))
+        raise Unusable(f"There is no topic “{slug}” with a concept.md; known: {known}.")
+    topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
+    if not topic.objectives or not topic.sources:
+        raise Unusable(f"The page of “{slug}” names no objective or no source.")
+    return Place(
+        slug,
+        topic.title,
+        {name: _text(folder / "topics" / slug / name) for name in _FILES},
+        _ids(readings),
+        topic.objectives[0],
+        topic.sources[0],
+        objectives,
+        sources,
+    )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+
+
+def _ids(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+    """Every id in use or ever used."""
+    used = {f.id for r in readings.values() for f in r.facts}
+    return frozenset(used | {e.id for r in readings.values() for e in r.lock})
+
+
+def _objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+    syllabus = (
+        readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    )
+    domains = syllabus.domains if syllabus else ()
+    return frozenset(o.number for d in domains for o in d.objectives)
+
+
+def _sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+    return frozenset(s.key for r in readings.values() for s in r.sources)
+
+
+def write_files(folder: Path, slug: str, files: Mapping[str, str]) -> None:
+    """Replace files of a topic, each at once, so that no reader sees half of one."""
+    for name, text in files.items():
+        path = folder / "topics" / slug / name
+        beside = path.with_name(f".{name}.{os.getpid()}")
+        try:
+            beside.write_text(text, encoding="utf-8", newline="\n")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def title_of(folder: Path) -> str:
+    """The exam that a course prepares for, or the name of its folder."""
+    readings, _ = WatchedFiles(folder, None).read()
+    syllabus = (
+        readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    )
+    return (syllabus.exam if syllabus else "") or folder.resolve().name
+
+
+def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
+    """Every sound item of a course, or of one topic, in authored order."""
+    readings, _ = WatchedFiles(folder, None).read()
+    items: list[Item] = []
+    refused: list[Remark] = []
+    lost: list[Remark] = []
+    wanted = [
+        p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")
+    ]
+    if slug and not wanted:
+        raise Unusable(f"There is no topic “{slug}”.")
+    for path in wanted:
+        sound = {q.id for q in readings[path].questions} | {
+            c.id for c in readings[path].cards
+        }
+        found = read_authored(_text(folder / path), path, seed)
+        topic = path.split("/")[1]
+        items += [
+            dataclasses.replace(i, topic=topic) for i in found.items if i.name in sound
+        ]
+        refused += found.refused
+        lost += found.lost
+    return Reading(tuple(items), tuple(refused), tuple(lost))

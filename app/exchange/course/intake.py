@@ -1,0 +1,156 @@
+"""Items put into a topic's files: with ids of their own, and only if they pass."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from app.content.read import parse
+from app.exchange.course.authored import read_authored
+from app.exchange.course.quizfile import block, headed, new_id
+from app.exchange.items import Item, Reading, Remark, Span, label
+
+_SHARED = "It goes with more than one."
+_FORBIDDEN_IN_BLANK = "|?[]\n"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """A topic as it stands: its files, and what an item of it may name.
+
+    `files` maps quiz.md and cards.md to their text (empty when there is none), `ids`
+    are all that were ever used. `objective` and `source` are the topic's own.
+    """
+
+    slug: str
+    title: str
+    files: Mapping[str, str]
+    ids: frozenset[str]
+    objective: str
+    source: str
+    objectives: frozenset[str]
+    sources: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Intake:
+    """The new text of the files that change, and a report."""
+
+    files: Mapping[str, str]
+    carried: tuple[tuple[str, Item], ...]
+    refused: tuple[Remark, ...]
+    lost: tuple[Remark, ...]
+
+
+def take_in(reading: Reading, place: Place) -> Intake:
+    """Add the items of a reading to a topic; nothing that stands there is changed.
+
+    An item is refused when it is in the topic already, when the check would refuse it,
+    or when its Markdown would be read as anything else than the item.
+    """
+    texts = {name: _opened(name, text, place) for name, text in place.files.items()}
+    ids = set(place.ids)
+    known = {_likeness(i) for i in _standing(place)}
+    carried: list[tuple[str, Item]] = []
+    refused = list(reading.refused)
+    lost = list(reading.lost)
+    changed: set[str] = set()
+    for raw in reading.items:
+        item = _fitted(raw, place, lost)
+        file = "cards.md" if item.kind == "card" else "quiz.md"
+        name = new_id(item, ids)
+        reason = _refusal(item, name, (file, texts[file]), place, known)
+        if reason:
+            refused.append(Remark(label(raw), raw.line, reason))
+            continue
+        ids.add(name)
+        known.add(_likeness(item))
+        texts[file] = f"{texts[file].rstrip()}\n\n{block(item, name)}"
+        carried.append((name, item))
+        changed.add(file)
+    files = {name: texts[name] for name in sorted(changed)}
+    return Intake(files, tuple(carried), tuple(refused), tuple(lost))
+
+
+def _opened(name: str, text: str, place: Place) -> str:
+    """A file to write behind: itself, or new front matter."""
+    if text.strip():
+        return text
+    what = "cards" if name == "cards.md" else "questions"
+    title = f"{place.title}: {what}".replace('"', "'").replace("\\", "/")
+    return (
+        f'---\ntitle: "{title}"\nobjective: {place.objective}\n'
+        f"source: {place.source}\n---\n"
+    )
+
+
+def _standing(place: Place) -> Iterable[Item]:
+    for name, text in place.files.items():
+        yield from read_authored(text, f"topics/{place.slug}/{name}").items
+
+
+def _fitted(item: Item, place: Place, lost: list[Remark]) -> Item:
+    """The item with only such objectives and sources as the course knows."""
+    objectives = tuple(o for o in item.objectives if o in place.objectives)
+    sources = tuple(s for s in item.sources if s in place.sources)
+    gone = {*item.objectives, *item.sources} - {*objectives, *sources}
+    if gone:
+        words = ", ".join(sorted(gone))
+        lost.append(Remark(label(item), item.line, f"unknown here: {words}"))
+    if objectives == (place.objective,):
+        objectives = ()
+    if sources == (place.source,):
+        sources = ()
+    fitted = dataclasses.replace(item, objectives=objectives, sources=sources)
+    return _with_reasons(headed(fitted))
+
+
+def _with_reasons(item: Item) -> Item:
+    """Equal right sides are told to be meant, which other formats need not say."""
+    rights = [p.right for p in item.pairs if p.left]
+    pairs = tuple(
+        dataclasses.replace(p, why=p.why or _SHARED) if rights.count(p.right) > 1 else p
+        for p in item.pairs
+    )
+    return dataclasses.replace(item, pairs=pairs)
+
+
+def _refusal(
+    item: Item, name: str, file: tuple[str, str], place: Place, known: set[object]
+) -> str:
+    """Why an item cannot stand in the topic; empty when it can."""
+    if _likeness(item) in known:
+        return "the topic has this question already"
+    if any(set(a) & set(_FORBIDDEN_IN_BLANK) for b in item.blanks for a in b.answers):
+        return "the answer of a gap holds one of | ? [ ]"
+    path = f"topics/{place.slug}/{file[0]}"
+    alone = f"{_opened(file[0], '', place)}\n{block(item, name)}"
+    parsed = parse(alone, path)
+    problems = [p for p in parsed.problems if p.severity == "error"]
+    if problems:
+        return f"{problems[0].message} [{problems[0].code}]"
+    again = read_authored(alone, path).items
+    if len(again) != 1 or _likeness(again[0]) != _likeness(item):
+        return "its text cannot be written so that it reads the same"
+    return ""
+
+
+def _likeness(item: Item) -> object:
+    """What two items that say the same have in common."""
+    return (
+        item.kind,
+        _words(item.stem),
+        tuple((_words(o.text), o.right, _span(o.span)) for o in item.options),
+        tuple(_words(s.text) for s in item.steps),
+        tuple((_words(p.left), _words(p.right)) for p in item.pairs),
+        _words(item.text),
+        tuple(b.answers for b in item.blanks),
+    )
+
+
+def _words(text: str) -> str:
+    return " ".join(text.replace("<br>", " ").replace("\\\n", " ").split())
+
+
+def _span(span: Span | None) -> tuple[str, ...]:
+    if span is None:
+        return ()
+    return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)

@@ -1,0 +1,79 @@
+"""A learner's cards as an Anki package: texts, states, and every grade."""
+
+import dataclasses
+import datetime as dt
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from app.exchange.formats.apkg.history import Learned, numbered, state_columns
+from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, Birth, collection
+from app.exchange.formats.apkg.writing import note_columns, number_of, packed
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sheet:
+    """A note to be written: its lasting name, faces in HTML, and one or two cards."""
+
+    name: str
+    guid: str
+    deck: str
+    faces: tuple[str, str]
+    cards: tuple[Learned, ...]
+    tags: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Calendar:
+    """The present in seconds since 1970, the first day of the collection, its birth."""
+
+    moment: int
+    first: dt.date
+    birth: Birth
+
+
+def write_learned(sheets: Sequence[Sheet], calendar: Calendar) -> bytes:
+    """A package of these notes with their cards and logs."""
+    decks = {s.deck: number_of(f"deck {s.deck}", set()) for s in sheets}
+
+    def fill(db: sqlite3.Connection) -> None:
+        numbers = _add_sheets(db, sheets, decks, calendar)
+        cards = [card for sheet in sheets for card in sheet.cards]
+        db.executemany(
+            "INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)",
+            (
+                (n, numbers[card], r.ease, r.ivl, r.last, r.factor, r.time, r.kind)
+                for n, card, r in numbered(cards)
+            ),
+        )
+
+    return packed(collection(decks, calendar.moment, calendar.birth), fill)
+
+
+def _add_sheets(
+    db: sqlite3.Connection,
+    sheets: Sequence[Sheet],
+    decks: Mapping[str, int],
+    calendar: Calendar,
+) -> dict[str, int]:
+    """Write notes and cards; the number of each card by its name."""
+    taken: set[int] = set()
+    numbers: dict[str, int] = {}
+    for place, sheet in enumerate(sheets):
+        model = BOTH_WAYS if len(sheet.cards) > 1 else ONE_WAY
+        note = number_of(sheet.name, taken)
+        rest = note_columns(model, sheet.faces, sheet.tags, calendar.moment)
+        marks = ",".join("?" * (len(rest) + 2))
+        db.execute(
+            f"INSERT INTO notes VALUES ({marks})",  # noqa: S608 - question marks only
+            (note, sheet.guid, *rest),
+        )
+        for side, card in enumerate(sheet.cards):
+            number = numbers[card.card] = number_of(f"{sheet.name}~{side}", taken)
+            head = (number, note, decks[sheet.deck], side, calendar.moment, -1)
+            values = (*head, *state_columns(card, calendar.first, place))
+            marks = ",".join("?" * len(values))
+            db.execute(
+                f"INSERT INTO cards VALUES ({marks})",  # noqa: S608 - question marks only
+                values,
+            )
+    return numbers

@@ -1,0 +1,181 @@
+"""What a card of Anki shows: its note put into the templates of its type.
+
+Only what changes the words is followed: fields, conditions, clozes and the filters
+that hide something. Whatever goes beyond that falls back to the plain fields.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from app.exchange.formats.apkg.notetypes import NoteType
+
+LONGEST = 20_000  # characters of one face
+Side = Literal["front", "back"]
+
+# None of these looks at a character twice, however a stranger wrote the text.
+_TAG = re.compile(r"<[^<>]*>")
+_TOKEN = re.compile(r"\{\{([^{}]*)\}\}")
+_CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
+_EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
+_RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
+_SOUND = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
+_PICTURE = re.compile(
+    r"<(?:img|audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE
+)
+_SPECIAL = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
+_DEPTH = 6
+_TOKENS = 200
+
+
+class _Beyond(Exception):  # noqa: N818 - reads as what it is at the raise
+    """A template that goes beyond what is followed here."""
+
+
+def faces_of(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+    """Front and back of a card, in the HTML of its note; not cleaned yet.
+
+    The back is what comes below the front, so what it repeats of it is left out.
+    """
+    values = dict(zip(kind.fields, fields, strict=False))
+    template = kind.templates.get(0 if kind.cloze else ordinal)
+    try:
+        front = _filled(template and template[0], values, (kind, ordinal, "front"))
+        back = _filled(template and template[1], values, (kind, ordinal, "back"))
+    except _Beyond:
+        return _plain(kind, fields, ordinal)
+    return front, _RULE.split(back, maxsplit=1)[-1]
+
+
+def _plain(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+    """The first field, and all others below it."""
+    first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
+    if not kind.cloze:
+        return first, rest
+    below = f"<div>{rest}</div>" if rest else ""
+    number = ordinal + 1
+    return clozed(first, number, "front"), clozed(first, number, "back") + below
+
+
+def is_blank(html: str) -> bool:
+    """Whether nothing is left to read."""
+    return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
+
+
+def without_media(html: str) -> tuple[str, int]:
+    """HTML without pictures and sounds, and how many there were."""
+    quiet, sounds = _SOUND.subn("", html)
+    plain, pictures = _PICTURE.subn("", quiet)
+    return plain, sounds + pictures
+
+
+def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
+    """A text whose cloze of that number is hidden on the front and shown on the back.
+
+    `alone`: nothing but the cloze itself.
+
+    >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 2, "front")
+    'Ada wrote [what?].'
+    >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 1, "back")
+    '<strong>Ada</strong> wrote notes.'
+    """
+    hit = False
+    parts: list[str] = []
+
+    def shown(found: re.Match[str]) -> str:
+        nonlocal hit
+        words, _, hint = found[2].partition("::")
+        if str(number) not in found[1].split(","):
+            return words
+        hit = True
+        hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{words}</strong>"
+        parts.append(hidden)
+        return hidden
+
+    for _ in range(_DEPTH):  # the innermost first
+        text, count = _CLOZE.subn(shown, text)
+        if not count:
+            break
+    if not hit:
+        return ""
+    return ", ".join(parts) if alone else text
+
+
+def _filled(
+    template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
+) -> str:
+    """A template with the fields put in; raises _Beyond."""
+    if template is None or len(template) > LONGEST or template.count("{{") > _TOKENS:
+        raise _Beyond
+    out: list[str] = []
+    stack: list[tuple[str, bool]] = []
+    length = at = 0
+    for token in _TOKEN.finditer(template):
+        shown = all(is_on for _, is_on in stack)
+        words = template[at : token.start()] if shown else ""
+        at = token.end()
+        name = token[1].strip()
+        if name[:1] in {"#", "^", "/", "=", "!"}:
+            _turn(name, stack, values, card)
+        elif shown:
+            words += _value(name, values, card)
+        length += len(words)
+        if length > LONGEST:
+            raise _Beyond
+        out.append(words)
+    if stack:
+        raise _Beyond
+    return "".join(out) + template[at:]
+
+
+def _turn(
+    name: str,
+    stack: list[tuple[str, bool]],
+    values: Mapping[str, str],
+    card: tuple[NoteType, int, Side],
+) -> None:
+    """Begin or end a condition; comments change nothing."""
+    sign, field = name[0], name[1:].strip()
+    if sign == "/":
+        if not stack or stack.pop()[0] != field:
+            raise _Beyond
+    elif sign in "#^":
+        if len(stack) > 20:
+            raise _Beyond
+        stack.append((field, _is_filled(field, values, card[1]) == (sign == "#")))
+    elif sign == "=":
+        raise _Beyond
+
+
+def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
+    if field in values:
+        return _EMPTY.match(values[field]) is None
+    if re.fullmatch(r"c\d{1,4}", field):
+        return int(field[1:]) == ordinal + 1
+    if field in _SPECIAL:
+        return False
+    raise _Beyond
+
+
+def _value(
+    name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]
+) -> str:
+    *filters, field = (part.strip() for part in name.split(":"))
+    if field in _SPECIAL or any(f.startswith("tts") for f in filters):
+        return ""
+    if field not in values:
+        raise _Beyond
+    value = values[field]
+    for word in reversed(filters):
+        value = _sifted(word, value, card[1] + 1, card[2])
+    return value
+
+
+def _sifted(word: str, value: str, number: int, side: Side) -> str:
+    if word == "text":
+        return _TAG.sub("", value)
+    if word in {"cloze", "cloze-only"}:
+        return clozed(value, number, side, alone=word == "cloze-only")
+    if word in {"type", "hint", "nc"} and side == "front":
+        return ""  # typed in or opened there, so not to be seen yet
+    return value

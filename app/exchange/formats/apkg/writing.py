@@ -1,0 +1,131 @@
+"""Cards written as an Anki package: stable notes, so that an import updates them."""
+
+import base64
+import hashlib
+import html
+import io
+import re
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, TABLES, collection
+from app.exchange.items import Item, Remark, Writing, label
+from app.exchange.markup.rendering import to_html
+
+_FIRST_NUMBER = 1_500_000_000_000  # numbers look like milliseconds, as Anki expects
+_NUMBERS = 200_000_000_000
+
+
+def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
+    """A package of the cards among `items`; `moment` in seconds since 1970.
+
+    The GUID of a note comes from the id of its card alone, and `moment` is when it was
+    last changed: a later package updates the notes of an earlier one and leaves what
+    was learned as it is.
+    """
+    cards = tuple(i for i in items if i.kind == "card")
+    refused = tuple(
+        Remark(label(i), i.line, "an Anki package takes cards only")
+        for i in items
+        if i.kind != "card"
+    )
+    names = {
+        i.topic: "::".join(p for p in ("Headroom", title, i.topic) if p) for i in cards
+    }
+    decks = {name: number_of(f"deck {name}", set()) for name in names.values()}
+    folders = {i.topic: decks[names[i.topic]] for i in cards}
+    content = packed(
+        collection(decks, moment), lambda db: _add(db, cards, folders, moment)
+    )
+    return Writing(content, len(cards), refused)
+
+
+def packed(
+    col: tuple[object, ...], fill: Callable[[sqlite3.Connection], None]
+) -> bytes:
+    """A package with the row `col` and whatever `fill` writes into its tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "collection.anki2"
+        connection = sqlite3.connect(path)
+        try:
+            connection.executescript(TABLES)
+            marks = ",".join("?" * len(col))
+            connection.execute(
+                f"INSERT INTO col VALUES ({marks})",  # noqa: S608 - question marks only
+                col,
+            )
+            fill(connection)
+            connection.commit()
+        finally:
+            connection.close()
+        return _zipped(path.read_bytes())
+
+
+def _add(
+    connection: sqlite3.Connection,
+    cards: tuple[Item, ...],
+    decks: dict[str, int],
+    moment: int,
+) -> None:
+    taken: set[int] = set()
+    for place, card in enumerate(cards):
+        note = number_of(card.name, taken)
+        connection.execute(
+            "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            (note, *_note(card, moment)),
+        )
+        for side in range(1 + card.reverse):
+            number = number_of(f"{card.name}~{side}", taken)
+            values = (number, note, decks[card.topic], side, moment, -1, 0, 0, place)
+            connection.execute(
+                "INSERT INTO cards VALUES (?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,'')",
+                values,
+            )
+
+
+def _note(card: Item, moment: int) -> tuple[object, ...]:
+    tags = [*card.tags, *(f"objective::{o}" for o in card.objectives)]
+    model = BOTH_WAYS if card.reverse else ONE_WAY
+    faces = (to_html(card.stem), to_html(card.text))
+    return guid(card.name), *note_columns(model, faces, tags, moment)
+
+
+def note_columns(
+    model: int, faces: tuple[str, str], tags: Iterable[str], moment: int
+) -> tuple[object, ...]:
+    """The columns of a note after its number and GUID; `faces` are HTML."""
+    front, back = faces
+    words = html.unescape(re.sub(r"<[^>]*>", "", front))
+    checksum = int(
+        hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16
+    )
+    joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
+    written = f" {joined} " if joined else ""
+    return model, moment, -1, written, f"{front}\x1f{back}", words, checksum, 0, ""
+
+
+def guid(name: str) -> str:
+    """The lasting name of a note, from the id of its card."""
+    digest = hashlib.sha256(f"headroom card {name}".encode()).digest()
+    return base64.urlsafe_b64encode(digest[:12]).decode()
+
+
+def number_of(name: str, taken: set[int]) -> int:
+    """A number for a row that is the same in every package."""
+    digest = hashlib.sha256(name.encode()).digest()
+    number = _FIRST_NUMBER + int.from_bytes(digest[:8]) % _NUMBERS
+    while number in taken:
+        number += 1
+    taken.add(number)
+    return number
+
+
+def _zipped(database: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("collection.anki2", database)
+        archive.writestr("media", "{}")
+    return out.getvalue()

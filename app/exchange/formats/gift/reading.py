@@ -1,0 +1,208 @@
+"""GIFT read into neutral items."""
+
+import dataclasses
+import re
+
+from app.exchange.formats.afterwords import unexplained
+from app.exchange.formats.gift.blocks import Block, blocks_of, parts_of, unescaped
+from app.exchange.formats.tagged import with_tags
+from app.exchange.formats.weights import Weighted, weighted_choices
+from app.exchange.items import (
+    Item,
+    NotCarried,
+    Option,
+    Pair,
+    Reading,
+    Remark,
+    Span,
+    label,
+)
+from app.exchange.markup.texts import (
+    Losses,
+    any_other,
+    read_number,
+    read_text,
+    span_around,
+    span_between,
+    without_unit,
+)
+
+_FORMAT = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
+_WEIGHT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
+_TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
+
+
+def read_gift(text: str) -> Reading:
+    """Every question of a GIFT file; essays and descriptions are refused."""
+    items: list[Item] = []
+    refused: list[Remark] = []
+    lost: list[Remark] = []
+    for block in blocks_of(text):
+        losses = Losses()
+        name = block.title or " ".join(unescaped(block.before).split())[:50]
+        try:
+            item = _Reader(block, losses).item()
+        except NotCarried as error:
+            refused.append(Remark(name or "(nameless)", block.line, str(error)))
+            continue
+        items.append(item)
+        lost += [Remark(label(item), block.line, what) for what in losses.found]
+    return Reading(tuple(items), tuple(refused), tuple(lost))
+
+
+@dataclasses.dataclass(slots=True)
+class _Reader:
+    """Reads one block; what Markdown cannot say goes to `losses`."""
+
+    block: Block
+    losses: Losses
+
+    def item(self) -> Item:
+        """The question; raises NotCarried."""
+        inside = self.block.inside
+        if inside is None:
+            raise NotCarried("it asks nothing: a description has no place in a quiz")
+        inside, general = _general(inside)
+        if not inside.strip():
+            raise NotCarried("an essay cannot be judged by a program")
+        item = Item(self.block.title, "single", self._stem(), line=self.block.line)
+        if not item.stem:
+            raise NotCarried("it has no text")
+        item = dataclasses.replace(item, explanation=self._text(general))
+        return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
+
+    def _stem(self) -> str:
+        before, after = self.block.before, self.block.after
+        raw = unescaped(before).rstrip()
+        if re.sub(r"[\s.!?:]", "", after):
+            raw = f"{raw} _____ {unescaped(after).lstrip()}".strip()
+        return read_text(raw, self.block.form, self.losses)
+
+    def _text(self, raw: str) -> str:
+        """An answer or a feedback, in its own format or in that of the question."""
+        form = self.block.form
+        marked = _FORMAT.match(raw)
+        if marked:
+            form, raw = marked[1].lower(), raw[marked.end() :]
+        return read_text(unescaped(raw).strip(), form, self.losses)
+
+    def _answered(self, item: Item, inside: str) -> Item:
+        head, *notes = _split_feedback(inside)
+        if _TRUTH.match(head):
+            return self._truth(item, head, notes)
+        if inside.lstrip().startswith("#"):
+            return self._numeric(item, inside.lstrip()[1:])
+        if inside.lstrip().startswith(">"):
+            return self._order(item, inside.strip().split("\n")[1:])
+        (_, lead), *answers = parts_of(inside, "=~")
+        return self._listed(item, answers or [("=", lead)])
+
+    def _listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+        """Answers behind marks: pairs, words or choices."""
+        if all(mark == "=" for mark, _ in answers):
+            pairs = [_arrow(body) for _, body in answers]
+            if len(pairs) > 1 and all(pairs):
+                return self._match(item, [p for p in pairs if p])
+            return self._short(item, answers)
+        return self._choices(item, answers)
+
+    def _truth(self, item: Item, head: str, notes: list[str]) -> Item:
+        right = head.strip().upper().startswith("T")
+        wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
+        options = tuple(
+            Option(word, good == right, right_note if good == right else wrong_note)
+            for word, good in (("True", True), ("False", False))
+        )
+        return dataclasses.replace(item, kind="true-false", options=options)
+
+    def _split(self, body: str) -> tuple[float | None, str, str]:
+        """The weight, the answer and the feedback of one answer."""
+        weight = None
+        marked = _WEIGHT.match(body)
+        if marked:
+            weight, body = read_number(marked[1]), body[marked.end() :]
+        text, *notes = _split_feedback(body)
+        return weight, text, self._text(notes[0]) if notes else ""
+
+    def _choices(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+        weighted = []
+        for mark, body in answers:
+            weight, text, feedback = self._split(body)
+            given = weight if weight is not None else 100.0 * (mark == "=")
+            weighted.append(Weighted(self._text(text), given, feedback))
+        several = not any(mark == "=" for mark, _ in answers)
+        return weighted_choices(item, weighted, self.losses, several=several)
+
+    def _short(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+        options = []
+        for _, body in answers:
+            weight, text, feedback = self._split(body)
+            word = " ".join(unescaped(_FORMAT.sub("", text)).split())
+            full = weight is None or weight >= 100
+            if word == "*" and not full and feedback:
+                item = any_other(item, feedback, self.losses)
+                continue
+            if "*" in word:
+                self.losses.add(f"the pattern “{word}” is left out")
+                continue
+            if not full and weight:
+                self.losses.add(f"“{word}” is worth {weight:g} %; here it is wrong")
+            options.append(Option(word, full, feedback))
+        return dataclasses.replace(item, kind="short", options=tuple(options))
+
+    def _order(self, item: Item, lines: list[str]) -> Item:
+        steps = tuple(Option(self._text(s), True) for s in lines if s.strip())
+        return dataclasses.replace(item, kind="order", steps=steps)
+
+    def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
+        made = tuple(Pair(self._text(a), self._text(b)) for a, b in pairs)
+        return dataclasses.replace(item, kind="match", pairs=made)
+
+    def _numeric(self, item: Item, inside: str) -> Item:
+        stem, unit = without_unit(item.stem)
+        answers = parts_of(inside, "=~")
+        if len(answers) == 1:
+            answers = [("", ""), ("=", inside)]
+        options: list[Option] = []
+        for mark, body in answers[1:]:
+            weight, text, feedback = self._split(body)
+            full = mark == "=" and (weight is None or weight >= 100)
+            if text.strip() in {"", "*"}:
+                item = any_other(item, feedback, self.losses)
+                continue
+            if not full and weight:
+                self.losses.add(f"“{text.strip()}” is worth {weight:g} %; left out")
+                continue
+            span = _span(unescaped(text), unit)
+            options.append(Option("", full, feedback, span))
+        options.sort(key=lambda o: not o.right)
+        return dataclasses.replace(
+            item, kind="numeric", stem=stem, options=tuple(options)
+        )
+
+
+def _general(inside: str) -> tuple[str, str]:
+    """The answers and the general feedback behind `####`."""
+    found = re.search(r"(?<!\\)####", inside)
+    if found is None:
+        return inside, ""
+    return inside[: found.start()], inside[found.end() :]
+
+
+def _split_feedback(body: str) -> list[str]:
+    return [words for _, words in parts_of(body, "#")]
+
+
+def _arrow(body: str) -> tuple[str, str] | None:
+    left, arrow, right = body.partition("->")
+    return (left, right) if arrow and right.strip() else None
+
+
+def _span(text: str, unit: str) -> Span:
+    if ".." in text:
+        low, _, high = text.partition("..")
+        return span_between(read_number(low), read_number(high), unit)
+    center, _, tolerance = text.partition(":")
+    return span_around(
+        read_number(center), read_number(tolerance) if tolerance.strip() else 0.0, unit
+    )

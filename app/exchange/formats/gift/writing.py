@@ -1,0 +1,152 @@
+"""Neutral items written as GIFT."""
+
+import re
+from collections.abc import Callable
+
+from app.exchange.formats.afterwords import explained
+from app.exchange.formats.carrying import write_blocks
+from app.exchange.formats.tagged import tags_of, titles_lost
+from app.exchange.formats.weights import weights
+from app.exchange.items import (
+    Item,
+    NotCarried,
+    Option,
+    Writing,
+    shown,
+)
+from app.exchange.markup.rendering import to_html
+from app.exchange.markup.texts import plain_of, with_unit
+
+_PLAIN = "\ue0f8"  # stands for [plain] until the format of the question is known
+_GRADING = {"off": "ALL_OR_NOTHING", "lcs": "LONGEST_ORDERED_SUBSET"}
+
+
+def write_gift(items: tuple[Item, ...]) -> Writing:
+    """A GIFT file of all items that it can express."""
+    return write_blocks(items, _block, _losses)
+
+
+def _block(item: Item) -> str:
+    unit = next((o.span.unit for o in item.options if o.span), "")
+    answers = _answers(item, unit)
+    general = explained(item, asides=True)
+    tail = f"\n\t####{_text(general)}" if general else ""
+    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in tags_of(item))
+    head = f"// {tags}\n" if tags else ""
+    title = f"::{_escaped(item.name)}::" if item.name else ""
+    stem = _text(with_unit(item.stem, unit))
+    # Without a mark of its own a text takes over the format of the question.
+    mark = "[plain]" if stem.startswith("[html]") else ""
+    return f"{head}{title}{stem}{{{answers}{tail}\n}}".replace(_PLAIN, mark)
+
+
+def _answers(item: Item, unit: str) -> str:
+    if item.kind == "numeric":
+        return "#" + "".join(_number(o, unit) for o in item.options)
+    write = _WRITERS.get(item.kind)
+    if write is None:
+        raise NotCarried(f"GIFT has no question of the type {item.kind}")
+    return write(item)
+
+
+def _words(item: Item) -> str:
+    return "".join(
+        f"\n\t=%{100 if o.right else 0}%{_word(o.text)}{_note(o)}" for o in item.options
+    )
+
+
+def _choices(item: Item) -> str:
+    lines = []
+    for option, weight in zip(item.options, weights(item), strict=True):
+        if item.kind == "single":
+            mark = "=" if option.right else "~"
+        else:
+            mark = f"~%{shown(weight)}%"
+        lines.append(f"\n\t{mark}{_text(option.text)}{_note(option)}")
+    return "".join(lines)
+
+
+def _truth(item: Item) -> str:
+    right = next((o for o in item.options if o.right), None)
+    wrong = next((o for o in item.options if not o.right), None)
+    if right is None or wrong is None:
+        raise NotCarried("it has no right answer")
+    word = "TRUE" if right.text.strip(" .").lower() == "true" else "FALSE"
+    notes = [_text(wrong.feedback), _text(right.feedback)]
+    if not any(notes):
+        return word
+    return word + "".join(f"#{note}" for note in notes)
+
+
+def _number(option: Option, unit: str) -> str:
+    span = option.span
+    if span is None or span.unit != unit:
+        raise NotCarried("its answers are in different units")
+    worth = "=" if option.right else "=%0%"
+    return f"\n\t{worth}{shown(span.center)}:{shown(span.tolerance)}{_note(option)}"
+
+
+def _pairs(item: Item) -> str:
+    return "".join(f"\n\t={_left(p.left)} -> {_text(p.right)}" for p in item.pairs)
+
+
+def _left(markdown: str) -> str:
+    """A left side; an arrow in it would end it, so it is written as HTML."""
+    if "->" not in markdown:
+        return _text(markdown)
+    return "[html]" + _escaped(to_html(markdown).replace("->", "-&gt;"))
+
+
+def _steps(item: Item) -> str:
+    """The steps in the words of Moodle's ordering questions."""
+    rule = _GRADING.get(item.partial, "ABSOLUTE_POSITION")
+    head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
+    return head + "".join(f"\n{_text(step.text)}" for step in item.steps)
+
+
+def _note(option: Option) -> str:
+    return f"#{_text(option.feedback)}" if option.feedback else ""
+
+
+def _word(word: str) -> str:
+    if "*" in word:
+        raise NotCarried("a star in a short answer would stand for anything")
+    return _escaped(word)
+
+
+def _text(markdown: str) -> str:
+    """A text as plain words where it is no more, else as HTML."""
+    words = plain_of(markdown)
+    if words is None or re.search(r"<[a-zA-Z/!]", words):
+        return "[html]" + _escaped(to_html(markdown))
+    return (_PLAIN if markdown else "") + _escaped(words)
+
+
+def _escaped(text: str) -> str:
+    quoted = re.sub(r"[\\~=#{}:]", lambda m: "\\" + m[0], text)
+    return quoted.replace("\n", "\\n")
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if item.hints:
+        found.append("hints stand behind the explanation")
+    if item.mistake or any(p.why for p in item.pairs):
+        found.append("common mistakes and reasons stand behind the explanation")
+    if item.kind == "order" and item.options:
+        found.append("the steps that belong nowhere are not carried")
+    if any(s.feedback for s in item.steps):
+        found.append("what is said about single steps stands behind the explanation")
+    if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:
+        found.append("elsewhere its credit is only near to the rule")
+    return found + titles_lost(item)
+
+
+_WRITERS: dict[str, Callable[[Item], str]] = {
+    "true-false": _truth,
+    "single": _choices,
+    "multiple": _choices,
+    "short": _words,
+    "match": _pairs,
+    "order": _steps,
+}

@@ -1,0 +1,281 @@
+"""Moodle XML read into neutral items."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+from app.content.numbers.quantities import known_unit
+from app.exchange.formats.afterwords import unexplained
+from app.exchange.formats.decoding import read_xml
+from app.exchange.formats.moodle.gaps import read_gaps
+from app.exchange.formats.tagged import with_tags
+from app.exchange.formats.weights import Weighted, weighted_choices
+from app.exchange.items import (
+    BLANK,
+    Blank,
+    Item,
+    NotCarried,
+    Option,
+    Pair,
+    Reading,
+    Remark,
+    Unusable,
+    label,
+)
+from app.exchange.markup.texts import (
+    Losses,
+    any_other,
+    read_html,
+    read_number,
+    read_text,
+    span_around,
+    without_unit,
+)
+
+_FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
+# How types that are more than their name give credit.
+_CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
+_PLACED = re.compile(r"\[\[(\d{1,3})\]\]")
+# What Moodle itself writes into the field when nobody did.
+_EMPTY_WORDS = {
+    "Your answer is incorrect.",
+    "Die Antwort ist falsch.",
+    "Votre réponse est incorrecte.",
+    "Respuesta incorrecta.",
+    "Sua resposta está incorreta.",
+    "La tua risposta è errata.",
+}
+_REASONS = {
+    "essay": "an essay cannot be judged by a program",
+    "description": "it asks nothing: a description has no place in a quiz",
+}
+
+
+def read_moodle(data: bytes) -> Reading:
+    """Every question of a Moodle XML file; raises Unusable."""
+    document = read_xml(data, "question")
+    if document.root.tag != "quiz":
+        raise Unusable(f"The file begins with <{document.root.tag}>, not with <quiz>.")
+    items: list[Item] = []
+    refused: list[Remark] = []
+    lost: list[Remark] = []
+    found = document.root.iter("question")
+    for node, line in zip(found, document.lines, strict=True):
+        if node.get("type") == "category":
+            continue
+        losses = Losses()
+        try:
+            item = _item(node, line, losses)
+        except NotCarried as error:
+            refused.append(Remark(_name(node) or "(nameless)", line, str(error)))
+            continue
+        items.append(item)
+        lost += [Remark(label(item), line, what) for what in losses.found]
+    return Reading(tuple(items), tuple(refused), tuple(lost))
+
+
+def _item(node: ET.Element, line: int, losses: Losses) -> Item:
+    kind = node.get("type", "")
+    read = _READERS.get(kind)
+    if read is None:
+        reason = f"questions of the type “{kind}” have no counterpart here"
+        raise NotCarried(_REASONS.get(kind, reason))
+    stem = "" if kind == "cloze" else _text(node.find("questiontext"), losses)
+    hints = tuple(_text(h, losses) for h in node.findall("hint"))
+    item = Item(
+        _name(node),
+        "single",
+        stem,
+        hints=tuple(h for h in hints if h),
+        explanation=_text(node.find("generalfeedback"), losses),
+        line=line,
+    )
+    made = read(node, item, losses)
+    if not made.stem:
+        raise NotCarried("it has no text")
+    missed = _text(node.find("incorrectfeedback"), losses)
+    if missed and missed not in _EMPTY_WORDS:
+        made = any_other(made, missed, losses)
+    made = unexplained(made)
+    tags = (t.findtext("text", "").strip() for t in node.findall("tags/tag"))
+    return with_tags(made, tuple(t for t in tags if t))
+
+
+def _name(node: ET.Element) -> str:
+    return " ".join(node.findtext("name/text", "").split())
+
+
+def _text(node: ET.Element | None, losses: Losses, default: str = "moodle") -> str:
+    if node is None:
+        return ""
+    form = _FORMS.get(node.get("format", ""), default)
+    return read_text(node.findtext("text") or "", form, losses)
+
+
+def _fraction(node: ET.Element) -> float:
+    try:
+        return read_number(node.get("fraction") or "0")
+    except NotCarried:
+        return 0.0
+
+
+def _note(node: ET.Element, losses: Losses) -> str:
+    return _text(node.find("feedback"), losses)
+
+
+def _says(node: ET.Element, name: str) -> bool:
+    return node.findtext(name, "").strip().lower() in {"true", "1"}
+
+
+# --- by type ---
+
+
+def _choices(node: ET.Element, item: Item, losses: Losses) -> Item:
+    given = [
+        Weighted(_text(a, losses), _fraction(a), _note(a, losses))
+        for a in node.findall("answer")
+    ]
+    rule = _CREDIT.get(node.get("type", ""), "")
+    several = bool(rule) or not _says(node, "single")
+    shuffle = node.find("shuffleanswers") is None or _says(node, "shuffleanswers")
+    item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
+    return weighted_choices(item, given, losses, several=several)
+
+
+def _truth(node: ET.Element, item: Item, losses: Losses) -> Item:
+    options = tuple(
+        Option(
+            a.findtext("text", "").strip().capitalize(),
+            _fraction(a) > 0,
+            _note(a, losses),
+        )
+        for a in node.findall("answer")
+    )
+    options = tuple(sorted(options, key=lambda o: o.text != "True"))
+    return dataclasses.replace(item, kind="true-false", options=options)
+
+
+def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
+    options = []
+    for answer in node.findall("answer"):
+        word = " ".join(answer.findtext("text", "").split())
+        weight = _fraction(answer)
+        if word == "*" and weight <= 0:
+            item = any_other(item, _note(answer, losses), losses)
+            continue
+        if "*" in word.replace("\\*", ""):
+            losses.add(f"the pattern “{word}” is left out")
+            continue
+        if 0 < weight < 100:
+            losses.add(f"“{word}” is worth {weight:g} %; here it is wrong")
+        word = word.replace("\\*", "*")
+        options.append(Option(word, weight >= 100, _note(answer, losses)))
+    case = _says(node, "usecase")
+    return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
+
+
+def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
+    stem, unit = without_unit(item.stem)
+    unit = unit or _unit(node, losses)
+    options = []
+    for answer in node.findall("answer"):
+        text = answer.findtext("text", "").strip()
+        weight = _fraction(answer)
+        if text in {"", "*"}:
+            item = any_other(item, _note(answer, losses), losses)
+            continue
+        if 0 < weight < 100:
+            losses.add(f"“{text}” is worth {weight:g} %; left out")
+            continue
+        tolerance = answer.findtext("tolerance", "").strip() or "0"
+        span = span_around(read_number(text), read_number(tolerance), unit)
+        options.append(Option("", weight >= 100, _note(answer, losses), span))
+    options.sort(key=lambda o: not o.right)
+    return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
+
+
+def _unit(node: ET.Element, losses: Losses) -> str:
+    """The unit that counts once, when it is one that we know."""
+    for unit in node.findall("units/unit"):
+        name = unit.findtext("unit_name", "").strip()
+        if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
+            if known_unit(name):
+                return known_unit(name) or ""
+            losses.add(f"the unit “{name}” is not known here")
+    return ""
+
+
+def _match(node: ET.Element, item: Item, losses: Losses) -> Item:
+    pairs = tuple(
+        Pair(_text(sub, losses), read_text(_right(sub), "moodle", losses))
+        for sub in node.findall("subquestion")
+    )
+    return dataclasses.replace(item, kind="match", pairs=pairs)
+
+
+def _right(sub: ET.Element) -> str:
+    return sub.findtext("answer/text", "")
+
+
+def _order(node: ET.Element, item: Item, losses: Losses) -> Item:
+    steps = tuple(
+        Option(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer")
+    )
+    return dataclasses.replace(item, kind="order", steps=steps)
+
+
+def _cloze(node: ET.Element, item: Item, losses: Losses) -> Item:
+    source = node.find("questiontext")
+    raw = source.findtext("text", "") if source is not None else ""
+    marked, blanks = read_gaps(raw, losses)
+    return _with_gaps(item, read_html(marked, losses), blanks, losses)
+
+
+def _chosen_gaps(node: ET.Element, item: Item, losses: Losses) -> Item:
+    """Words to be chosen or dragged into gaps become words to be typed."""
+    given = [
+        " ".join(option.findtext("text", "").split())
+        for option in (*node.findall("selectoption"), *node.findall("dragbox"))
+    ]
+    blanks: list[Blank] = []
+
+    def gap(found: re.Match[str]) -> str:
+        place = int(found[1])
+        if not 1 <= place <= len(given) or not given[place - 1]:
+            raise NotCarried("a gap has no word that fits")
+        blanks.append(Blank((given[place - 1],)))
+        return BLANK
+
+    raw = node.findtext("questiontext/text", "")
+    text = read_html(_PLACED.sub(gap, raw), losses)
+    if not blanks:
+        raise NotCarried("it has no gap that can be read")
+    losses.add("the words to choose from are not shown; they are typed")
+    return _with_gaps(item, text, tuple(blanks), losses)
+
+
+def _with_gaps(
+    item: Item, text: str, blanks: tuple[Blank, ...], losses: Losses
+) -> Item:
+    """The first paragraph is the question when no gap stands in it."""
+    head, _, rest = text.partition("\n\n")
+    if not rest or BLANK in head:
+        head, rest = read_text(item.name or "Complete the text.", "plain", losses), text
+    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
+
+
+_READERS: dict[str, Callable[[ET.Element, Item, Losses], Item]] = {
+    "multichoice": _choices,
+    "multichoiceset": _choices,
+    "oumultiresponse": _choices,
+    "truefalse": _truth,
+    "shortanswer": _short,
+    "numerical": _numeric,
+    "matching": _match,
+    "ddmatch": _match,
+    "ordering": _order,
+    "cloze": _cloze,
+    "gapselect": _chosen_gaps,
+    "ddwtos": _chosen_gaps,
+}

@@ -1,0 +1,187 @@
+"""Neutral items written as Moodle XML."""
+
+import html
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+from app.exchange.formats.afterwords import explained
+from app.exchange.formats.carrying import carry
+from app.exchange.formats.moodle.gaps import write_gap
+from app.exchange.formats.tagged import tags_of, titles_lost
+from app.exchange.formats.weights import weights
+from app.exchange.items import (
+    BLANK,
+    Item,
+    NotCarried,
+    Option,
+    Writing,
+    label,
+    shown,
+)
+from app.exchange.markup.rendering import to_html
+from app.exchange.markup.texts import with_unit
+from app.exchange.markup.xml import add, document
+
+# Types with a feedback to whatever is wrong, and types with an answer “any other”.
+_COMBINED = ("single", "multiple", "match", "order")
+_TYPED = ("short", "numeric")
+_GRADING = {"off": "ALL_OR_NOTHING", "lcs": "LONGEST_ORDERED_SUBSET"}
+
+
+def write_moodle(items: tuple[Item, ...], category: str = "") -> Writing:
+    """A Moodle XML file of all items that it can express."""
+    root = ET.Element("quiz")
+    if category:
+        node = add(root, "question", type="category")
+        add(add(node, "category"), "text", f"$course$/top/{category}")
+    questions, refused, lost = carry(items, _question, _losses)
+    root.extend(questions)
+    return Writing(document(root), len(questions), refused, lost)
+
+
+def _question(item: Item) -> ET.Element:
+    if item.kind not in _WRITERS:
+        raise NotCarried(f"Moodle XML has no question of the type {item.kind}")
+    name, write = _WRITERS[item.kind]
+    node = ET.Element("question", type=name)
+    add(add(node, "name"), "text", item.name or label(item))
+    _html(node, "questiontext", _stem(item))
+    told = item.kind in {*_COMBINED, *_TYPED}
+    _html(node, "generalfeedback", to_html(explained(item, mistake=not told)))
+    add(node, "defaultgrade", "1")
+    add(node, "idnumber", item.name)
+    write(node, item)
+    if item.mistake and item.kind in _COMBINED:
+        _html(node, "incorrectfeedback", to_html(item.mistake))
+    if item.mistake and item.kind in _TYPED:
+        _answer(node, "*", 0.0, Option("", right=False, feedback=item.mistake))
+    for hint in item.hints:
+        _html(node, "hint", to_html(hint))
+    tags = tags_of(item)
+    if tags:
+        parent = add(node, "tags")
+        for tag in tags:
+            add(add(parent, "tag"), "text", tag)
+    return node
+
+
+def _html(parent: ET.Element, name: str, text: str) -> ET.Element:
+    node = add(parent, name, format="html")
+    add(node, "text", text)
+    return node
+
+
+def _stem(item: Item) -> str:
+    if item.kind == "cloze":
+        return _gapped(item)
+    unit = next((o.span.unit for o in item.options if o.span), "")
+    return to_html(with_unit(item.stem, unit))
+
+
+def _gapped(item: Item) -> str:
+    """The heading, and the text with its gaps written in Moodle's way."""
+    pieces = to_html(f"{item.stem}\n\n{item.text}").split(BLANK)
+    if len(pieces) != len(item.blanks) + 1:
+        raise NotCarried("its gaps do not fit its text")
+    out = pieces[0]
+    for blank, piece in zip(item.blanks, pieces[1:], strict=True):
+        out += html.escape(write_gap(blank), quote=False) + piece
+    return out
+
+
+def _answer(node: ET.Element, text: str, weight: float, option: Option) -> ET.Element:
+    answer = add(node, "answer", fraction=shown(weight), format="html")
+    add(answer, "text", text)
+    _html(answer, "feedback", to_html(option.feedback))
+    return answer
+
+
+def _choices(node: ET.Element, item: Item) -> None:
+    add(node, "single", "true" if item.kind == "single" else "false")
+    add(node, "shuffleanswers", "true" if item.shuffle else "false")
+    add(node, "answernumbering", "ABCD")
+    for option, weight in zip(item.options, weights(item), strict=True):
+        _answer(node, to_html(option.text), weight, option)
+
+
+def _truth(node: ET.Element, item: Item) -> None:
+    for option in item.options:
+        word = option.text.strip(" .").lower()
+        _answer(node, word, 100.0 * option.right, option)
+
+
+def _short(node: ET.Element, item: Item) -> None:
+    add(node, "usecase", "1" if item.case else "0")
+    for option in item.options:
+        word = option.text.replace("*", "\\*")
+        _answer(node, word, 100.0 * option.right, option)
+
+
+def _numeric(node: ET.Element, item: Item) -> None:
+    units = {o.span.unit for o in item.options if o.span}
+    if len(units) > 1:
+        raise NotCarried("its answers are in different units")
+    for option in item.options:
+        if option.span is not None:
+            text = shown(option.span.center)
+            answer = _answer(node, text, 100.0 * option.right, option)
+            add(answer, "tolerance", shown(option.span.tolerance))
+    add(node, "unitgradingtype", "0")
+    add(node, "showunits", "3")
+
+
+def _match(node: ET.Element, item: Item) -> None:
+    add(node, "shuffleanswers", "true")
+    for pair in item.pairs:
+        sub = _html(node, "subquestion", to_html(pair.left))
+        add(add(sub, "answer"), "text", _inline(to_html(pair.right)))
+
+
+def _inline(text: str) -> str:
+    """Right sides are plain text in Moodle unless they hold a tag."""
+    words = html.unescape(text)
+    if "<" in text or not re.search(r"<[a-zA-Z/!]", words):
+        return text if "<" in text else words
+    return f"<span>{text}</span>"
+
+
+def _order(node: ET.Element, item: Item) -> None:
+    add(node, "layouttype", "VERTICAL")
+    add(node, "selecttype", "ALL")
+    add(node, "selectcount", str(len(item.steps)))
+    add(node, "gradingtype", _GRADING.get(item.partial, "ABSOLUTE_POSITION"))
+    add(node, "showgrading", "SHOW")
+    for number, step in enumerate(item.steps, 1):
+        _answer(node, to_html(step.text), float(number), step)
+
+
+def _cloze(_node: ET.Element, _item: Item) -> None:
+    """All of it stands in the question text."""
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if any(p.why for p in item.pairs):
+        found.append("the reasons of the pairs stand behind the explanation")
+    if item.mistake and item.kind not in {*_COMBINED, *_TYPED}:
+        found.append("the common mistake stands behind the explanation")
+    if any(b.hint for b in item.blanks):
+        found.append("the hint of a gap is shown after a wrong answer")
+    if item.kind == "order" and item.options:
+        found.append("the steps that belong nowhere are not carried")
+    if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:
+        found.append("elsewhere its credit is only near to the rule")
+    return found + titles_lost(item)
+
+
+_WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {
+    "single": ("multichoice", _choices),
+    "multiple": ("multichoice", _choices),
+    "true-false": ("truefalse", _truth),
+    "short": ("shortanswer", _short),
+    "numeric": ("numerical", _numeric),
+    "match": ("matching", _match),
+    "order": ("ordering", _order),
+    "cloze": ("cloze", _cloze),
+}

@@ -1,0 +1,98 @@
+"""QTI of steps to be ordered, things to be matched, gaps to be filled."""
+
+from xml.etree import ElementTree as ET
+
+from app.exchange.formats.qti.making import GAP, Maker
+from app.exchange.formats.qti.scoring import (
+    declare,
+    explained,
+    mapped,
+    matched,
+    outcomes,
+)
+from app.exchange.items import Item, NotCarried
+
+
+def order(make: Maker, root: ET.Element, item: Item) -> None:
+    """Steps in their order; those that belong nowhere stay unchosen."""
+    right = [f"s{n}" for n in range(1, len(item.steps) + 1)]
+    wrong = [f"d{n}" for n in range(1, len(item.options) + 1)]
+    declare(make, root, right, cardinality="ordered", base_type="identifier")
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    given = {"response_identifier": "RESPONSE", "shuffle": "true"}
+    if wrong:
+        count = str(len(right))
+        given |= {"min_choices": count, "max_choices": count}
+    make.fill(body, item.stem, block=True)
+    asked = make.add(body, "order_interaction", **given)
+    for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
+        node = make.add(asked, "simple_choice", identifier=name)
+        make.fill(node, step.text, block=False)
+        _reason(make, node, step.feedback)
+    processing = make.add(root, "response_processing")
+    matched(make, processing)
+    explained(make, processing, item)
+
+
+def match(make: Maker, root: ET.Element, item: Item) -> None:
+    """Two sets; right things that are equal stand once."""
+    lefts = [p for p in item.pairs if p.left]
+    rights = list(dict.fromkeys(p.right for p in item.pairs))
+    names = {text: f"r{n}" for n, text in enumerate(rights, 1)}
+    wanted = [f"l{n} {names[p.right]}" for n, p in enumerate(lefts, 1)]
+    node = declare(make, root, wanted, cardinality="multiple", base_type="directedPair")
+    mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
+    for pair in wanted:
+        worth = f"{1 / len(wanted):.6g}"
+        make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    given = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
+    make.fill(body, item.stem, block=True)
+    asked = make.add(body, "match_interaction", shuffle="true", **given)
+    left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
+    right_rows = [(names[text], text, str(len(lefts)), "") for text in rights]
+    for rows in (left_rows, right_rows):
+        holder = make.add(asked, "simple_match_set")
+        for name, text, most, why in rows:
+            given = {"identifier": name, "match_max": most}
+            node = make.add(holder, "simple_associable_choice", **given)
+            make.fill(node, text, block=False)
+            _reason(make, node, why)
+    processing = make.add(root, "response_processing")
+    mapped(make, processing, ["RESPONSE"])
+    explained(make, processing, item)
+
+
+def _reason(make: Maker, node: ET.Element, why: str) -> None:
+    """What is said about one step or row, shown with the explanation."""
+    if why:
+        make.remark(node, why, "EXPLAINED", "EXPLANATION")
+
+
+def cloze(make: Maker, root: ET.Element, item: Item) -> None:
+    """A text entry for each gap; each brings its share."""
+    names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
+    for name, blank in zip(names, item.blanks, strict=True):
+        given = {"identifier": name, "cardinality": "single", "base_type": "string"}
+        node = declare(make, root, [blank.answers[0]], **given)
+        mapping = make.add(node, "mapping", default_value="0")
+        for answer in blank.answers:
+            worth = f"{1 / len(names):.6g}"
+            make.add(mapping, "map_entry", map_key=answer, mapped_value=worth)
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    make.fill(body, item.stem, block=True)
+    make.fill(body, item.text, block=True)
+    gaps = list(body.iter(GAP))
+    if len(gaps) != len(names):
+        raise NotCarried("its gaps do not fit its text")
+    for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
+        given = {"response_identifier": name}
+        if blank.hint:
+            given["placeholder_text"] = blank.hint
+        make.turn(gap, "text_entry_interaction", **given)
+    processing = make.add(root, "response_processing")
+    mapped(make, processing, names)
+    explained(make, processing, item)

@@ -1,0 +1,144 @@
+"""Elements of QTI 2.1 or 3.0 made by one set of names, and texts as XHTML."""
+
+import dataclasses
+import html
+import re
+from xml.etree import ElementTree as ET
+
+from app.content.markdown.math import BadMath, to_mathml
+from app.exchange.items import BLANK
+from app.exchange.markup.rendering import to_html
+from app.exchange.markup.xml import legal
+
+NAMESPACES = {
+    "2.1": "http://www.imsglobal.org/xsd/imsqti_v2p1",
+    "3.0": "http://www.imsglobal.org/xsd/imsqtiasi_v3p0",
+}
+GAP = "gap"  # stands in a text where a text entry will be
+MATHML = "http://www.w3.org/1998/Math/MathML"
+_FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
+_CODE = re.compile(r"(<code.*?</code>)", re.DOTALL)
+_INLINE = {
+    "a",
+    "b",
+    "br",
+    "code",
+    "em",
+    "i",
+    "kbd",
+    "strong",
+    "sub",
+    "sup",
+    f"{{{MATHML}}}math",
+    GAP,
+    "span",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes elements of one version; names are those of QTI 3 with underscores."""
+
+    version: str
+
+    def root(self, name: str, **attributes: str) -> ET.Element:
+        """An element without a parent."""
+        node = ET.Element(self.name(name))
+        self._give(node, attributes)
+        return node
+
+    def add(
+        self, parent: ET.Element, name: str, text: str = "", **attributes: str
+    ) -> ET.Element:
+        """A new last child."""
+        node = ET.SubElement(parent, self.name(name))
+        self._give(node, attributes)
+        node.text = legal(text) or None
+        return node
+
+    def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
+        """Put a text into an element, as paragraphs where blocks are wanted."""
+        found = fragment(to_html(markdown))
+        if block and _loose(found):
+            holder = ET.SubElement(parent, "p")
+            holder.text, holder[:] = found.text, list(found)
+            return
+        last = parent[-1] if len(parent) else None
+        if last is None:
+            parent.text = (parent.text or "") + (found.text or "")
+        else:
+            last.tail = (last.tail or "") + (found.text or "")
+        parent.extend(list(found))
+
+    def remark(
+        self, parent: ET.Element, markdown: str, outcome: str, name: str
+    ) -> None:
+        """Feedback at a place in the body, shown when `outcome` is `name`."""
+        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        if _loose(fragment(to_html(markdown))):
+            self.fill(
+                self.add(parent, "feedback_inline", **given), markdown, block=False
+            )
+            return
+        node = self.add(parent, "feedback_block", **given)
+        if self.version == "3.0":
+            node = self.add(node, "content_body")
+        self.fill(node, markdown, block=True)
+
+    def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
+        """Feedback on the whole item, shown when `outcome` is `name`."""
+        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        node = self.add(root, "modal_feedback", **given)
+        if self.version == "3.0":
+            node = self.add(node, "content_body")
+        self.fill(node, markdown, block=True)
+
+    def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
+        """Make another element of one that stands in a text."""
+        node.tag = self.name(name)
+        self._give(node, attributes)
+
+    def name(self, name: str) -> str:
+        """An element's name in this version."""
+        if self.version == "3.0":
+            return "qti-" + name.replace("_", "-")
+        return _camel(name)
+
+    def _give(self, node: ET.Element, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            spelled = name.replace("_", "-") if self.version == "3.0" else _camel(name)
+            node.set(spelled, legal(value))
+
+
+def _loose(found: ET.Element) -> bool:
+    """Whether a text is no paragraph yet, but words and what stands among words."""
+    return bool((found.text or "").strip()) or any(n.tag in _INLINE for n in found)
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def fragment(text: str) -> ET.Element:
+    """HTML of our own making as an element that holds it; formulas as MathML."""
+    parts = _CODE.split(text)
+    parts[::2] = [_FORMULA.sub(_formula, part) for part in parts[::2]]
+    whole = legal(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
+    whole = whole.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
+    return ET.fromstring(whole)  # noqa: S314 - our own output, without a DTD
+
+
+def _formula(found: re.Match[str]) -> str:
+    """MathML that carries its TeX along."""
+    tex = html.unescape(found["inline"] or found["block"])
+    block = found["inline"] is None
+    try:
+        inner = ET.fromstring(to_mathml(tex, block))  # noqa: S314 - our own output
+    except BadMath:
+        return found[0]
+    shown = "".join(ET.tostring(n, encoding="unicode") for n in inner)
+    note = f'<annotation encoding="application/x-tex">{html.escape(tex)}</annotation>'
+    look = ' display="block"' if block else ""
+    row = f"<semantics><mrow>{shown}</mrow>{note}</semantics>"
+    return f'<math xmlns="{MATHML}"{look}>{row}</math>'

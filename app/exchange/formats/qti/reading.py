@@ -1,0 +1,335 @@
+"""QTI items read into neutral items."""
+
+import dataclasses
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+from app.exchange.formats.archive import files_in
+from app.exchange.formats.decoding import read_xml
+from app.exchange.formats.qti.names import (
+    first,
+    given,
+    is_hint,
+    name_of,
+    to_fragment,
+    within,
+    words,
+)
+from app.exchange.formats.qti.responses import Response, responses, typed
+from app.exchange.formats.tagged import with_tags
+from app.exchange.items import (
+    BLANK,
+    Blank,
+    Item,
+    Kind,
+    NotCarried,
+    Option,
+    Pair,
+    Reading,
+    Remark,
+    Unusable,
+    label,
+)
+from app.exchange.markup.texts import Losses, read_html, without_unit
+
+_ITEM = "assessment-item"
+_ASIDE = {"end-attempt-interaction", "media-interaction"}
+_GAPS = {"text-entry-interaction", "inline-choice-interaction"}
+_EXPLAINED = "EXPLANATION"
+_MISTAKEN = "MISTAKE"
+
+
+def read_qti(data: bytes) -> Reading:
+    """The items of a QTI file or of a zipped package; raises Unusable."""
+    if not data.startswith(b"PK"):
+        root = read_xml(data).root
+        if name_of(root) != _ITEM:
+            raise Unusable(f"The file begins with <{name_of(root)}>, not with an item.")
+        return _reading([("", root)], [])
+    roots: list[tuple[str, ET.Element]] = []
+    broken: list[Remark] = []
+    for path, content in files_in(data, ".xml"):
+        try:
+            root = read_xml(content).root
+        except Unusable as error:
+            broken.append(Remark(path, 0, str(error)))
+            continue
+        if name_of(root) == _ITEM:
+            roots.append((path, root))
+    if not roots and not broken:
+        raise Unusable("The package holds no items.")
+    return _reading(roots, broken)
+
+
+def _reading(roots: list[tuple[str, ET.Element]], refused: list[Remark]) -> Reading:
+    items: list[Item] = []
+    lost: list[Remark] = []
+    for path, root in roots:
+        losses = Losses()
+        name = given(root, "title") or given(root, "identifier") or path
+        try:
+            item = _Reader(root, losses).item(name)
+        except NotCarried as error:
+            refused.append(Remark(name, 0, str(error)))
+            continue
+        items.append(item)
+        lost += [Remark(label(item), 0, what) for what in losses.found]
+    return Reading(tuple(items), tuple(refused), tuple(lost))
+
+
+@dataclasses.dataclass(slots=True)
+class _Reader:
+    """Reads one item; what Markdown cannot say goes to `losses`."""
+
+    root: ET.Element
+    losses: Losses
+    notes: dict[str, str] = dataclasses.field(default_factory=dict)
+    responses: dict[str, Response] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.responses = responses(self.root)
+
+    def item(self, name: str) -> Item:
+        """The question; raises NotCarried."""
+        if given(self.root, "adaptive") == "true":
+            raise NotCarried("it is adaptive: it changes between attempts")
+        if first(self.root, "template-declaration") is not None:
+            raise NotCarried("its values are drawn by a program of its own")
+        body = first(self.root, "item-body")
+        if body is None:
+            raise NotCarried("it has no body")
+        self._collect_notes()
+        found = self._interactions(body)
+        read = self._reader(found)
+        item = Item(
+            name,
+            "single",
+            "",
+            hints=tuple(
+                self._text(n) for n in within(body, "rubric-block") if is_hint(n)
+            ),
+            explanation=self.notes.get(_EXPLAINED, ""),
+            mistake=self.notes.get(_MISTAKEN, ""),
+        )
+        made = read(item, body, found)
+        if not made.stem:
+            raise NotCarried("it has no text")
+        tags = given(self.root, "label").split("; ")
+        return with_tags(made, tuple(t for t in tags if t))
+
+    def _interactions(self, body: ET.Element) -> list[ET.Element]:
+        return [
+            n
+            for n in body.iter()
+            if name_of(n).endswith("-interaction") and name_of(n) not in _ASIDE
+        ]
+
+    def _collect_notes(self) -> None:
+        for node in within(self.root, "modal-feedback"):
+            self.notes[given(node, "identifier")] = self._text(node)
+
+    def _reader(
+        self, found: list[ET.Element]
+    ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
+        kinds = [name_of(n) for n in found]
+        if kinds and set(kinds) <= _GAPS:
+            return self._gaps
+        if not kinds:
+            raise NotCarried("it asks nothing")
+        if "extended-text-interaction" in kinds:
+            raise NotCarried("an essay cannot be judged by a program")
+        known = {
+            "choice-interaction": self._choices,
+            "order-interaction": self._order,
+            "match-interaction": self._match,
+            "gap-match-interaction": self._gap_match,
+        }
+        read = known.get(kinds[0])
+        if read is None:
+            raise NotCarried(
+                f"its {kinds[0].replace('-', ' ')} has no counterpart here"
+            )
+        if len(kinds) > 1:
+            raise NotCarried("it asks several questions at once")
+        return read
+
+    # --- texts ---
+
+    def _text(self, node: ET.Element) -> str:
+        return read_html(to_fragment(node, self._without), self.losses)
+
+    def _without(self, node: ET.Element) -> str | None:
+        """Nothing for interactions and media within a text."""
+        name = name_of(node)
+        if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
+            self.losses.add("a picture or recording is left out")
+            return ""
+        return "" if name.endswith("-interaction") else None
+
+    def _stem(self, body: ET.Element, asked: ET.Element) -> str:
+        prompt = first(asked, "prompt")
+        parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
+        return "\n\n".join(p for p in parts if p)
+
+    def _response(self, node: ET.Element) -> Response:
+        found = self.responses.get(given(node, "response-identifier"))
+        if found is None or not found.right:
+            raise NotCarried("it does not say which answer is right")
+        return found
+
+    # --- by type ---
+
+    def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        asked = found[0]
+        response = self._response(asked)
+        right = set(response.correct or response.right)
+        options = tuple(
+            Option(self._text(n), given(n, "identifier") in right, self._note(n))
+            for n in within(asked, "simple-choice")
+        )
+        if any(not o.text for o in options):
+            raise NotCarried("its options are pictures")
+        kind: Kind = "single" if given(asked, "max-choices") == "1" else "multiple"
+        if {o.text.strip(" .").lower() for o in options} == {"true", "false"}:
+            kind = "true-false"
+        return dataclasses.replace(
+            item,
+            kind=kind,
+            stem=self._stem(body, asked),
+            options=options,
+            shuffle=kind == "true-false" or given(asked, "shuffle") != "false",
+        )
+
+    def _note(self, choice: ET.Element) -> str:
+        inline = first(choice, "feedback-inline", "feedback-block")
+        if inline is not None:
+            return self._text(inline)
+        return self.notes.get(given(choice, "identifier"), "")
+
+    def _notes(self, asked: ET.Element, name: str) -> dict[str, str]:
+        """What is said about each of the things to be put in order or matched."""
+        found = {}
+        for node in within(asked, name):
+            said = first(node, "feedback-inline", "feedback-block")
+            note = "" if said is None else self._text(said)
+            found[given(node, "identifier")] = note
+        return found
+
+    def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        asked = found[0]
+        steps = {
+            given(n, "identifier"): self._text(n)
+            for n in within(asked, "simple-choice")
+        }
+        notes = self._notes(asked, "simple-choice")
+        right = [i for i in self._response(asked).correct if i in steps]
+        wrong = [Option(t, False, notes[i]) for i, t in steps.items() if i not in right]
+        return dataclasses.replace(
+            item,
+            kind="order",
+            stem=self._stem(body, asked),
+            steps=tuple(Option(steps[i], True, notes[i]) for i in right),
+            options=tuple(wrong),
+        )
+
+    def _match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        asked = found[0]
+        sets = list(within(asked, "simple-match-set"))
+        if len(sets) != 2:
+            raise NotCarried("it does not match two sets")
+        lefts, rights = (
+            {
+                given(n, "identifier"): self._text(n)
+                for n in within(s, "simple-associable-choice")
+            }
+            for s in sets
+        )
+        wanted = [pair.split() for pair in self._response(asked).correct]
+        made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
+        if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
+            raise NotCarried("not every left thing goes with one right thing")
+        notes = self._notes(asked, "simple-associable-choice")
+        pairs = [Pair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
+        used = {b for _, b in made}
+        pairs += [Pair("", text) for i, text in rights.items() if i not in used]
+        stem = self._stem(body, asked)
+        return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
+
+    def _gaps(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        alone = self._standing_alone(body, found)
+        if alone is not None:
+            return self._typed(item, body, alone)
+        blanks = [self._blank(n) for n in found]
+
+        def gap(node: ET.Element) -> str | None:
+            return BLANK if name_of(node) in _GAPS else self._without(node)
+
+        text = read_html(to_fragment(body, gap), self.losses)
+        return _cloze(item, text, tuple(blanks))
+
+    def _standing_alone(
+        self, body: ET.Element, found: list[ET.Element]
+    ) -> ET.Element | None:
+        """The only text entry, when nothing else stands in its paragraph."""
+        if len(found) != 1 or name_of(found[0]) != "text-entry-interaction":
+            return None
+        parent = next((n for n in body.iter() if found[0] in list(n)), body)
+        return found[0] if not words(parent) and parent is not body else None
+
+    def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
+        response = self._response(asked)
+        stem, unit = without_unit(self._text(body))
+        options = typed(self.root, response, self.notes, unit, self.losses)
+        kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
+        if kind == "short":
+            stem = self._text(body)
+        case = response.case
+        return dataclasses.replace(
+            item, kind=kind, stem=stem, options=options, case=case
+        )
+
+    def _blank(self, node: ET.Element) -> Blank:
+        response = self._response(node)
+        if name_of(node) == "text-entry-interaction":
+            hint = given(node, "placeholder-text")
+            return Blank(tuple(" ".join(r.split()) for r in response.right), hint)
+        self.losses.add("the choices of a gap are not shown; its answer is typed")
+        choices = {
+            given(n, "identifier"): words(n) for n in within(node, "inline-choice")
+        }
+        return Blank(tuple(choices[r] for r in response.right if choices.get(r)))
+
+    def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        """Words to be put into gaps become words to be typed."""
+        asked = found[0]
+        texts = {given(n, "identifier"): words(n) for n in within(asked, "gap-text")}
+        wanted = [pair.split() for pair in self._response(asked).correct]
+        filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
+        blanks: list[Blank] = []
+
+        def gap(node: ET.Element) -> str | None:
+            name = name_of(node)
+            if name == "gap":
+                blanks.append(Blank((filled.get(given(node, "identifier"), ""),)))
+                return BLANK
+            if name in {"gap-text", "gap-img", "prompt"}:
+                return ""
+            return None if name == "gap-match-interaction" else self._without(node)
+
+        text = read_html(to_fragment(body, gap), self.losses)
+        if any(not b.answers[0] for b in blanks):
+            raise NotCarried("a gap has no word that fits")
+        self.losses.add("the words to choose from are not shown; they are typed")
+        prompt = first(asked, "prompt")
+        lead = self._text(prompt) if prompt is not None else ""
+        return _cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
+
+
+def _cloze(item: Item, text: str, blanks: tuple[Blank, ...]) -> Item:
+    """The first paragraph is the question when no gap stands in it."""
+    head, _, rest = text.partition("\n\n")
+    if not rest or BLANK in head:
+        head, rest = item.name, text
+    if text.count(BLANK) != len(blanks) or any(not b.answers for b in blanks):
+        raise NotCarried("its gaps do not fit its text")
+    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)

@@ -1,0 +1,124 @@
+"""What QTI says is right: response declarations and the conditions on them."""
+
+import dataclasses
+from xml.etree import ElementTree as ET
+
+from app.exchange.formats.qti.names import first, given, name_of, within, words
+from app.exchange.items import NotCarried, Option, Span
+from app.exchange.markup.texts import Losses, read_number, span_around
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Response:
+    """One response declaration: right values, and what values are worth."""
+
+    base: str
+    correct: tuple[str, ...]
+    worth: tuple[tuple[str, float], ...]
+    case: bool
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The values that bring a full mark, by the mapping or as declared."""
+        best = max((w for _, w in self.worth), default=0.0)
+        full = [v for v, w in self.worth if w == best > 0]
+        return tuple(dict.fromkeys((*self.correct, *full)))
+
+
+def responses(root: ET.Element) -> dict[str, Response]:
+    """The response declarations of an item by identifier."""
+    return {
+        given(node, "identifier"): _response(node)
+        for node in within(root, "response-declaration")
+    }
+
+
+def _response(node: ET.Element) -> Response:
+    declared = first(node, "correct-response")
+    correct = (
+        () if declared is None else tuple(words(v) for v in within(declared, "value"))
+    )
+    entries = list(within(node, "map-entry"))
+    worth = tuple(
+        (given(e, "map-key"), _float(given(e, "mapped-value"))) for e in entries
+    )
+    case = any(given(e, "case-sensitive") == "true" for e in entries)
+    base = given(node, "base-type")
+    return Response(base, tuple(c for c in correct if c), worth, case)
+
+
+def _float(text: str) -> float:
+    try:
+        return read_number(text)
+    except NotCarried:
+        return 0.0
+
+
+def typed(
+    root: ET.Element,
+    response: Response,
+    notes: dict[str, str],
+    unit: str,
+    losses: Losses,
+) -> tuple[Option, ...]:
+    """The accepted and foreseen values of a text entry.
+
+    Conditions that compare with a value come first, as this room writes them; then the
+    mapping and the declared answer.
+    """
+    options = _conditioned(root, response, notes, unit)
+    if options:
+        return tuple(sorted(options, key=lambda o: not o.right))
+    tolerance = _tolerance(root)
+    right = response.correct[:1] if response.base != "string" else response.right
+    for value, weight in response.worth:
+        if weight > 0 and value not in right:
+            losses.add(f"“{value}” is worth a part of the mark; here it is wrong")
+    made = [_option(v, True, "", response, (tolerance, unit)) for v in right]
+    if response.base == "string":
+        wrong = [v for v, _ in response.worth if v not in right]
+        made += [_option(v, False, "", response, (0, unit)) for v in wrong]
+    return tuple(made)
+
+
+def _conditioned(
+    root: ET.Element, response: Response, notes: dict[str, str], unit: str
+) -> list[Option]:
+    made = []
+    for branch in within(root, "response-if", "response-else-if"):
+        test = branch[0] if len(branch) else None
+        if test is None or name_of(test) not in {"equal", "string-match"}:
+            continue
+        value = words(first(test, "base-value"))
+        if not value:
+            continue
+        score, note = 0.0, ""
+        for outcome in within(branch, "set-outcome-value"):
+            said = words(first(outcome, "base-value"))
+            if given(outcome, "identifier") == "SCORE":
+                score = _float(said)
+            elif said in notes:
+                note = notes[said]
+        width = _width(test)
+        made.append(_option(value, score > 0, note, response, (width, unit)))
+    return made
+
+
+def _option(
+    value: str, right: bool, note: str, response: Response, around: tuple[float, str]
+) -> Option:
+    if response.base not in {"float", "integer"}:
+        return Option(value, right, note)
+    span: Span = span_around(read_number(value), *around)
+    return Option("", right, note, span)
+
+
+def _width(test: ET.Element) -> float:
+    if given(test, "tolerance-mode") != "absolute":
+        return 0.0
+    return _float(given(test, "tolerance").split(" ")[0] or "0")
+
+
+def _tolerance(root: ET.Element) -> float:
+    test = first(root, "equal")
+    return 0.0 if test is None else _width(test)

@@ -1,0 +1,113 @@
+"""Neutral items written as a QTI package."""
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from xml.etree import ElementTree as ET
+
+from app.exchange.formats.carrying import carry
+from app.exchange.formats.qti.arranging import cloze, match, order
+from app.exchange.formats.qti.making import NAMESPACES, Maker
+from app.exchange.formats.qti.scoring import choices, hinted, typed
+from app.exchange.formats.tagged import tags_of, titles_lost
+from app.exchange.items import Item, NotCarried, Writing, label
+from app.exchange.markup.xml import add, document
+
+_MANIFESTS = {
+    "2.1": "http://www.imsglobal.org/xsd/imscp_v1p1",
+    "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
+}
+_LONGEST_LABEL = 256
+_WRITERS: dict[str, Callable[[Maker, ET.Element, Item], None]] = {
+    "single": choices,
+    "multiple": choices,
+    "true-false": choices,
+    "numeric": typed,
+    "short": typed,
+    "order": order,
+    "match": match,
+    "cloze": cloze,
+}
+
+
+def write_qti(items: tuple[Item, ...], version: str) -> Writing:
+    """A package of QTI 2.1 or 3.0 with one file for each item that fits."""
+    files: dict[str, bytes] = {}
+
+    def put(item: Item) -> None:
+        root = _item(Maker(version), item)
+        files[f"items/{_identifier(item, files)}.xml"] = document(root, indent=False)
+
+    put_in, refused, lost = carry(items, put, _losses)
+    return Writing(_packed(files, version), len(put_in), refused, lost)
+
+
+def _item(make: Maker, item: Item) -> ET.Element:
+    write = _WRITERS.get(item.kind)
+    if write is None:
+        raise NotCarried(f"QTI has no question of the type {item.kind}")
+    root = make.root(
+        "assessment_item",
+        identifier=_identifier(item, ()),
+        title=item.name or label(item),
+        adaptive="false",
+        time_dependent="false",
+    )
+    root.set("xmlns", NAMESPACES[make.version])
+    told = "; ".join(tags_of(item))
+    if told and len(told) <= _LONGEST_LABEL:
+        root.set("label", told)
+    write(make, root, item)
+    body = root.find(make.name("item_body"))
+    if body is not None:
+        hinted(make, body, item)
+    if item.mistake:
+        make.say(root, "MISTAKEN", "MISTAKE", item.mistake)
+    if item.explanation:
+        make.say(root, "EXPLAINED", "EXPLANATION", item.explanation)
+    return root
+
+
+def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
+    """An XML name from the item's, used once."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
+    name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
+    found, count = name, 1
+    while f"items/{found}.xml" in taken:
+        count += 1
+        found = f"{name}-{count}"
+    return found
+
+
+def _packed(files: dict[str, bytes], version: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("imsmanifest.xml", _manifest(list(files), version))
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def _manifest(names: list[str], version: str) -> bytes:
+    root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[version])
+    metadata = add(root, "metadata")
+    older = version == "2.1"
+    add(metadata, "schema", "QTIv2.1 Package" if older else "QTI Package")
+    add(metadata, "schemaversion", "1.0.0" if older else "3.0.0")
+    add(root, "organizations")
+    resources = add(root, "resources")
+    kind = f"imsqti_item_xmlv{version.replace('.', 'p')}"
+    for number, name in enumerate(names, 1):
+        node = add(resources, "resource", identifier=f"r{number}", type=kind, href=name)
+        add(node, "file", href=name)
+    return document(root)
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if item.hints:
+        found.append("hints are shown to tutors only")
+    if len("; ".join(tags_of(item))) > _LONGEST_LABEL:
+        found.append("its tags are too long for QTI")
+    return found + titles_lost(item)

@@ -1,0 +1,50 @@
+"""Which formats can be read and written, and by what."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from app.exchange.formats.aiken import read_aiken, write_aiken
+from app.exchange.formats.apkg import write_apkg
+from app.exchange.formats.decoding import decode
+from app.exchange.formats.gift import read_gift, write_gift
+from app.exchange.formats.mkdocs import read_mkdocs
+from app.exchange.formats.moodle import read_moodle, write_moodle
+from app.exchange.formats.qti import read_qti, write_qti
+from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
+from app.exchange.items import Item, Reading, Writing
+
+Reader = Callable[[bytes], Reading]
+Writer = Callable[[tuple[Item, ...], str], Writing]
+
+READERS: Mapping[str, Reader] = {
+    "csv": lambda data: read_csv(decode(data)),
+    "json": lambda data: read_json(decode(data)),
+    "aiken": lambda data: read_aiken(decode(data)),
+    "gift": lambda data: read_gift(decode(data)),
+    "mkdocs-quiz": lambda data: read_mkdocs(decode(data)),
+    "moodle": read_moodle,
+    "qti": read_qti,
+}
+WRITERS: Mapping[str, Writer] = {
+    "apkg": lambda items, title: write_apkg(items, title, int(time.time())),
+    "csv": lambda items, _title: write_csv(items),
+    "json": lambda items, _title: write_json(items),
+    "aiken": lambda items, _title: write_aiken(items),
+    "gift": lambda items, _title: write_gift(items),
+    "moodle": write_moodle,
+    "qti": lambda items, _title: write_qti(items, "3.0"),
+    "qti21": lambda items, _title: write_qti(items, "2.1"),
+}
+WANTED: Mapping[str, str] = {
+    "csv": "a table with the columns that “headroom export csv” writes",
+    "json": "a file as “headroom export json” writes it",
+    "aiken": "a text file in Aiken, in UTF-8",
+    "gift": "a text file in GIFT, in UTF-8",
+    "mkdocs-quiz": "a Markdown page with quizzes of mkdocs-quiz, in UTF-8",
+    "moodle": "an XML file with the questions of Moodle",
+    "qti": "an item of QTI 2.1 to 3.0 as an XML file, or a zip package of such",
+}
+"""What a reader takes, for the sentence that refuses something else."""
+CARDS = frozenset({"apkg"})  # formats for cards instead of questions
+WHOLE = frozenset({"csv", "json"})  # formats for both
+ATTEMPTS = frozenset({"attempts-csv", "attempts-json"})

@@ -1,0 +1,172 @@
+"""Questions and attempts as JSON and CSV."""
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from app.exchange.items import (
+    Blank,
+    Item,
+    Kind,
+    Option,
+    Pair,
+    Reading,
+    Remark,
+    Span,
+    Unusable,
+    Writing,
+)
+
+VERSION = 1
+_FIELDS = [f.name for f in dataclasses.fields(Item) if f.name != "line"]
+_FILE_NAMES = {"center": "centre"}  # files that others hold say it so
+_WORDS = {
+    "name",
+    "kind",
+    "stem",
+    "text",
+    "explanation",
+    "mistake",
+    "partial",
+    "topic",
+}
+_MOST = 100_000
+
+
+def write_json(items: tuple[Item, ...]) -> Writing:
+    """All of the items, whole."""
+    rows = [_row(item) for item in items]
+    text = json.dumps({"version": VERSION, "items": rows}, ensure_ascii=False, indent=1)
+    return Writing(f"{text}\n".encode(), len(rows))
+
+
+def read_json(text: str) -> Reading:
+    """The items of a file of `write_json`; raises Unusable."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise Unusable(f"The file is no JSON: {place} is not written so.") from None
+    except (ValueError, RecursionError):
+        why = "it is nested too deeply, or a number in it is too long"
+        raise Unusable(f"The file is no JSON: {why}.") from None
+    rows = found.get("items") if isinstance(found, dict) else None
+    if not isinstance(rows, list):
+        raise Unusable("The file has no list “items”.")
+    return _reading(enumerate(rows, 1))
+
+
+def write_csv(items: tuple[Item, ...]) -> Writing:
+    """One row per item; lists are JSON in their cell."""
+    rows = [
+        {
+            name: value
+            if isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False)
+            for name, value in _row(item).items()
+        }
+        for item in items
+    ]
+    return Writing(table(_FIELDS, rows), len(rows))
+
+
+def read_csv(text: str) -> Reading:
+    """The items of a file of `write_csv`; raises Unusable."""
+    rows: list[tuple[int, Any]] = []
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        rows.extend((reader.line_num, _cells(row)) for row in reader)
+    except csv.Error:
+        why = f"its line {reader.line_num} cannot be parted into cells"
+        raise Unusable(f"The file is no CSV: {why}.") from None
+    if not {"kind", "stem"} <= set(reader.fieldnames or ()):
+        raise Unusable(
+            "The first line must name the columns, among them kind and stem."
+        )
+    return _reading(rows)
+
+
+def _cells(row: Mapping[str, Any]) -> Any:
+    out: dict[str, Any] = {}
+    for name, cell in row.items():
+        if name not in _FIELDS or not isinstance(cell, str) or not cell:
+            continue
+        if name in _WORDS:
+            out[name] = cell
+            continue
+        try:
+            out[name] = json.loads(cell)
+        except (ValueError, RecursionError):
+            return f"the cell “{name}” is no JSON"
+    return out
+
+
+def table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """A CSV file with a line of column names."""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, columns, lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def _row(item: Item) -> dict[str, Any]:
+    whole = dataclasses.asdict(item, dict_factory=_under_file_names)
+    return {name: whole[name] for name in _FIELDS}
+
+
+def _under_file_names(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {_FILE_NAMES.get(name, name): value for name, value in fields}
+
+
+def _reading(rows: Iterable[tuple[int, Any]]) -> Reading:
+    items: list[Item] = []
+    refused: list[Remark] = []
+    for place, row in rows:
+        if len(items) >= _MOST:
+            raise Unusable(f"The file has more than {_MOST:,} items.")
+        try:
+            items.append(_item(row, place))
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            name = str(row.get("name", "")) if isinstance(row, dict) else ""
+            reason = row if isinstance(row, str) else f"it cannot be read ({error})"
+            refused.append(Remark(name or "(nameless)", place, reason))
+    return Reading(tuple(items), tuple(refused))
+
+
+def _item(row: Any, line: int) -> Item:
+    if not isinstance(row, dict):
+        raise TypeError("it is no object")
+    if row.get("kind") not in get_args(Kind):
+        raise ValueError(f"“{row.get('kind')}” is no type of question")
+    fields: dict[str, Any] = {k: _value(k, v) for k, v in row.items() if k in _FIELDS}
+    return Item(**{"name": "", "stem": "", **fields, "line": line})
+
+
+def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kind of field
+    if name in {"options", "steps"}:
+        return tuple(map(_option, value))
+    if name == "pairs":
+        return tuple(Pair(**{k: str(v) for k, v in p.items()}) for p in value)
+    if name == "blanks":
+        return tuple(
+            Blank(tuple(map(str, b["answers"])), str(b.get("hint", ""))) for b in value
+        )
+    if name in {"hints", "objectives", "sources", "tags", "titles"}:
+        return tuple(map(str, value))
+    if name in {"shuffle", "case", "reverse"}:
+        return bool(value)
+    return int(value) if name == "difficulty" else str(value)
+
+
+def _option(value: Any) -> Option:
+    given = value.get("span")
+    span = None
+    if given:
+        center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
+        span = Span(center, low, high, str(given.get("unit", "")))
+    text, note = str(value.get("text", "")), str(value.get("feedback", ""))
+    return Option(text, bool(value["right"]), note, span)

@@ -1,0 +1,1 @@
+"""HTML, XML and Markdown between programs: cleaned, escaped, read and written."""

@@ -1,0 +1,106 @@
+"""Our Markdown as HTML that other programs understand, formulas in TeX."""
+
+import functools
+import re
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+from app.content.markdown.syntax import close_of, tokens
+from app.exchange.markup.hypertext import to_markdown
+
+_WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
+_TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
+_OPTIONS: OptionsDict = OptionsDict(
+    {
+        "maxNesting": 40,
+        "html": True,
+        "linkify": False,
+        "typographer": False,
+        "quotes": "",
+        "xhtmlOut": True,
+        "breaks": False,
+        "langPrefix": "language-",
+        "highlight": None,
+    }
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def to_html(markdown: str) -> str:
+    """HTML of some Markdown; one paragraph alone loses its `<p>`.
+
+    Links into the course become their text, pictures their description.
+    """
+    return html_of(tokens(markdown))
+
+
+def html_of(found: Sequence[Token]) -> str:
+    """HTML of tokens that were read before."""
+    solid = [t for t in found if t.type not in {"paragraph_open", "paragraph_close"}]
+    if len(solid) == 1 and solid[0].type == "inline":
+        found = solid
+    return _WRITER.render(found, _OPTIONS, {}).strip()
+
+
+def markdown_of(found: Sequence[Token]) -> str:
+    """Tokens written again, in the one way in which this room writes Markdown."""
+    return to_markdown(html_of(found)).text
+
+
+def canonical(markdown: str) -> str:
+    """Markdown written in the one way in which this room writes it."""
+    return to_markdown(to_html(markdown)).text
+
+
+class _Writer(RendererHTML):
+    """One method per kind of token that differs from plain CommonMark."""
+
+    def math_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        return escapeHtml(f"\\({found[index].content}\\)")
+
+    def math_block(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        formula = escapeHtml(f"\\[{found[index].content.strip()}\\]")
+        return f"<p>{formula}</p>\n"
+
+    def cite(self, *_: Any) -> str:
+        return ""
+
+    def note_open(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        found[index + 1].children, found[index + 1].content = [], ""
+        return ""
+
+    def note_close(self, *_: Any) -> str:
+        return ""
+
+    def html_block(self, *_: Any) -> str:
+        return ""
+
+    def html_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        tag = found[index].content
+        return tag if _TAG.match(tag) else ""
+
+    def image(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        return self.renderInlineAsText(found[index].children or [], _OPTIONS, {})
+
+    def link_open(
+        self,
+        found: Sequence[Token],
+        index: int,
+        options: OptionsDict,
+        env: MutableMapping[str, Any],
+    ) -> str:
+        if _WEB.match(str(found[index].attrs.get("href", ""))):
+            return self.renderToken(found, index, options, env)
+        found[close_of(found, index)].meta["gone"] = True
+        return ""
+
+    def link_close(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        return "" if found[index].meta.get("gone") else "</a>"
+
+
+_WRITER = _Writer()

@@ -1,0 +1,39 @@
+"""Words are spelled as in the United States, save those that are addresses by now."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("app", "benchmarks", "content", "docs", "static", "templates", "tests")
+KINDS = {".py", ".html", ".css", ".js", ".md", ".toml", ".svg"}
+FOREIGN = ("static/vendor/", "tests/content/cases/", "tests/exchange/fuhrmanator/")
+_VERBS = (
+    "central|custom|emphas|initial|material|maxim|minim|normal|optim|organ|priorit"
+    "|quant|recogn|regular|serial|special|summar|synchron|token|util|virtual"
+)
+_BRITISH = re.compile(
+    r"behaviour|centre|colour|\benrol(?:s|ment)?\b|favour|\bgrey\b|honour|judgement"
+    r"|licence|neighbour|per cent|practis"
+    rf"|(?:model|label|level)l(?:ed|ing)\b|(?:{_VERBS})is(?:ed?|ers?|es|ing|ations?)\b"
+)
+# Ids, slugs, fields and keys that files, addresses and programs hold.
+_PUBLIC = re.compile(
+    r"<!-- (?:q:|=) *[\w-]+|\]\([^)]*\)|\[[\^\w.-]+\]|https?://\S+|^requires: .*"
+    r"|[\"`.]utilisation\b|\butilisation[=:]|[\"`]quantised[\"`]"
+    r"|data-centre-monitoring|ai-enterprise-licence|[`/]virtualisation\b"
+    r"|[\"](?:virtualisation|rail-optimised|quantisation|centre|in-colour|grey)[\"]",
+    re.MULTILINE,
+)
+
+
+def test_words_are_spelled_as_in_the_united_states() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in KINDS
+        and not str(path.relative_to(ROOT)).startswith(FOREIGN)
+        and path != Path(__file__)
+        for found in _BRITISH.finditer(_PUBLIC.sub("", path.read_text().lower()))
+    ]
+    assert wrong == []
