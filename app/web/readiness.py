@@ -154,15 +154,31 @@ def _of_file(path: Path, born: tuple[int, int] | None) -> str:
         return "The database file was replaced. Restart the server to use the new one."
     try:
         with _opened(path) as connection:
-            connection.execute("BEGIN IMMEDIATE")  # given back at once
+            _begin_or_see_others_commit(connection)
             connection.execute(_ASKED)
-            connection.execute("ROLLBACK")
+            connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
         return _SAID.get(code, _DAMAGED)
     return ""
 
 
+def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
+    """Begin to write; given back at once. Raises sqlite3.Error where nobody can.
+
+    Many learners who write one after the other may let nobody in between for a while:
+    then what they have committed shows as well that it can be written.
+    """
+    (before,) = connection.execute(_CHANGES).fetchone()
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        (after,) = connection.execute(_CHANGES).fetchone()
+        if after == before:
+            raise
+
+
+_CHANGES = "PRAGMA data_version"  # another number after each commit of others
 _DAMAGED = "The database is damaged. Stop the server, and restore a backup."
 _SAID = {
     sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "

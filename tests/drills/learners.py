@@ -8,7 +8,9 @@ does. At the end the log has to hold exactly those numbers: nothing is lost or d
 import os
 import re
 import threading
+import time
 import uuid
+from collections.abc import Callable
 
 import httpx
 from sqlalchemy import create_engine, text
@@ -29,7 +31,9 @@ class Learners:
         self._address = address
         self._over = threading.Event()
         self._wrote = threading.Condition()
-        self._threads = [threading.Thread(target=self._study) for _ in range(count)]
+        self._threads = [
+            threading.Thread(target=self._study, daemon=True) for _ in range(count)
+        ]
 
     def begin(self) -> None:
         """Let them answer."""
@@ -101,3 +105,12 @@ def assert_nothing_lost_or_doubled(learners: Learners, database: str) -> None:
     """Each answer that was acknowledged is in the log once, and nothing else is."""
     assert learners.broken == []
     assert sorted(learners.acknowledged) == log_of(database)
+
+
+def wait_until(fact: Callable[[], bool]) -> None:
+    """Ask again until it is so; the learners go on meanwhile."""
+    for _ in range(2400):
+        if fact():
+            return
+        time.sleep(0.05)  # two minutes in all, so that a broken server ends the test
+    raise AssertionError("it did not come to that")

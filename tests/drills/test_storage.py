@@ -5,8 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -15,7 +14,11 @@ import pytest
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
-from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
+from tests.drills.learners import (
+    Learners,
+    assert_nothing_lost_or_doubled,
+    wait_until,
+)
 
 pytestmark = ABOUT_SQLITE
 UNLIMITED = {"rate_learners": "off"}
@@ -104,12 +107,3 @@ def test_a_folder_that_vanishes_ends_writes_at_once(tmp_path: Path):
     learners.end()
     server.stop()
     assert_nothing_lost_or_doubled(learners, address_of(server.data))
-
-
-def wait_until(fact: Callable[[], bool]) -> None:
-    """Ask again until it is so; the learners go on meanwhile."""
-    for _ in range(2400):
-        if fact():
-            return
-        time.sleep(0.05)  # two minutes in all, so that a broken server ends the test
-    raise AssertionError("it did not come to that")

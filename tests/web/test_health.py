@@ -5,7 +5,10 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -94,6 +97,31 @@ def test_a_database_that_another_process_keeps_locked_is_named(
         other.execute("BEGIN IMMEDIATE")
 
         assert "keeps the database locked" in failed(client)
+
+
+@ABOUT_SQLITE
+def test_a_database_that_others_write_to_without_a_pause_can_be_written(
+    client: TestClient, settings: Settings
+):
+    over = threading.Event()
+
+    def write_on() -> None:
+        with contextlib.closing(sqlite3.connect(settings.data / NAME)) as other:
+            other.isolation_level = None
+            while not over.is_set():
+                other.execute("BEGIN IMMEDIATE")
+                other.execute("CREATE TABLE more (one)")
+                other.execute("DROP TABLE more")
+                time.sleep(0.3)
+                other.execute("COMMIT")
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write_on)
+        answer = client.get("/readyz")
+        over.set()
+        writing.result()
+
+    assert answer.status_code == 200, answer.text
 
 
 @ABOUT_SQLITE
