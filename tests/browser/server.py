@@ -1,5 +1,7 @@
 """A real server process on a free port, that a test may kill and start again."""
 
+import multiprocessing
+import multiprocessing.process
 import os
 import signal
 import socket
@@ -10,7 +12,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from app.cli import main
+
 ROOT = Path(__file__).resolve().parents[2]
+# Importing the app costs more than all else at a start, so one process imports it and
+# each server is a copy of that. Others start with `headroom serve` itself, for example
+# those of tests/upkeep.
+_WARM = multiprocessing.get_context("forkserver")
+_WARM.set_forkserver_preload(["app.main", "app.cli.serving"])
 
 
 def free_port() -> int:
@@ -18,6 +27,21 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _serve(environment: dict[str, str], log: Path) -> None:
+    """What `headroom serve` does, in a session of its own, with its words in a file."""
+    os.setsid()
+    os.chdir(ROOT)
+    with log.open("ab") as file:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            os.dup2(file.fileno(), stream.fileno())
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdin = os.fdopen(0)  # which uvicorn hands on to its workers
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.exit(main(["serve"]))
 
 
 class Server:
@@ -34,19 +58,12 @@ class Server:
             "HEADROOM_PORT": str(self.port),
             **{f"HEADROOM_{k.upper()}": v for k, v in settings.items()},
         }
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: multiprocessing.process.BaseProcess | None = None
 
     def start(self) -> "Server":
-        log = (self.data.parent / "server.log").open("ab")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve"],
-            cwd=ROOT,
-            env=self._environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        log.close()
+        log = self.data.parent / "server.log"
+        self._process = _WARM.Process(target=_serve, args=(self._environment, log))
+        self._process.start()
         self._wait()
         return self
 
@@ -65,12 +82,13 @@ class Server:
     @property
     def runs(self) -> bool:
         """Whether it was started and has not ended."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.is_alive()
 
     @property
     def pid(self) -> int:
         """The process that was started; workers are its children."""
         assert self._process is not None
+        assert self._process.pid is not None
         return self._process.pid
 
     @property
@@ -85,14 +103,16 @@ class Server:
         """
         if self._process is None:
             return None
-        os.killpg(self._process.pid, how)
-        code = self._process.wait(timeout=60)  # only so that nothing hangs for ever
+        os.killpg(self.pid, how)
+        self._process.join(timeout=60)  # only so that nothing hangs for ever
+        code = self._process.exitcode
+        assert code is not None
         self._process = None
         return code
 
     def _wait(self) -> None:
         for _ in range(2400):
-            if self._process and self._process.poll() is not None:
+            if not self.runs:
                 raise RuntimeError(f"the server ended at once:\n{self.log}")
             try:
                 urllib.request.urlopen(self.url + "/healthz", timeout=1).close()  # noqa: S310 - our own address
