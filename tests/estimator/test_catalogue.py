@@ -107,7 +107,7 @@ def test_values_are_in_base_units() -> None:
     assert find_reference_design("dgx-superpod-h100").gpus_per_unit == 256
 
 
-def test_a_b200_counts_as_180_gb() -> None:
+def test_a_b200_is_sold_as_180_gb() -> None:
     assert find_accelerator("B200").memory == 180e9
 
 

@@ -40,8 +40,9 @@ _LACKING: dict[str, tuple[str, ...]] = {
 class Accelerator:
     """One accelerator. None is a value that no source gives.
 
-    `memory` [B], `memory_bandwidth` [B/s], peaks [FLOP/s, dense], `nvlink` and
-    `pcie` [B/s, one way, per GPU], `tdp` [W].
+    `memory` [B] is the size on the label, `driver_memory` what the driver prints as
+    total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
+    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W].
     """
 
     id: str
@@ -52,6 +53,10 @@ class Accelerator:
     launch_year: int | None = None
     form_factor: str = ""
     memory: float | None = None
+    driver_memory: float | None = None
+    engine_memory: float | None = None
+    memory_source: tuple[str, ...] = ()
+    memory_read_on: str = ""
     memory_type: str = ""
     memory_bandwidth: float | None = None
     fp32: float | None = None
@@ -70,6 +75,20 @@ class Accelerator:
     unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     read_on: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that can be filled: a published reading, or else the label [B].
+
+        >>> find_accelerator("H100").capacity / 2**20
+        81559.0
+        """
+        return self.driver_memory or self.engine_memory or self.memory or 0.0
+
+    @property
+    def shown(self) -> float:
+        """Bytes of which an engine takes its share [B]."""
+        return self.engine_memory or self.capacity
 
     @property
     def nvlink_both_ways(self) -> float | None:
@@ -131,6 +150,15 @@ class System:
     unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     read_on: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that its GPUs can fill together [B]; `gpu_memory` is the label.
+
+        >>> find_system("dgx-h100").capacity == 8 * find_accelerator("H100").capacity
+        True
+        """
+        return self.gpus * find_accelerator(self.accelerator).capacity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -251,6 +279,8 @@ def networks() -> tuple[NetworkPart, ...]:
 # Field of the TOML entry: field of the dataclass and factor to the base unit.
 _ACCELERATOR_UNITS: dict[str, tuple[str, float]] = {
     "memory_gb": ("memory", 1e9),
+    "driver_memory_mib": ("driver_memory", 2.0**20),
+    "engine_memory_mib": ("engine_memory", 2.0**20),
     "memory_bandwidth_gb_per_s": ("memory_bandwidth", 1e9),
     "fp32_tflops_dense": ("fp32", 1e12),
     "tf32_tflops_dense": ("tf32", 1e12),
@@ -298,8 +328,8 @@ def _fields(
         if not name or key == "aliases":
             continue
         fields[name] = _exact(value * factor) if factor else _frozen(value)
-    fields["read_on"] = str(row["read_on"])
-    return fields
+    dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
+    return fields | dates
 
 
 def _exact(value: float) -> float:

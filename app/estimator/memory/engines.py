@@ -5,9 +5,6 @@ import dataclasses
 from app.estimator.models.architecture import Architecture
 
 GIB = 2.0**30
-# An "80 GB" card has 80 GiB of chips, of which the driver shows about 99 %: start-up
-# logs say 79.15 to 79.22 GiB for 80 GB, 139.8 for 141 and 178.4 for 180.
-SHOWN = 0.99
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,15 +44,6 @@ ENGINES: dict[str, Engine] = {
         Engine("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
     )
 }
-
-
-def shown_memory(nominal: float) -> float:
-    """Bytes that the driver shows of a card sold as `nominal` decimal bytes [B].
-
-    >>> round(shown_memory(80e9) / 2**30, 1)
-    79.2
-    """
-    return nominal / 1e9 * GIB * SHOWN
 
 
 def usable_bytes(engine: Engine, shown: float, fraction: float, gpus: int) -> float:

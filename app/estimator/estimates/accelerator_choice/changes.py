@@ -79,7 +79,7 @@ def _fuller(
     """One sequence more than fits on the best."""
     load = found.loads[best.count]
     fixed = load.weights + load.activations + load.overhead
-    room = (best.gpu.memory or 0.0) * USABLE - fixed
+    room = best.gpu.capacity * USABLE - fixed
     each = load.cache / asked.concurrent
     if each <= 0 or room <= 0:
         return ()

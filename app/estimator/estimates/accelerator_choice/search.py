@@ -156,7 +156,7 @@ def _served(
     loads: Mapping[int, Load],
     price: float | None,
 ) -> Candidate | str:
-    limit, most = (gpu.memory or 0.0) * USABLE, domain_of(gpu)
+    limit, most = gpu.capacity * USABLE, domain_of(gpu)
     why = ""
     for count, load in loads.items():
         if count > most:
@@ -215,7 +215,7 @@ def _trained(
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * asked.tokens
-    room = (gpu.memory or 0.0) * FOR_STATES
+    room = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))
     # Modules come in boards of eight, and in trays of four where a rack is one domain.

@@ -103,13 +103,13 @@ def context_table(asked: AcceleratorChoice, found: Search) -> Table:
 
 def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
-    if chip.memory:
-        chips = (float(math.ceil(need / chip.memory)), "")
+    if chip.capacity:
+        chips = (float(math.ceil(need / chip.capacity)), "")
     maker = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
     return (
         f"{chip.name}{maker}",
         chips,
-        _known(chip.memory, "B"),
+        _known(chip.capacity or None, "B"),
         _known(chip.memory_bandwidth, "B/s"),
         _known(chip.tdp, "W"),
         _missing(chip),

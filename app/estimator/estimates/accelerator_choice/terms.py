@@ -92,10 +92,10 @@ def _limit_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
             return "Its power is not known."
         if gpu.tdp > asked.most_power:
             return f"Draws {format_value(gpu.tdp, 'W')}."
-    if gpu.memory is None:
+    if not gpu.capacity:
         return "Its memory is not known."
-    if asked.least_memory is not None and gpu.memory < asked.least_memory:
-        return f"Has {format_value(gpu.memory, 'B')}."
+    if asked.least_memory is not None and gpu.capacity < asked.least_memory:
+        return f"Has {format_value(gpu.capacity, 'B')}."
     return ""
 
 

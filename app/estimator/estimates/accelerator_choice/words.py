@@ -25,6 +25,7 @@ from app.estimator.estimates.accelerator_choice.tables import (
     context_table,
     ranking,
 )
+from app.estimator.fitting import capacity_note
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (
@@ -102,7 +103,7 @@ def _figures(
     return (
         Figure(_OUT["choice"], best.gpu.name, primary=True),
         Figure(_OUT["gpus"], best.count),
-        Figure(_OUT["memory"], best.count * (best.gpu.memory or 0.0)),
+        Figure(_OUT["memory"], best.count * best.gpu.capacity),
         Figure(_OUT["need"], best.need),
         Figure(
             _OUT["power"],
@@ -157,14 +158,14 @@ def _steps(
     if best.hours is None:
         return _serving_steps(asked, best)
     parameters = format_number(found.model.parameters)
-    memory = format_value(best.gpu.memory, "B")
+    memory = format_value(best.gpu.capacity, "B")
     return (
         Step(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
             f"{parameters} × {format_number(STATES)} B ÷ ({memory} × "
             f"{format_value(FOR_STATES, '%')})",
-            found.model.parameters * STATES / ((best.gpu.memory or 1) * FOR_STATES),
+            found.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
             "GPU",
             "zero",
             "training-memory",
@@ -211,8 +212,8 @@ def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...
         Step(
             "Usable on each",
             "memory × usable share",
-            f"{format_value(best.gpu.memory, 'B')} × {format_value(USABLE, '%')}",
-            (best.gpu.memory or 0.0) * USABLE,
+            f"{format_value(best.gpu.capacity, 'B')} × {format_value(USABLE, '%')}",
+            best.gpu.capacity * USABLE,
             "B",
             "catalogue",
             "cluster-components",
@@ -265,7 +266,7 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
 
 
 def _bar(asked: AcceleratorChoice, found: Search, best: Candidate) -> StackedBar:
-    memory = best.gpu.memory or 0.0
+    memory = best.gpu.capacity
     if asked.job == "training":
         limit, words = memory * FOR_STATES, "for states"
         parts: tuple[Segment, ...] = (
@@ -309,6 +310,8 @@ def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."
         )
+    if best is not None:
+        notes.append(capacity_note(best.gpu))
     if best is not None and best.gpu.unverified:
         fields = ", ".join(sorted(best.gpu.unverified))
         notes.append(

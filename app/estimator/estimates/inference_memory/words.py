@@ -19,7 +19,7 @@ from app.estimator.estimates.inference_memory.asked import (
 )
 from app.estimator.estimates.inference_memory.changes import changes
 from app.estimator.estimates.inference_memory.compute import Limits, Load, memory_of
-from app.estimator.fitting import memory_verdict
+from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.engines import ENGINES
 from app.estimator.models.architecture import Architecture
@@ -62,12 +62,14 @@ def answer(
     whole, limit = memory_of(asked, gpu), limits.usable
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, limit, whole, asked.tensor_parallel),
+        verdict=memory_verdict(
+            load.total, limit, whole, asked.tensor_parallel, gpu.memory
+        ),
         figures=_figures(asked, load, limits),
         steps=_steps(model, asked, gpu, load, limit),
         pictures=(_bar(gpu, load, limit),),
         tables=(_table(asked, load),),
-        notes=_notes(model, asked, load),
+        notes=(*_notes(model, asked, load), capacity_note(gpu)),
         changes=changes(asked, limits, load.total <= limit),
     )
 

@@ -15,6 +15,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.latency.asked import Latency
 from app.estimator.estimates.latency.changes import changes
 from app.estimator.estimates.latency.compute import Timed
+from app.estimator.fitting import capacity_note
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
 from app.estimator.models.formats import FORMATS
 from app.estimator.serving.engine import math_of
@@ -71,7 +72,7 @@ def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
         steps=_steps(asked, placed, timed),
         pictures=(_roofline(asked, placed),),
         tables=(_table(timed),),
-        notes=_notes(asked, placed, timed),
+        notes=(*_notes(asked, placed, timed), capacity_note(placed.gpu)),
         changes=changes(asked, timed),
     )
 

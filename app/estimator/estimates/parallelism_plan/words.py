@@ -21,6 +21,7 @@ from app.estimator.estimates.parallelism_plan.compute import Found
 from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, ranking
 from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
+from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.flops import flops_per_token, utilisation
@@ -82,7 +83,7 @@ def answer(
         steps=_steps(asked, model, gpu, found),
         pictures=_pictures(gpu, first) if first else (),
         tables=(ranking(found.ranked),) if first else (),
-        notes=_notes(asked, found),
+        notes=(*_notes(asked, found), capacity_note(gpu)),
         changes=changes(asked, found),
     )
 
@@ -93,7 +94,7 @@ def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
     if first is None:
         return _none(where, found)
     plan = first.plan
-    limit = (gpu.memory or 0.0) * asked.usable_memory
+    limit = gpu.capacity * asked.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
     text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
@@ -281,7 +282,7 @@ def _pictures(gpu: Accelerator, first: Candidate) -> tuple[Timeline | StackedBar
         text = label[0].upper() + label[1:]
         spans.append(Span(lane, text, now, now + length, lane != "Computing"))
         now += length
-    whole = gpu.memory or 0.0
+    whole = gpu.capacity
     load = first.load
     bar = StackedBar(
         "Memory of each GPU",

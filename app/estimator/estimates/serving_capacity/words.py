@@ -17,6 +17,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
+from app.estimator.fitting import capacity_note
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.profile import (
@@ -90,7 +91,7 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
         steps=_steps(asked, profile, found),
         pictures=_pictures(asked, profile, found),
         tables=_tables(asked, profile, found),
-        notes=_notes(asked, profile, found),
+        notes=(*_notes(asked, profile, found), capacity_note(profile.placed.gpu)),
         changes=changes_of(asked, found),
     )
 

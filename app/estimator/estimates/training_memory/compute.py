@@ -42,7 +42,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 
 def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str], ...]:
     """The single changes of the recipe with which a job that is too large fits."""
-    limit = find_accelerator(asked.gpu).memory or 0.0
+    limit = find_accelerator(asked.gpu).capacity
     found = []
     for field, value in _REMEDIES:
         if getattr(asked, field) == value:
@@ -161,7 +161,7 @@ def _check_experts(model: Architecture, layout: Layout) -> None:
 
 
 def _check_card(asked: TrainingMemory, gpu: Accelerator) -> None:
-    if gpu.memory is None:
+    if not gpu.capacity:
         raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
     if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
         raise refuse(

@@ -30,7 +30,7 @@ def estimate(asked: TrainingMemory) -> Estimate:
     loads = stage_loads(
         model, layout, step_of(asked), each, asked.overhead, tuning=tuning
     )
-    limit = gpu.memory or 0.0
+    limit = gpu.capacity
     case = Case(
         model=model,
         asked=asked,

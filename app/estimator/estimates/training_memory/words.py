@@ -12,7 +12,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.training_memory.changes import changes
 from app.estimator.estimates.training_memory.compute import Case
-from app.estimator.fitting import memory_verdict
+from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.training import Load, worst
 from app.estimator.units import format_number, format_value
@@ -52,15 +52,17 @@ _OVERHEAD_RANGE = (0.4, 1.6)
 def answer(case: Case) -> Estimate:
     """Put the load of the fullest stage into words, figures and its working."""
     load = worst(case.loads)
-    limit = case.gpu.memory or 0.0
+    limit = case.gpu.capacity
     return Estimate(
         name="training-memory",
-        verdict=memory_verdict(load.total, limit, limit, case.asked.gpus),
+        verdict=memory_verdict(
+            load.total, limit, limit, case.asked.gpus, case.gpu.memory
+        ),
         figures=_figures(case, load, limit),
         steps=_steps(case, load),
         pictures=(_bar(case, load, limit),),
         tables=(_table(case),),
-        notes=_notes(case, load),
+        notes=(*_notes(case, load), capacity_note(case.gpu)),
         changes=changes(case, load, limit),
     )
 

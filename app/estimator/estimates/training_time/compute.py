@@ -137,7 +137,7 @@ def lighter(
     model: Architecture, gpu: Accelerator, asked: TrainingTime
 ) -> tuple[str, str] | None:
     """The one input, with its value, that makes a plan fit in memory."""
-    limit = gpu.memory or 0.0
+    limit = gpu.capacity
     for field, value in _LIGHTER:
         changed = dataclasses.replace(asked, **{field: value})
         try:
@@ -179,7 +179,7 @@ def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | 
 
 def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
     """Refuse layouts that cannot be, with what is impossible about them."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise refuse("gpu", asked.gpu, message)
     if gpu.peak(asked.number_format) is None:

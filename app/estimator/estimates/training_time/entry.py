@@ -25,7 +25,7 @@ def estimate(asked: TrainingTime) -> Estimate:
     plan = plan_of(asked)
     step = timed(model, gpu, asked, plan)
     run = run_of(model, gpu, asked, plan, step)
-    if run.memory > (gpu.memory or 0.0):
+    if run.memory > gpu.capacity:
         run = dataclasses.replace(run, lighter=lighter(model, gpu, asked))
     elif asked.deadline is not None and run.seconds > asked.deadline:
         run = dataclasses.replace(run, enough=enough(model, gpu, asked))

@@ -15,6 +15,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.estimates.training_time.changes import changes
 from app.estimator.estimates.training_time.compute import Run
+from app.estimator.fitting import capacity_note, held
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
 from app.estimator.models.architecture import Architecture
@@ -92,7 +93,7 @@ def answer(
         steps=_steps(asked, gpu, run),
         pictures=(_timeline(run),),
         tables=(_table(run),),
-        notes=_notes(asked, run),
+        notes=(*_notes(asked, run), capacity_note(gpu)),
         changes=changes(asked, run),
     )
 
@@ -100,9 +101,9 @@ def answer(
 def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     takes = format_value(run.seconds, "s")
     where = f"{format_number(asked.gpus)} {gpu.name}"
-    if run.memory > (gpu.memory or 0.0):
+    if run.memory > gpu.capacity:
         need = format_value(run.memory, "B")
-        has = format_value(gpu.memory or 0.0, "B")
+        has = held(gpu.capacity, gpu.memory)
         text = f"Each GPU would need {need} and has {has}; it would take {takes}."
         return Verdict("no", "Does not fit.", text)
     share = f"{run.mfu:.0%} of the peak"
@@ -139,7 +140,7 @@ def _figures(
         _time("bubble", run.step.bubble, kind),
         Figure(_OUT["bubble_share"], _bubble(run.plan)),
         Figure(_OUT["memory"], run.memory, 0.9 * run.memory, 1.1 * run.memory),
-        Figure(_OUT["fits"], run.memory <= (gpu.memory or 0.0)),
+        Figure(_OUT["fits"], run.memory <= gpu.capacity),
         _scaled("cost", rent(hours, asked.usd_per_gpu_hour), kind),
         _scaled("energy", spent, kind),
         Figure(_OUT["checkpoint_interval"], run.interval),
