@@ -21,6 +21,14 @@ from app.estimator.models.layers import Layer
 _ALL = Tuning()
 
 
+def usual_overhead(gpus: int) -> float:
+    """CUDA context, workspaces and fragmentation of a GPU where nobody says [B].
+
+    With other GPUs the buffers of their communication as well.
+    """
+    return 1e9 if gpus == 1 else 4e9
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """One training step as the memory sees it.

@@ -13,7 +13,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.training_memory.changes import changes
 from app.estimator.estimates.training_memory.compute import Case
 from app.estimator.fitting import capacity_note, memory_verdict
-from app.estimator.memory.frameworks import FRAMEWORKS
+from app.estimator.memory.frameworks import framework_of
 from app.estimator.memory.training import Load, worst
 from app.estimator.units import format_number, format_value
 
@@ -90,7 +90,12 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
 
 # Measured over counted peaks by framework: allocated in traces of Megatron, reserved
 # in logs of FSDP, which reserves more where stages of a pipeline alternate.
-_PEAKS = {"megatron": (0.98, 1.02), "torch": (0.92, 1.08), "torch-eager": (0.92, 1.08)}
+_PEAKS = {
+    "megatron": (0.98, 1.02),
+    "torch": (0.92, 1.08),
+    "torch-eager": (0.92, 1.08),
+    "torchtune": (0.9, 1.08),
+}
 _PIPELINE_FRAGMENTS = 1.14
 
 
@@ -99,9 +104,10 @@ def _peaks(case: Case, load: Load) -> tuple[Figure, Figure]:
     asked = case.asked
     peak = load.total - load.overhead
     kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
-    spread = _PEAKS.get(asked.framework, _ACTIVATION_RANGE)
+    framework = framework_of(asked.framework, asked.method).id
+    spread = _PEAKS.get(framework, _ACTIVATION_RANGE)
     allocated = _ranged("allocated", peak, spread)
-    if not asked.framework.startswith("torch"):
+    if not framework.startswith("torch"):
         note = "Known for PyTorch FSDP and DeepSpeed."
         reserved = Figure(_OUT["reserved"], None, note=note)
         return allocated, reserved
@@ -210,7 +216,7 @@ def _logits_step(case: Case, load: Load, tokens: int) -> Step:
     if not load.logits:
         formula = "not there at the fullest instant"
         return _step("Logits and loss", formula, "0 B", 0.0)
-    framework = FRAMEWORKS[asked.framework]
+    framework = framework_of(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
     width = format_number(framework.fused_loss if asked.fused_loss else each)
     numbers = (
@@ -269,7 +275,7 @@ def _table(case: Case) -> Table:
 
 def _notes(case: Case, load: Load) -> tuple[str, ...]:
     asked = case.asked
-    notes = [f"Overhead of {format_value(asked.overhead, 'B')} per GPU is assumed."]
+    notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
     if asked.pipeline_parallel > 1:
         notes.append(
             f"Stage {load.stage + 1} is the fullest: early stages keep the most "

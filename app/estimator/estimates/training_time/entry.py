@@ -7,6 +7,7 @@ from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.estimates.training_time.compute import (
     check,
     enough,
+    faster,
     lighter,
     plan_of,
     run_of,
@@ -29,6 +30,7 @@ def estimate(asked: TrainingTime) -> Estimate:
         run = dataclasses.replace(run, lighter=lighter(model, gpu, asked))
     elif asked.deadline is not None and run.seconds > asked.deadline:
         run = dataclasses.replace(run, enough=enough(model, gpu, asked))
+    run = dataclasses.replace(run, faster=faster(model, gpu, asked, run))
     return answer(asked, model, gpu, run)
 
 
