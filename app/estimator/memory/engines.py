@@ -60,14 +60,19 @@ def usable_bytes(engine: Engine, shown: float, fraction: float, gpus: int) -> fl
     return fraction * shown
 
 
+def measured_width(model: Architecture) -> int:
+    """The width of the MLP in the engine's own measurement."""
+    if not model.is_routed:
+        return model.mlp_width
+    return int(model.experts_per_token * model.expert_width)
+
+
 def peak_bytes(model: Architecture, engine: Engine, gpus: int) -> float:
     """The highest temporary memory of the engine's own measurement on one GPU [B].
 
     Either a step of T tokens through one layer, T · 2 B · (3f/t + 4h), or sampling
     over the whole vocabulary.
     """
-    width = model.mlp_width
-    if model.is_routed:
-        width = int(model.experts_per_token * model.expert_width)
+    width = measured_width(model)
     layer = engine.step_tokens * 2 * (3 * width / gpus + 4 * model.hidden)
     return max(layer, engine.sequences * model.vocabulary * engine.sampler)

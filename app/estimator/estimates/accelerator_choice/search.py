@@ -69,6 +69,7 @@ FOR_STATES = 0.6
 
 
 _SERVER = 8
+_TRAY = 4
 
 
 def search(asked: AcceleratorChoice) -> Search:
@@ -149,6 +150,13 @@ def domain_of(gpu: Accelerator) -> int:
     return 72 if "72" in gpu.interconnect else _SERVER
 
 
+def board_of(gpu: Accelerator) -> int:
+    """How many are bought at once: a card, a board of eight, or a tray of a rack."""
+    if is_card(gpu):
+        return 1
+    return _TRAY if domain_of(gpu) > _SERVER else _SERVER
+
+
 def _served(
     asked: AcceleratorChoice,
     model: Architecture,
@@ -218,9 +226,7 @@ def _trained(
     room = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))
-    # Modules come in boards of eight, and in trays of four where a rack is one domain.
-    board = 4 if domain_of(gpu) > _SERVER else _SERVER
-    if not is_card(gpu):
-        count = -(-count // board) * board
+    board = board_of(gpu)
+    count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
     return Candidate(gpu, count, states / count, None, hours, power, price)

@@ -19,14 +19,17 @@ from app.estimator.estimates.accelerator_choice.search import (
     USABLE,
     Candidate,
     Search,
+    board_of,
 )
 from app.estimator.estimates.accelerator_choice.tables import (
     against_table,
     context_table,
     ranking,
 )
+from app.estimator.estimates.inference_memory.compute import Load
 from app.estimator.fitting import capacity_note
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("choice", "Best"),
@@ -156,9 +159,10 @@ def _steps(
     asked: AcceleratorChoice, found: Search, best: Candidate
 ) -> tuple[Step, ...]:
     if best.hours is None:
-        return _serving_steps(asked, best)
+        return _serving_steps(asked, best, found.loads[best.count])
     parameters = format_number(found.model.parameters)
     memory = format_value(best.gpu.capacity, "B")
+    board = board_of(best.gpu)
     return (
         Step(
             "GPUs for the states",
@@ -184,8 +188,10 @@ def _steps(
         ),
         Step(
             "GPUs",
-            "most of both, in whole boards",
-            f"{format_value(best.hours, 'GPU-h')} ÷ {format_value(asked.days, 's')}",
+            "the more of both, in whole boards",
+            f"⌈max({parameters} × {format_number(STATES)} B ÷ ({memory} × "
+            f"{format_value(FOR_STATES, '%')}), {format_number(best.hours)} ÷ "
+            f"{format_number(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
             "GPU",
             "megatron-2021",
@@ -196,13 +202,14 @@ def _steps(
     )
 
 
-def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...]:
+def _serving_steps(
+    asked: AcceleratorChoice, best: Candidate, load: Load
+) -> tuple[Step, ...]:
     return (
         Step(
             "Needed on each",
-            "weights + KV cache + activations + overhead, over t GPUs",
-            f"{asked.weights}, {format_number(asked.concurrent)} sequences of "
-            f"{format_number(asked.context)} tokens, t = {best.count}",
+            "weights + KV cache + activations + overhead",
+            added((load.weights, load.cache, load.activations, load.overhead), "B"),
             best.need,
             "B",
             "vllm-memory",
@@ -221,8 +228,9 @@ def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...
         ),
         Step(
             "Time per token",
-            "bytes read ÷ bandwidth, or work ÷ rate, + all-reduces + engine",
-            f"{format_number(asked.concurrent)} sequences at once on {named(best)}",
+            "sequences at once ÷ tokens per second of all",
+            f"{format_number(asked.concurrent)} ÷ "
+            f"{format_number(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "s",
             "pope-2022",
@@ -255,7 +263,7 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
         Step(
             "That do not",
             "GPUs of the catalogue left out",
-            f"{len(found.against)} of {len(found.against)}",
+            format_number(len(found.against)),
             len(found.against),
             "",
             "catalogue",

@@ -14,6 +14,7 @@ from app.estimator.estimates.fabric.changes import changes_of, named, steps_char
 from app.estimator.estimates.fabric.compute import Plan, most_systems
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number, format_value
+from app.estimator.working import times
 
 OUTPUTS = (
     Output("switches", "Switches", better="less"),
@@ -122,8 +123,10 @@ def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
         _step(
             "Cables to nodes",
             f"({nodes}) × planes" if found.planes > 1 else nodes,
-            f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}"
-            + (f", × {found.planes}" if found.planes > 1 else ""),
+            _planes(
+                f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}",
+                found.planes,
+            ),
             found.node_links,
             "superpod-h100",
             "node_links",
@@ -164,7 +167,7 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
     steps = [
         _step(
             "Ports of a leaf to nodes",
-            "p − ⌈p ÷ (1 + r)⌉",
+            "ports − ports to spines",
             f"{tree.ports} − {tree.up}",
             tree.down,
             "leiserson-1985",
@@ -173,14 +176,14 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
         _step(
             "Leaf switches",
             "scalable units × adapters" if shared else "⌈cables to nodes ÷ ports⌉",
-            f"{units if shared else per_leaf}{_times(planes)}",
+            _planes(units if shared else per_leaf, planes),
             tree.leaves * planes,
             "superpod-h100",
             "leaves",
         ),
         _step(
             "Spine switches",
-            "least s that divides the links up of a leaf, s × p ≥ leaves × links up",
+            "links up of a leaf ÷ links of it to each spine, × pods",
             _spine_numbers(tree, planes),
             tree.spines * planes,
             "superpod-h100",
@@ -191,9 +194,12 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
         steps.append(
             _step(
                 "Core switches",
-                "spines of a pod × least c that joins all pods evenly",
-                f"{tree.spines // tree.pods} × "
-                f"{tree.cores * tree.pods // tree.spines}{_times(planes)}",
+                "spines of a pod × cores that each of them joins",
+                _planes(
+                    f"{tree.spines // tree.pods} × "
+                    f"{tree.cores * tree.pods // tree.spines}",
+                    planes,
+                ),
                 tree.cores * planes,
                 "superpod-b200",
                 "cores",
@@ -202,10 +208,12 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
     steps.append(
         _step(
             "Cables between switches",
-            "leaves × links up" + (" + spines × p ÷ 2" if tree.cores else ""),
-            f"{tree.leaves} × {tree.up}"
-            + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else "")
-            + _times(planes),
+            "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
+            _planes(
+                f"{tree.leaves} × {tree.up}"
+                + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
+                planes,
+            ),
             (tree.leaf_spine + tree.spine_core) * planes,
             "superpod-b200",
             "leaf_spine_links",
@@ -214,15 +222,14 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
     return steps
 
 
-def _times(planes: int) -> str:
-    return f", × {planes}" if planes > 1 else ""
+def _planes(line: str, planes: int) -> str:
+    return times(line, planes) if planes > 1 else line
 
 
 def _spine_numbers(tree: Tree, planes: int) -> str:
-    if tree.pods > 1:
-        each = tree.spines // tree.pods
-        return f"{tree.pods} pods × {each}{_times(planes)}"
-    return f"{tree.leaves} × {tree.up} ÷ {tree.ports}, evenly{_times(planes)}"
+    each = tree.spines // tree.pods
+    line = f"{tree.up} ÷ {tree.up // each}"
+    return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
 def _side_steps(found: Plan) -> list[Step]:
@@ -231,8 +238,14 @@ def _side_steps(found: Plan) -> list[Step]:
     return [
         _step(
             f"{side.name} switches",
-            f"{format_number(side.endpoints)} ports on {side.switch.name}",
-            named(side.tree) if side.endpoints else "none",
+            f"leaf + spine + core switches: {format_number(side.endpoints)} ports on "
+            f"{side.switch.name}",
+            " + ".join(
+                str(count)
+                for count in (side.tree.leaves, side.tree.spines, side.tree.cores)
+                if count
+            )
+            or "0",
             side.tree.switches,
             sources[side.name],
             f"{keys[side.name]}_switches",

@@ -86,12 +86,12 @@ def activation_bytes(
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
-    running = tokens * 2 * (3 * _widest(model) / gpus + 4 * model.hidden)
+    running = tokens * 2 * (3 * widest(model) / gpus + 4 * model.hidden)
     return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
 @functools.lru_cache(maxsize=2048)
-def _widest(model: Architecture) -> float:
+def widest(model: Architecture) -> float:
     """The widest MLP that a token runs through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)

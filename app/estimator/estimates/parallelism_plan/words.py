@@ -26,6 +26,7 @@ from app.estimator.hardware.accelerators import Accelerator, find_reference_desi
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.flops import flops_per_token, utilisation
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("fits", "A layout fits", better="more"),
@@ -220,12 +221,22 @@ def _steps(
     if first is None:
         return (_tried(found),)
     plan, step = first.plan, first.step
+    each = flops_per_token(model, plan.sequence)
+    rate = first.tokens_per_second / plan.gpus
     return (
         _tried(found),
         Step(
             "Memory on each GPU",
-            "states ÷ their shards + activations in flight + logits + overhead",
-            f"{described(first)}, ZeRO {plan.zero}",
+            "states + activations in flight + logits + overhead and buffers",
+            added(
+                (
+                    first.load.weights + first.load.gradients + first.load.optimizer,
+                    first.load.activations,
+                    first.load.logits,
+                    first.load.overhead + first.load.buffers,
+                ),
+                "B",
+            ),
             first.memory,
             "B",
             "korthikanti-2022",
@@ -247,7 +258,8 @@ def _steps(
         Step(
             "MFU",
             "operations per token × tokens per second and GPU ÷ peak",
-            format_value(gpu.peak(plan.number_format) or 0.0, "FLOP/s"),
+            f"{format_value(each, 'FLOP')} × {format_number(rate)} ÷ "
+            f"{format_value(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
             _mfu(model, gpu, first),
             "%",
             "palm",
@@ -258,11 +270,11 @@ def _steps(
 
 
 def _tried(found: Found) -> Step:
-    job = found.job
     return Step(
         "Layouts that fit",
-        "t × p × d × c = GPUs; heads, layers, experts and the batch divide",
-        f"{format_number(job.gpus)} GPUs, {format_number(job.global_batch)} sequences",
+        "counted: degrees whose product is the GPUs, dividing heads, layers, experts "
+        "and the batch",
+        format_number(found.count),
         found.count,
         "",
         "megatron-2021",

@@ -60,11 +60,15 @@ def steps(
     model: Architecture, asked: Quantization, gpu: Accelerator, new: Side
 ) -> tuple[Step, ...]:
     """The working from bits to bytes and to the time of a token."""
+    whole = new.form.covers == "all"
+    table = weight_table(model, asked.weights)
+    covered = model.parameters if whole else table.quantised
     weights = Step(
         "Weights after",
-        "N_q × bits ÷ 8 + N_rest × 2 B",
-        f"{format_number(weight_table(model, asked.weights).quantised)} × "
-        f"{format_number(new.form.bits, 5)} ÷ 8, and the rest in 16 bit",
+        "in the format × bits ÷ 8 + the rest × its bytes",
+        f"{format_number(covered)} × {format_number(new.form.bits, 5)} ÷ 8 + "
+        f"{format_number(model.parameters - covered)} × "
+        f"{format_number(new.form.rest / 8)} B",
         new.total,
         "B",
         "shape",

@@ -11,11 +11,13 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.training_memory.changes import changes
-from app.estimator.estimates.training_memory.compute import Case
+from app.estimator.estimates.training_memory.compute import Case, step_of
 from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.memory.frameworks import framework_of
-from app.estimator.memory.training import Load, worst
+from app.estimator.memory.layouts import Share, Stage, stage_share, stages
+from app.estimator.memory.training import Load, moving_on, worst
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -166,51 +168,84 @@ def _steps(case: Case, load: Load) -> tuple[Step, ...]:
 def _state_step(
     case: Case, label: str, figure: str, width: float, value: float, divided: bool
 ) -> Step:
-    layout = case.layout
-    ways = layout.tensor * layout.pipeline
-    formula = f"P × {format_number(width)} B"
-    count = case.tuning.adapters or case.model.parameters
-    numbers = f"{format_number(count)} × {format_number(width)} B"
-    if case.tuning.is_partial and figure == "weights":
-        base = f"{format_number(case.tuning.base, 4)} B"
-        formula = f"P × {base} + {formula.replace('P', 'adapters')}"
-        numbers = f"{format_number(case.model.parameters)} × {base} + {numbers}"
-    if ways > 1:
-        formula += " ÷ (t × p)"
-        numbers += f" ÷ {ways}"
-    if divided:
-        formula += " ÷ shards"
-        numbers += f" ÷ {layout.shards}"
+    """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
+    if not value and case.tuning.host != "none":
+        formula, numbers = "waits on the host", "0 B"
+    elif case.tuning.is_partial:
+        formula, numbers = _adapter_numbers(case, figure, width, divided=divided)
+    else:
+        here, layout = _here(case), case.layout
+        formula = "parameters on this GPU"
+        numbers = format_number(here.dense)
+        if divided:
+            formula += " ÷ shards"
+            numbers += f" ÷ {format_number(layout.shards)}"
+        if here.experts:
+            ways = layout.expert_shards if divided else 1
+            formula += " + experts on it" + (" ÷ theirs" if divided else "")
+            numbers = f"({numbers} + {format_number(here.experts)} ÷ {ways})"
+        formula = f"({formula}) × {format_number(width)} B"
+        numbers += f" × {format_number(width)} B"
     return Step(label, formula, numbers, value, "B", "zero", "training-memory", figure)
 
 
-_RULES = {
-    "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
-    "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
-    "operators": "tokens × (4h + 2(a + g)d + 2ad + 4a + 2f) × layers in flight",
-    "full": "tokens × 2h × layers in flight + one open layer",
-}
+def _stage(case: Case) -> Stage:
+    """The fullest stage of the pipeline."""
+    layout, index = case.layout, worst(case.loads).stage
+    found = stages(case.model, layout.pipeline, layout.virtual)
+    return next(stage for stage in found if stage.index == index)
+
+
+def _here(case: Case) -> Share:
+    """Parameters on one GPU of the fullest stage."""
+    return stage_share(case.model, _stage(case), case.layout)
+
+
+def _adapter_numbers(
+    case: Case, figure: str, width: float, *, divided: bool
+) -> tuple[str, str]:
+    """Adapters on this GPU, and for weights the frozen parameters as well."""
+    here, layout, tuning = _here(case), case.layout, case.tuning
+    count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
+    formula = f"adapters × {format_number(width)} B"
+    numbers = f"{format_number(count)} × {format_number(width)} B"
+    if figure == "weights":
+        base = f"{format_number(tuning.base, 5)} B"
+        frozen = here.dense + here.experts
+        formula = f"(frozen × {base} + {formula})"
+        numbers = f"({format_number(frozen)} × {base} + {numbers})"
+    if divided:
+        formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
+    return formula, numbers
 
 
 def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
-    asked = case.asked
-    tokens = asked.sequence * asked.micro_batch // asked.context_parallel
-    where = f"stage {load.stage + 1} of {asked.pipeline_parallel}"
-    held = load.overhead + load.buffers
-    shape = (
-        f"{format_number(tokens)} tokens, h = {format_number(case.model.hidden)}, "
-        f"{where}, t = {asked.tensor_parallel}"
+    model, layout = case.model, case.layout
+    moves = moving_on(model, _stage(case), layout, step_of(case.asked), case.tuning)
+    kept, beside = format_value(moves.kept, "B"), format_value(moves.beside, "B")
+    rule = "tokens × (kept of one by all layers × micro-batches in flight + at work)"
+    numbers = (
+        f"{format_number(moves.tokens)} × ({kept} × {format_number(moves.flight, 5)} + "
+        f"{beside})"
     )
+    states = (load.weights, load.gradients, load.optimizer)
+    parts = (load.activations, load.logits, load.overhead, load.buffers)
     shares = f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}"
+    held = load.overhead + load.buffers
     return (
-        _step("Activations", _RULES[asked.recompute], shape, load.activations),
-        _logits_step(case, load, tokens),
+        _step("Activations", rule, numbers, load.activations),
+        _logits_step(case, load, moves.tokens),
         _step("Overhead", "given + buffers of the framework", shares, held),
-        _step("On each GPU", "sum on the fullest stage", where, load.total),
+        _step(
+            "On each GPU",
+            "states + activations + logits + overhead + buffers, on the fullest stage",
+            added((*states, *parts), "B"),
+            load.total,
+        ),
     )
 
 
-def _logits_step(case: Case, load: Load, tokens: int) -> Step:
+def _logits_step(case: Case, load: Load, tokens: float) -> Step:
     """The loss, where it is part of the fullest instant."""
     asked = case.asked
     if not load.logits:
@@ -223,7 +258,7 @@ def _logits_step(case: Case, load: Load, tokens: int) -> Step:
         f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
         f"{width} B ÷ {asked.tensor_parallel}"
     )
-    formula = f"tokens × V × {width} B ÷ t, on the last stage"
+    formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _step("Logits and loss", formula, numbers, load.logits)
 
 
