@@ -163,11 +163,13 @@ class System:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReferenceDesign:
-    """A published reference architecture made of systems."""
+    """A published reference architecture; `switch` where it is made for one."""
 
     id: str
     name: str
     vendor: str = ""
+    systems: tuple[str, ...] = ()
+    switch: str = ""
     nodes_per_unit: int | None = None
     gpus_per_unit: int | None = None
     reference_nodes: str = ""
@@ -269,6 +271,19 @@ def systems() -> tuple[System, ...]:
 def reference_designs() -> tuple[ReferenceDesign, ...]:
     """All reference architectures in the order of the catalogue."""
     return tuple(find_reference_design(key) for key in catalogue.load(*_DESIGNS))
+
+
+def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
+    """The published design that a system is built into, best with that switch.
+
+    >>> design_of("gb200-nvl72").nodes_per_unit
+    8
+    >>> [design_of("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
+    [64, 72]
+    """
+    made = [d for d in reference_designs() if system in d.systems]
+    chosen = [d for d in made if d.switch == switch] or made
+    return chosen[0] if chosen else None
 
 
 def networks() -> tuple[NetworkPart, ...]:

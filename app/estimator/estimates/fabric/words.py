@@ -57,21 +57,27 @@ def answer(asked: Fabric, found: Plan) -> Estimate:
 def _verdict(found: Plan) -> Verdict:
     hosts = found.hosts
     words = named(found.tree, found.planes)
-    ratio = found.tree.oversubscription
-    blocking = (
-        "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
-    )
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
     units = ""
     if found.units > 1:
         units = f" in {format_number(found.units)} scalable units"
+    slow = found.share < 1
+    lead = f"{words[:1].upper()}{words[1:]}"
     return Verdict(
-        "info",
-        f"{words[:1].upper()}{words[1:]}.",
-        f"They join {size}{units}, {blocking}, over "
+        "tight" if slow else "info",
+        f"{lead}, slower than the adapters." if slow else f"{lead}.",
+        f"They join {size}{units}, {_blocking(found)}, over "
         f"{format_number(found.cables)} cables.",
     )
+
+
+def _blocking(found: Plan) -> str:
+    """What part of what the adapters send gets through."""
+    if found.share < 1:
+        return f"at {format_value(found.share, '%')} of the rate of the adapters"
+    ratio = found.tree.oversubscription
+    return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
 def _figures(found: Plan) -> tuple[Figure, ...]:
@@ -160,10 +166,7 @@ def _step(
 
 
 def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
-    tree, rails, planes = found.tree, found.hosts.rails, found.planes
-    units = f"{found.units} × {rails}"
-    shared = asked.layout == "rail" and tree.leaves == found.units * rails
-    per_leaf = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+    tree, planes = found.tree, found.planes
     steps = [
         _step(
             "Ports of a leaf to nodes",
@@ -171,16 +174,9 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
             f"{tree.ports} − {tree.up}",
             tree.down,
             "leiserson-1985",
-            "nodes_per_unit",
-        ),
-        _step(
-            "Leaf switches",
-            "scalable units × adapters" if shared else "⌈cables to nodes ÷ ports⌉",
-            _planes(units if shared else per_leaf, planes),
-            tree.leaves * planes,
-            "superpod-h100",
             "leaves",
         ),
+        _leaf_step(asked, found),
         _step(
             "Spine switches",
             "links up of a leaf ÷ links of it to each spine, × pods",
@@ -220,6 +216,25 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
         )
     )
     return steps
+
+
+def _leaf_step(asked: Fabric, found: Plan) -> Step:
+    tree, rails, planes = found.tree, found.hosts.rails, found.planes
+    shared = asked.layout == "rail" and tree.leaves == found.groups * rails
+    if shared:
+        formula = "groups of a leaf for each adapter × adapters"
+        line = f"{found.groups} × {rails}"
+    else:
+        formula = "⌈cables to nodes ÷ ports⌉"
+        line = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+    return _step(
+        "Leaf switches",
+        formula,
+        _planes(line, planes),
+        tree.leaves * planes,
+        "superpod-h100",
+        "leaves",
+    )
 
 
 def _planes(line: str, planes: int) -> str:
@@ -288,29 +303,39 @@ def _count(value: int) -> tuple[float, str]:
 def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
     hosts, tree = found.hosts, found.tree
     notes = [_CABLES, _FULL]
+    if found.design:
+        notes.append(
+            f"A scalable unit is that of {found.design.name}: "
+            f"{format_number(found.per_unit)} systems."
+        )
     if asked.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)
     if hosts.per_system > 1:
         notes.append(
             f"The {hosts.system.name} counts as {hosts.per_system} compute trays with "
-            f"{hosts.rails} adapters each; a unit is as many trays as a leaf has ports."
+            f"{hosts.rails} adapters each, as a leaf counts ports."
         )
     if asked.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
         notes.append(
             f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
+    return (*notes, *_rate_notes(found), _MANAGEMENT)
+
+
+def _rate_notes(found: Plan) -> tuple[str, ...]:
+    """Ports that are split, and adapters that are slowed."""
+    notes = []
     if found.split > 1:
         notes.append(
             f"Each port of {format_value((found.switch.port_rate or 0) * 8e-9)} Gbit/s "
             f"is split into {found.split}."
         )
-    if found.link * found.planes < hosts.rate:
+    if found.share < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
             f"{format_value(found.link, 'B/s')} in one direction."
         )
-    notes.append(_MANAGEMENT)
     return tuple(notes)
 
 
