@@ -15,7 +15,7 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.storage.asked import CONTENTS, Storage
-from app.estimator.estimates.storage.changes import changes_of
+from app.estimator.estimates.storage.changes import changes_of, remedy
 from app.estimator.estimates.storage.compute import (
     BARRIER,
     GPU_MTBF,
@@ -97,6 +97,8 @@ def _verdict(asked: Storage, found: Plan) -> Verdict:
         f"A checkpoint of {size} takes {takes} to write; saving and failures cost "
         f"{lost} of the time."
     )
+    if status == "no":
+        text = f"{text} {remedy(asked, found)}"
     words = lead[status]
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
