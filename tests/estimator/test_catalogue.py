@@ -111,6 +111,15 @@ def test_a_b200_is_sold_as_180_gb() -> None:
     assert find_accelerator("B200").memory == 180e9
 
 
+@pytest.mark.parametrize(
+    ("model", "positions"),
+    # config.json of each: meta-llama/Llama-3.2-1B and codellama/CodeLlama-34b-hf.
+    [("llama-3.2-1b", 131_072), ("codellama-34b", 16_384), ("llama-3.2-3b", 131_072)],
+)
+def test_positions_are_those_of_the_published_configuration(model, positions) -> None:
+    assert find_model(model).max_context == positions
+
+
 def test_every_system_and_design_can_be_read() -> None:
     assert all(find_accelerator(s.accelerator) for s in systems())
     assert {d.id for d in reference_designs()} >= {"dgx-basepod", "dgx-superpod-h100"}
