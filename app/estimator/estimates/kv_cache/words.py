@@ -1,5 +1,7 @@
 """The words, figures and working of `kv-cache`."""
 
+import dataclasses
+
 from app.estimator.estimate import (
     Chart,
     Figure,
@@ -92,18 +94,28 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
     )
     return (
         _per_token_step(model, width, found.per_token),
-        sequence,
-        all_of_them,
-        share,
+        *(_sourced(model, step) for step in (sequence, all_of_them, share)),
     )
 
 
 # The figure of a line of the working: its source and the page that teaches it.
 _TAUGHT = {
-    "per_sequence": ("mistral-7b", "inference-memory"),
+    "per_sequence": ("shazeer-2019", "inference-memory"),
     "total": ("paged-attention", "batching-and-latency"),
     "per_gpu": ("gqa-2023", "parallelism"),
 }
+
+
+def _sourced(model: Architecture, step: Step) -> Step:
+    """A line with the paper on the cache that the model has, where one is nearer."""
+    kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
+    if step.figure in {"per_sequence", "per_gpu"} and kinds == {"latent"}:
+        return dataclasses.replace(step, source="deepseek-v2")
+    if step.figure == "per_sequence" and model.window:
+        return dataclasses.replace(step, source="mistral-7b")
+    if step.figure == "per_sequence" and not kinds:
+        return dataclasses.replace(step, source="mamba")
+    return step
 
 
 def _step(

@@ -264,7 +264,7 @@ def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
             f"{format_value(found.site_typical, 'W')} × "
             f"{format_value(asked.duration, 's')}",
             (found.energy, "Wh"),
-            ("llama-1", "energy"),
+            ("patterson-2021", "energy"),
         ),
         _step(
             "Carbon dioxide",
@@ -272,7 +272,7 @@ def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
             f"{format_value(found.energy, 'Wh')} × "
             f"{format_value(asked.carbon_intensity * 1000)} g/kWh",
             (found.carbon, "kg"),
-            ("llama-2", "carbon"),
+            ("patterson-2021", "carbon"),
         ),
     )
 

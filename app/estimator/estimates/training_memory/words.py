@@ -186,7 +186,13 @@ def _state_step(
             numbers = f"({numbers} + {format_number(here.experts)} ÷ {ways})"
         formula = f"({formula}) × {format_number(width)} B"
         numbers += f" × {format_number(width)} B"
-    return Step(label, formula, numbers, value, "B", "zero", "training-memory", figure)
+    source = _tuned(case, figure) if case.tuning.is_partial else "zero"
+    return Step(label, formula, numbers, value, "B", source, "training-memory", figure)
+
+
+def _tuned(case: Case, figure: str) -> str:
+    """The paper on adapters, or on the frozen weights beneath them in four bits."""
+    return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
 
 
 def _stage(case: Case) -> Stage:
