@@ -94,6 +94,32 @@ def test_rare_cards_are_ranked_only_when_asked_for():
     assert reason("rtx-4090", model="7B", rare=True) is None
 
 
+# NVIDIA sells the B300 on boards of eight and the GB200 in racks of 72, the H200 on
+# boards of four and eight.
+@pytest.mark.parametrize(
+    ("only", "job", "whole", "says"),
+    [
+        ("b300-sxm", "serving", 8, ", of a board of 8."),
+        ("gb200-gpu", "serving", 72, ", of a rack of 72."),
+        ("h200-sxm5-141", "serving", 4, ", of a board of 4."),
+        ("h100-sxm5-80", "serving", 4, "4x H100 SXM5 80GB."),
+    ],
+)
+def test_what_is_bought_can_be_ordered(only, job, whole, says):
+    answer = estimate(only=only, job=job)
+    assert answer["bought"].value == whole
+    assert answer.verdict.lead.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("only", "unit"), [("gb200-gpu", 72), ("b300-sxm", 8), ("gh200-96", 1)]
+)
+def test_training_takes_whole_boards_and_racks(only, unit):
+    answer = estimate(job="training", only=only, model="llama-3.1-70b")
+    assert answer["gpus"].value == answer["bought"].value
+    assert answer["gpus"].value % unit == 0
+
+
 def test_prices_rank_and_budgets_exclude():
     priced = {"prices": "h100 4, h200 = 5.2; b200 9", "rank": "cost"}
     best = found(**priced).found[0]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.terms import (
     gpus,
-    is_card,
     objection,
     read_prices,
+    sold_by,
 )
 from app.estimator.estimates.inference_memory.asked import InferenceMemory
 from app.estimator.estimates.inference_memory.compute import Load, load_of
@@ -69,7 +69,6 @@ FOR_STATES = 0.6
 
 
 _SERVER = 8
-_TRAY = 4
 
 
 def search(asked: AcceleratorChoice) -> Search:
@@ -151,10 +150,8 @@ def domain_of(gpu: Accelerator) -> int:
 
 
 def board_of(gpu: Accelerator) -> int:
-    """How many are bought at once: a card, a board of eight, or a tray of a rack."""
-    if is_card(gpu):
-        return 1
-    return _TRAY if domain_of(gpu) > _SERVER else _SERVER
+    """How many are bought at once for a large job: a card, a board or a rack."""
+    return sold_by(gpu)[-1][0]
 
 
 def _served(

@@ -26,6 +26,7 @@ from app.estimator.estimates.accelerator_choice.tables import (
     context_table,
     ranking,
 )
+from app.estimator.estimates.accelerator_choice.terms import bought, named
 from app.estimator.estimates.inference_memory.compute import Load
 from app.estimator.fitting import capacity_note
 from app.estimator.units import format_number, format_value
@@ -34,6 +35,7 @@ from app.estimator.working import added
 OUTPUTS = (
     Output("choice", "Best"),
     Output("gpus", "GPUs", "GPU", better="less"),
+    Output("bought", "GPUs bought", "GPU", better="less"),
     Output("memory", "Memory of all", "B"),
     Output("need", "Needed on each", "B", better="less"),
     Output("power", "Power of all", "W", better="less"),
@@ -76,13 +78,8 @@ def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
     job = "train" if asked.job == "training" else "serve"
     text = f"It is the best of {len(found.found)} that can {job} {found.model.name}"
     if rest:
-        text += f"; next comes {named(rest[0])}"
-    return Verdict("fits", f"{named(best)}.", f"{text}.")
-
-
-def named(one: Candidate) -> str:
-    """A candidate as words: `2x H200 SXM5 141GB`."""
-    return f"{format_number(one.count)}x {one.gpu.name}"
+        text += f"; next comes {named(rest[0].gpu, rest[0].count)}"
+    return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
 
 
 _NONE = "No GPU of the catalogue does it."
@@ -103,9 +100,11 @@ def _figures(
             ),
             *counts,
         )
+    whole, unit = bought(best.gpu, best.count)
     return (
         Figure(_OUT["choice"], best.gpu.name, primary=True),
         Figure(_OUT["gpus"], best.count),
+        Figure(_OUT["bought"], whole, note=f"Sold by the {unit}; clouds rent fewer."),
         Figure(_OUT["memory"], best.count * best.gpu.capacity),
         Figure(_OUT["need"], best.need),
         Figure(
