@@ -12,6 +12,8 @@ from app.estimator.models.architecture import Architecture
 _INNER = frozenset({"stack", "encoder", "runs"})
 _UNITS = {
     "memory": "B",
+    "driver_memory": "B",
+    "engine_memory": "B",
     "gpu_memory": "B",
     "system_memory": "B",
     "memory_bandwidth": "B/s",

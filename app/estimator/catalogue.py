@@ -33,7 +33,15 @@ def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
         raise IncompleteEntry(f"{file}: “{row.get('id')}” has no source")
     if not isinstance(row.get("read_on"), dt.date):
         raise IncompleteEntry(f"{file}: “{row.get('id')}” has no read_on date")
+    if _READINGS & row.keys() and not (
+        row.get("memory_source") and isinstance(row.get("memory_read_on"), dt.date)
+    ):
+        raise IncompleteEntry(f"{file}: “{row.get('id')}” has a reading of no source")
     return row
+
+
+# Readings of memory come from elsewhere than the data sheet of their entry.
+_READINGS = {"driver_memory_mib", "engine_memory_mib"}
 
 
 def plain(name: str) -> str:

@@ -1,7 +1,8 @@
 """Whether something fits under a limit, said in the same words everywhere."""
 
 from app.estimator.estimate import Status, Verdict
-from app.estimator.units import format_value
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.units import format_number, format_value
 
 TIGHT = 0.1
 
@@ -25,20 +26,55 @@ _LEADS: dict[Status, str] = {
 }
 
 
-def memory_verdict(need: float, limit: float, whole: float, gpus: int) -> Verdict:
+def memory_verdict(
+    need: float, limit: float, whole: float, gpus: int, label: float | None = None
+) -> Verdict:
     r"""Say whether a GPU that needs `need` bytes has room in `limit` of `whole`.
+
+    `label` is what the card is sold as.
 
     >>> memory_verdict(149.4e9, 80e9, 80e9, 8).text.replace("\u00a0", " ")
     'Each GPU would need 149.4 GB and has 80 GB.'
     """
     status = status_of(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
-    has = f"has {format_value(whole, 'B')}"
+    has = f"has {held(whole, label)}"
     if limit < whole:
-        has = f"may use {format_value(limit, 'B')} of {format_value(whole, 'B')}"
+        has = f"may use {format_value(limit, 'B')} of {held(whole, label)}"
     if status == "no":
         text = f"{subject} would need {format_value(need, 'B')} and {has}."
     else:
         free = format_value(limit - need, "B")
         text = f"{subject} needs {format_value(need, 'B')} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
+
+
+def held(capacity: float, label: float | None) -> str:
+    r"""What a card holds, with what it is sold as where that is another number.
+
+    >>> held(85.52e9, 80e9).replace("\u00a0", " "), held(48e9, 48e9) == "48\u00a0GB"
+    ('85.5 GB (80 GB on the label)', True)
+    """
+    words = format_value(capacity, "B")
+    if label is None or format_value(label, "B") == words:
+        return words
+    return f"{words} ({format_value(label, 'B')} on the label)"
+
+
+def capacity_note(gpu: Accelerator) -> str:
+    r"""What a card holds beside what its label says, and who says so.
+
+    >>> from app.estimator.hardware.accelerators import find_accelerator
+    >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
+    'H100 SXM5 80GB: 80 GB on the label, 85.5 GB (81,559 MiB) by its driver.'
+    """
+    label = format_value(gpu.memory, "B") if gpu.memory else "nothing known"
+    if gpu.capacity == gpu.memory or gpu.memory is None:
+        return (
+            f"{gpu.name}: {label} on the label; no reading of its driver is published, "
+            "so the label counts."
+        )
+    who = "its driver" if gpu.driver_memory else "what programs are shown"
+    reading = f"{format_number(gpu.capacity / 2**20)} MiB"
+    read = f"{format_value(gpu.capacity, 'B')} ({reading})"
+    return f"{gpu.name}: {label} on the label, {read} by {who}."

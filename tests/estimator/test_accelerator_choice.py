@@ -69,7 +69,7 @@ def test_reasons_name_the_limit_that_was_set():
     assert reason("gb200-gpu", cooling="air") == "Cooled by liquid."
     assert reason("mi300x", cooling="air") == "Its cooling is not known here."
     assert reason("b200-sxm", most_power=700.0) == "Draws 1,000\u00a0W."
-    assert reason("l40s", least_memory=80e9) == "Has 48\u00a0GB."
+    assert reason("l40s", least_memory=80e9) == "Has 48.3\u00a0GB."
     assert reason("b200-sxm", total_power=1500.0) == "2\u00a0GPUs draw 2,000\u00a0W."
     assert "for a token" in reason("a100-pcie-80")
     assert "domain" in reason("l4")
@@ -92,6 +92,32 @@ def test_an_lpu_needs_hundreds_of_chips_for_70b():
 def test_rare_cards_are_ranked_only_when_asked_for():
     assert reason("rtx-4090", model="7B") is not None
     assert reason("rtx-4090", model="7B", rare=True) is None
+
+
+# NVIDIA sells the B300 on boards of eight and the GB200 in racks of 72, the H200 on
+# boards of four and eight.
+@pytest.mark.parametrize(
+    ("only", "job", "whole", "says"),
+    [
+        ("b300-sxm", "serving", 8, ", of a board of 8."),
+        ("gb200-gpu", "serving", 72, ", of a rack of 72."),
+        ("h200-sxm5-141", "serving", 4, ", of a board of 4."),
+        ("h100-sxm5-80", "serving", 4, "4x H100 SXM5 80GB."),
+    ],
+)
+def test_what_is_bought_can_be_ordered(only, job, whole, says):
+    answer = estimate(only=only, job=job)
+    assert answer["bought"].value == whole
+    assert answer.verdict.lead.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("only", "unit"), [("gb200-gpu", 72), ("b300-sxm", 8), ("gh200-96", 1)]
+)
+def test_training_takes_whole_boards_and_racks(only, unit):
+    answer = estimate(job="training", only=only, model="llama-3.1-70b")
+    assert answer["gpus"].value == answer["bought"].value
+    assert answer["gpus"].value % unit == 0
 
 
 def test_prices_rank_and_budgets_exclude():

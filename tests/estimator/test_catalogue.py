@@ -107,8 +107,17 @@ def test_values_are_in_base_units() -> None:
     assert find_reference_design("dgx-superpod-h100").gpus_per_unit == 256
 
 
-def test_a_b200_counts_as_180_gb() -> None:
+def test_a_b200_is_sold_as_180_gb() -> None:
     assert find_accelerator("B200").memory == 180e9
+
+
+@pytest.mark.parametrize(
+    ("model", "positions"),
+    # config.json of each: meta-llama/Llama-3.2-1B and codellama/CodeLlama-34b-hf.
+    [("llama-3.2-1b", 131_072), ("codellama-34b", 16_384), ("llama-3.2-3b", 131_072)],
+)
+def test_positions_are_those_of_the_published_configuration(model, positions) -> None:
+    assert find_model(model).max_context == positions
 
 
 def test_every_system_and_design_can_be_read() -> None:

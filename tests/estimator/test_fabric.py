@@ -100,6 +100,55 @@ def test_two_planes_split_every_port_of_the_ethernet_switch(nodes, leaves, spine
     assert of["nodes_per_unit"] == 64
 
 
+# Systems of a scalable unit in NVIDIA's DGX SuperPOD reference architectures: A100 20,
+# H100 and B200 32, B300 64 with Spectrum-4 or 72 with Quantum-X800, GB200 eight racks.
+@pytest.mark.parametrize(
+    ("system", "switch", "nodes", "units"),
+    [
+        ("dgx-a100", None, 140, 7),
+        ("dgx-h100", None, 127, 4),
+        ("dgx-b200", None, 128, 4),
+        ("dgx-b300", "sn5600", 256, 4),
+        ("dgx-b300", None, 288, 4),
+        ("gb200-nvl72", None, 8, 1),
+        ("gb200-nvl72", None, 128, 16),
+    ],
+)
+def test_scalable_units_are_those_of_the_reference_architecture(
+    system, switch, nodes, units
+):
+    of = found(system=system, switch=switch, nodes=nodes)
+    assert of["scalable_units"] == units
+    assert of["nodes_per_unit"] == nodes / units or nodes == 127
+
+
+# ConnectX-6 200, ConnectX-7 400 and ConnectX-8 800 Gbit/s.
+@pytest.mark.parametrize(
+    ("system", "leaf"),
+    [
+        ("dgx-a100", "Quantum QM8700 (HDR)"),
+        ("dgx-h100", "Quantum-2 QM9700 (NDR)"),
+        ("gb200-nvl72", "Quantum-2 QM9700 (NDR)"),
+        ("dgx-b300", "Quantum-X800 Q3400-RA (XDR)"),
+        ("gb300-nvl72", "Quantum-X800 Q3400-RA (XDR)"),
+    ],
+)
+def test_the_switch_is_as_fast_as_the_adapters_unless_another_is_asked_for(
+    system, leaf
+):
+    answer = entry.estimate(Fabric(system=system, nodes=64))
+    assert answer.tables[0].rows[0][1] == leaf
+    assert "non-blocking" in answer.verdict.text
+
+
+def test_a_switch_slower_than_the_adapters_is_said_before_anything_else():
+    verdict = entry.estimate(Fabric("dgx-b300", 64, "qm9700")).verdict
+    assert verdict.status == "tight"
+    assert verdict.lead == "24 leaf and 16 spine switches, slower than the adapters."
+    assert "at 50\u00a0% of the rate of the adapters" in verdict.text
+    assert "non-blocking" not in verdict.text
+
+
 def test_the_verdict_says_the_switches_in_one_sentence():
     verdict = entry.estimate(Fabric()).verdict
     assert verdict.lead == "32 leaf and 16 spine switches."

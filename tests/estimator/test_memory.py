@@ -304,11 +304,11 @@ def test_a_verdict_says_how_much_is_needed_and_there() -> None:
     need = plain(found.verdict.text)
     assert found.verdict.lead == "Does not fit."
     assert need.startswith("Each GPU would need ")
-    assert need.endswith(" GB and has 80 GB.")
+    assert need.endswith(" GB and has 85.5 GB (80 GB on the label).")
 
 
 def test_less_than_a_tenth_free_is_tight() -> None:
-    found = estimate("training-memory", {"model": "70B", "gpus": 22})
+    found = estimate("training-memory", {"model": "70B", "gpus": 20})
     assert found.verdict.status == "tight"
     assert 0 < found["free"].value < 8e9
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import doctest
+from pathlib import Path
 
 import pint
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from app.estimator.estimates.power_cooling import entry
 from app.estimator.estimates.power_cooling.asked import PowerCooling
 from app.estimator.hardware import facility
-from app.estimator.inputs import BadInputs, read
+from app.estimator.inputs import BadInputs, declared, read
 
 watts = st.floats(1.0, 1e9)
 
@@ -37,6 +38,19 @@ def test_examples_in_the_docstrings_hold():
 def test_a_system_draws_what_its_guide_says(system, kilowatts):
     of = found(system=system, nodes=1, other=0.0, pue=1.0)
     assert of["machines_power"] == of["site_power"] == kilowatts * 1e3
+
+
+def test_energy_and_carbon_cite_a_paper_on_energy_and_carbon():
+    # Patterson et al. 2021: energy with PUE, times the carbon of the electricity.
+    steps = {s.figure: s.source for s in estimate().steps}
+    assert steps["energy"] == steps["carbon"] == "patterson-2021"
+
+
+def test_the_average_pue_is_the_one_that_the_page_says():
+    # Uptime Institute, Global Data Center Survey 2025: 1.54.
+    assert "1.54 (2025)" in declared(PowerCooling)["pue"].help
+    page = Path("content/topics/power-and-cooling/concept.md").read_text("utf-8")
+    assert "in 2025 was 1.54" in page
 
 
 def test_a_scalable_unit_of_b200_takes_16_racks_and_458_kilowatts():

@@ -83,7 +83,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)
             load = load_of(model, tried)
-            if load.total <= (gpu.memory or 0) * job.usable:
+            if load.total <= gpu.capacity * job.usable:
                 slow.append((step_time(model, gpu, links, tried).total, load.total))
                 break
 
@@ -121,7 +121,7 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
 
 def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
-    fits = Fitting(model, job := Job(1024, 131072, 4096), (gpu.memory or 0) * 0.95)
+    fits = Fitting(model, job := Job(1024, 131072, 4096), gpu.capacity * 0.95)
     layouts = 0
     for split in splits(model, fabric_of(gpu), job):
         for family in split.families():

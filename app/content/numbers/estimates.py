@@ -108,6 +108,9 @@ def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
 # What the fields of the catalogues count; everything else is a plain number.
 _HARDWARE_UNITS = {
     "memory": "B",
+    "driver_memory": "B",
+    "engine_memory": "B",
+    "capacity": "B",
     "gpu_memory": "B",
     "system_memory": "B",
     "memory_bandwidth": "B/s",

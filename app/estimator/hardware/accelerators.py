@@ -40,8 +40,9 @@ _LACKING: dict[str, tuple[str, ...]] = {
 class Accelerator:
     """One accelerator. None is a value that no source gives.
 
-    `memory` [B], `memory_bandwidth` [B/s], peaks [FLOP/s, dense], `nvlink` and
-    `pcie` [B/s, one way, per GPU], `tdp` [W].
+    `memory` [B] is the size on the label, `driver_memory` what the driver prints as
+    total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
+    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W].
     """
 
     id: str
@@ -52,6 +53,10 @@ class Accelerator:
     launch_year: int | None = None
     form_factor: str = ""
     memory: float | None = None
+    driver_memory: float | None = None
+    engine_memory: float | None = None
+    memory_source: tuple[str, ...] = ()
+    memory_read_on: str = ""
     memory_type: str = ""
     memory_bandwidth: float | None = None
     fp32: float | None = None
@@ -70,6 +75,20 @@ class Accelerator:
     unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     read_on: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that can be filled: a published reading, or else the label [B].
+
+        >>> find_accelerator("H100").capacity / 2**20
+        81559.0
+        """
+        return self.driver_memory or self.engine_memory or self.memory or 0.0
+
+    @property
+    def shown(self) -> float:
+        """Bytes of which an engine takes its share [B]."""
+        return self.engine_memory or self.capacity
 
     @property
     def nvlink_both_ways(self) -> float | None:
@@ -132,14 +151,25 @@ class System:
     source: tuple[str, ...] = ()
     read_on: str = ""
 
+    @property
+    def capacity(self) -> float:
+        """Bytes that its GPUs can fill together [B]; `gpu_memory` is the label.
+
+        >>> find_system("dgx-h100").capacity == 8 * find_accelerator("H100").capacity
+        True
+        """
+        return self.gpus * find_accelerator(self.accelerator).capacity
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReferenceDesign:
-    """A published reference architecture made of systems."""
+    """A published reference architecture; `switch` where it is made for one."""
 
     id: str
     name: str
     vendor: str = ""
+    systems: tuple[str, ...] = ()
+    switch: str = ""
     nodes_per_unit: int | None = None
     gpus_per_unit: int | None = None
     reference_nodes: str = ""
@@ -243,6 +273,19 @@ def reference_designs() -> tuple[ReferenceDesign, ...]:
     return tuple(find_reference_design(key) for key in catalogue.load(*_DESIGNS))
 
 
+def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
+    """The published design that a system is built into, best with that switch.
+
+    >>> design_of("gb200-nvl72").nodes_per_unit
+    8
+    >>> [design_of("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
+    [64, 72]
+    """
+    made = [d for d in reference_designs() if system in d.systems]
+    chosen = [d for d in made if d.switch == switch] or made
+    return chosen[0] if chosen else None
+
+
 def networks() -> tuple[NetworkPart, ...]:
     """All network parts in the order of the catalogue."""
     return tuple(find_network(key) for key in catalogue.load(*_NETWORKS))
@@ -251,6 +294,8 @@ def networks() -> tuple[NetworkPart, ...]:
 # Field of the TOML entry: field of the dataclass and factor to the base unit.
 _ACCELERATOR_UNITS: dict[str, tuple[str, float]] = {
     "memory_gb": ("memory", 1e9),
+    "driver_memory_mib": ("driver_memory", 2.0**20),
+    "engine_memory_mib": ("engine_memory", 2.0**20),
     "memory_bandwidth_gb_per_s": ("memory_bandwidth", 1e9),
     "fp32_tflops_dense": ("fp32", 1e12),
     "tf32_tflops_dense": ("tf32", 1e12),
@@ -298,8 +343,8 @@ def _fields(
         if not name or key == "aliases":
             continue
         fields[name] = _exact(value * factor) if factor else _frozen(value)
-    fields["read_on"] = str(row["read_on"])
-    return fields
+    dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
+    return fields | dates
 
 
 def _exact(value: float) -> float:

@@ -10,8 +10,8 @@ from app.estimator.hardware.traffic import Collective, bytes_sent
 
 # How strongly latency and transfer, or two tiers of links, add up: 1 would be one
 # after the other, infinity at the same time.
-_OVERLAP = 1.5
-_TIERS = 2.0
+OVERLAP = 1.5
+TIERS = 2.0
 # Part of each rank's own block that is copied within its memory meanwhile.
 _LOCAL_COPY = 0.33
 # All-to-all reaches a little less of a link and starts its hops together.
@@ -135,8 +135,8 @@ def collective_time(
     inner = _inner_time(operation, inside, message, fabric)
     if groups == 1:
         return inner
-    outer = _outer_time(operation, inside, groups, message, fabric)
-    return _both(inner, outer, _TIERS)
+    outer = time_between(operation, inside, groups, message, fabric)
+    return _both(inner, outer, TIERS)
 
 
 def quick(
@@ -162,8 +162,15 @@ def quick(
 def _inner_time(
     operation: Collective, ranks: int, message: float, fabric: Fabric
 ) -> float:
+    return _both(*parts_inside(operation, ranks, message, fabric), OVERLAP)
+
+
+def parts_inside(
+    operation: Collective, ranks: int, message: float, fabric: Fabric
+) -> tuple[float, float]:
+    """Latency and transfer within one domain [s]."""
     if ranks == 1:
-        return 0.0
+        return 0.0, 0.0
     way = fabric.link
     hops = (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
     rate = fabric.rate * way.share
@@ -180,7 +187,7 @@ def _inner_time(
     return _timed(way, hops, moved / rate)
 
 
-def _outer_time(
+def time_between(
     operation: Collective, inside: int, groups: int, message: float, fabric: Fabric
 ) -> float:
     """The part between domains, where every GPU uses its own adapter."""
@@ -192,12 +199,13 @@ def _outer_time(
     else:
         moved = bytes_sent(operation, groups, message / inside)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
-    return _timed(way, hops, moved / (fabric.nic_rate * way.share))
+    wire = moved / (fabric.nic_rate * way.share)
+    return _both(*_timed(way, hops, wire), OVERLAP)
 
 
-def _timed(way: Link, hops: float, wire: float) -> float:
-    latency = way.base + way.step * hops
-    return _both(latency, wire + 2 * math.sqrt(way.ramp * wire), _OVERLAP)
+def _timed(way: Link, hops: float, wire: float) -> tuple[float, float]:
+    """Latency, and transfer with the filling of a pipeline of pieces [s]."""
+    return way.base + way.step * hops, wire + 2 * math.sqrt(way.ramp * wire)
 
 
 def _both(one: float, other: float, power: float) -> float:

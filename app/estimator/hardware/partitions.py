@@ -10,13 +10,22 @@ _CARDS = ("mig.toml", "card")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Profile:
-    """One kind of instance: its slices, its memory [B] and where it can start."""
+    """One kind of instance: its slices, its memory [B] and where it can start.
+
+    `memory` is the size in its name, `reported` what the driver gives it.
+    """
 
     name: str
     memory: float
+    reported: float | None
     compute_slices: int
     memory_slices: int
     starts: tuple[int, ...]
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that can be filled: what the driver reports, or else the name [B]."""
+        return self.reported or self.memory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,6 +58,7 @@ def find_card(accelerator: str) -> Card | None:
             Profile(
                 name=p["name"],
                 memory=p["memory_gb"] * 1e9,
+                reported=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
                 compute_slices=p["compute"],
                 memory_slices=p["memory"],
                 starts=tuple(p["starts"]),

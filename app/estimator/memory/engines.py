@@ -5,9 +5,6 @@ import dataclasses
 from app.estimator.models.architecture import Architecture
 
 GIB = 2.0**30
-# An "80 GB" card has 80 GiB of chips, of which the driver shows about 99 %: start-up
-# logs say 79.15 to 79.22 GiB for 80 GB, 139.8 for 141 and 178.4 for 180.
-SHOWN = 0.99
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,15 +46,6 @@ ENGINES: dict[str, Engine] = {
 }
 
 
-def shown_memory(nominal: float) -> float:
-    """Bytes that the driver shows of a card sold as `nominal` decimal bytes [B].
-
-    >>> round(shown_memory(80e9) / 2**30, 1)
-    79.2
-    """
-    return nominal / 1e9 * GIB * SHOWN
-
-
 def usable_bytes(engine: Engine, shown: float, fraction: float, gpus: int) -> float:
     """What an engine may fill of a card that shows `shown` bytes [B].
 
@@ -72,14 +60,19 @@ def usable_bytes(engine: Engine, shown: float, fraction: float, gpus: int) -> fl
     return fraction * shown
 
 
+def measured_width(model: Architecture) -> int:
+    """The width of the MLP in the engine's own measurement."""
+    if not model.is_routed:
+        return model.mlp_width
+    return int(model.experts_per_token * model.expert_width)
+
+
 def peak_bytes(model: Architecture, engine: Engine, gpus: int) -> float:
     """The highest temporary memory of the engine's own measurement on one GPU [B].
 
     Either a step of T tokens through one layer, T · 2 B · (3f/t + 4h), or sampling
     over the whole vocabulary.
     """
-    width = model.mlp_width
-    if model.is_routed:
-        width = int(model.experts_per_token * model.expert_width)
+    width = measured_width(model)
     layer = engine.step_tokens * 2 * (3 * width / gpus + 4 * model.hidden)
     return max(layer, engine.sequences * model.vocabulary * engine.sampler)

@@ -29,7 +29,9 @@ class Framework:
 # each weight shape has one 16-bit stand-in gradient (SimuMax v1.2 traced both).
 # PyTorch: 16-bit logits, an FP32 copy, its log-softmax and their gradients, 14 B in
 # reserved memory; 22 B where the loss is divided (torchtitan benchmarks of 2024-12);
-# 5 B once the loss is compiled (2025-06). Transformers: 2 + 4 + 4 B.
+# 5 B once the loss is compiled (2025-06). Transformers: 2 + 4 + 4 B. torchtune: the
+# loss takes an eighth of the tokens at a time, so an eighth of the bytes of PyTorch
+# (its README of 2024-09 has the peaks of LoRA and QLoRA).
 FRAMEWORKS: dict[str, Framework] = {
     framework.id: framework
     for framework in (
@@ -54,8 +56,18 @@ FRAMEWORKS: dict[str, Framework] = {
         Framework(
             "transformers", "Transformers Trainer", 10.0, 10.0, 4.0, unfused=True
         ),
+        Framework("torchtune", "torchtune, compiled, loss in chunks", 1.75, 2.75, 1.75),
     )
 }
-FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = tuple(
-    (framework.id, framework.label) for framework in FRAMEWORKS.values()
+USUAL = "usual"
+FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
+    (USUAL, "PyTorch FSDP for all weights, torchtune for adapters"),
+    *((framework.id, framework.label) for framework in FRAMEWORKS.values()),
 )
+
+
+def framework_of(choice: str, method: str) -> Framework:
+    """The framework that was chosen, or the usual one for a method of tuning."""
+    if choice == USUAL:
+        choice = "torch" if method == "full" else "torchtune"
+    return FRAMEWORKS[choice]

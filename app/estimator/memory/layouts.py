@@ -108,6 +108,22 @@ def in_flight(stage: int, layout: Layout, micro_batches: int) -> float:
     return min(micro_batches, chunks / v)
 
 
+# Tokens of a step where nobody says how many, as published runs have them.
+_USUAL_TOKENS = 4e6
+
+
+def usual_micro_batches(layout: Layout, sequence: int, micro_batch: int) -> int:
+    """Micro-batches per step where nobody says how many.
+
+    About four million tokens together, and at least one for every pipeline stage.
+
+    >>> usual_micro_batches(Layout(gpus=16384, tensor=8, pipeline=16), 8192, 1)
+    16
+    """
+    each = sequence * micro_batch * layout.data
+    return max(layout.pipeline, round(_USUAL_TOKENS / each))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Share:
     """Parameters of one layer on one GPU: dense ones and routed experts."""

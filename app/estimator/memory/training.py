@@ -21,6 +21,14 @@ from app.estimator.models.layers import Layer
 _ALL = Tuning()
 
 
+def usual_overhead(gpus: int) -> float:
+    """CUDA context, workspaces and fragmentation of a GPU where nobody says [B].
+
+    With other GPUs the buffers of their communication as well.
+    """
+    return 1e9 if gpus == 1 else 4e9
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """One training step as the memory sees it.
@@ -134,7 +142,7 @@ def moving(
     The same for layouts that differ only in how experts and states are divided.
     """
     return tuple(
-        _moving(model, stage, layout, step, tuning)
+        moving_on(model, stage, layout, step, tuning).both
         for stage in stages(model, layout.pipeline, layout.virtual)
     )
 
@@ -173,30 +181,54 @@ def _states(
     return frozen + weights, gradients, optimizer
 
 
-def _moving(
-    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning
-) -> tuple[float, float]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moving:
+    """What comes and goes on a stage at its fullest instant, per token.
+
+    `tokens` of one micro-batch on a GPU; `kept` bytes of it by all layers, of as many
+    micro-batches as are in `flight`; `beside` them what is at work, and `logits`.
+    """
+
+    tokens: float
+    kept: float
+    flight: float
+    beside: float
+    logits: float
+
+    @property
+    def both(self) -> tuple[float, float]:
+        """Activations and logits [B]."""
+        held = self.kept * self.flight + self.beside
+        return self.tokens * held, self.tokens * self.logits
+
+
+def moving_on(
+    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning = _ALL
+) -> Moving:
     """Activations and logits at the fuller of two instants.
 
     While the loss runs the logits are there; while the first layers go backward one
     layer is at work (or, recomputed, open). Both instants hold what all layers of
     the micro-batches in flight keep.
     """
-    tokens = step.sequence * step.micro_batch / layout.context
     kept = sum(n * _kept(model, a, layout, step, tuning) for a, n in stage.runs)
-    kept *= in_flight(stage.index, layout, step.micro_batches)
     working = max(
         (_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0
     )
-    always = kept + (_eager(model, stage, layout, step))
-    logits = around = 0.0
+    beside, logits = working, 0.0
     if stage.last:
         width = _loss_width(layout, step)
-        logits = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
+        each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
         around = _around_loss(model, layout, step)
-    if logits + around >= working:
-        return tokens * (always + around), tokens * logits
-    return tokens * (always + working), 0.0
+        if each + around >= working:
+            beside, logits = around, each
+    return Moving(
+        tokens=step.sequence * step.micro_batch / layout.context,
+        kept=kept,
+        flight=in_flight(stage.index, layout, step.micro_batches),
+        beside=beside + _eager(model, stage, layout, step),
+        logits=logits,
+    )
 
 
 def _kept(

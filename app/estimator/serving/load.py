@@ -4,12 +4,14 @@ import dataclasses
 import math
 
 from app.estimator.memory.cache import elements_per_sequence, recurrent_bytes
+from app.estimator.memory.engines import ENGINES, peak_bytes
 from app.estimator.models.formats import weight_table
 from app.estimator.serving.step import Batch, Placed, decode_time, step_time
 
-# Memory that the engine may take, and what it keeps beside weights and cache.
+# Memory that the engine may take; what it keeps beside weights and cache is read
+# from the start-up logs of this one.
 _USABLE = 0.9
-_KEPT = 3e9
+_LOGGED = ENGINES["vllm-0.9"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,8 +54,9 @@ def sequence_bytes(placed: Placed, context: float) -> float:
 
 def room(placed: Placed, usable: float = _USABLE) -> float:
     """Bytes for the cache on one GPU [B]; negative when weights do not fit."""
-    memory = placed.gpu.memory or 0.0
-    return memory * usable - weights_per_gpu(placed) - _KEPT
+    tensor = placed.serving.tensor
+    kept = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
+    return placed.gpu.shown * usable - weights_per_gpu(placed) - kept
 
 
 def most_sequences(placed: Placed, context: float, usable: float = _USABLE) -> float:

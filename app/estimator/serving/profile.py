@@ -116,14 +116,20 @@ def _within(placed: Placed, context: float, usable: float) -> float:
     return min(accepted, most_sequences(placed, context, usable))
 
 
-def _between(values: tuple[float, ...], batch: float) -> float:
-    """A value between the timed batches."""
+def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
+    """The values of the timed batches below and above, and the way between them."""
     if batch <= 1:
-        return values[0]
+        return values[0], values[0], 0.0
     above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1)
     low, high = _BATCHES[above - 1], _BATCHES[above]
     part = (batch - low) / (high - low)
-    return values[above - 1] + part * (values[above] - values[above - 1])
+    return values[above - 1], values[above], part
+
+
+def _between(values: tuple[float, ...], batch: float) -> float:
+    """A value between the timed batches."""
+    below, above, part = bracket(values, batch)
+    return below + part * (above - below)
 
 
 def settle(profile: Profile, batch: float) -> Settled:

@@ -5,12 +5,9 @@ import functools
 from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.layouts import Layout
 from app.estimator.memory.states import Recipe, recipe
-from app.estimator.memory.training import Load, Step, stage_loads, worst
+from app.estimator.memory.training import Load, Step, stage_loads, usual_overhead, worst
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.plan import Plan
-
-# CUDA context, communication buffers and fragmentation on each GPU.
-OVERHEAD = 4e9
 
 
 @functools.cache
@@ -38,7 +35,11 @@ def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Lo
         states: bytes per parameter; mixed precision with Adam where none is given.
     """
     loads = stage_loads(
-        model, layout_of(plan), step_of(plan), states or usual_states(), OVERHEAD
+        model,
+        layout_of(plan),
+        step_of(plan),
+        states or usual_states(),
+        usual_overhead(plan.gpus),
     )
     return worst(loads)
 
@@ -59,12 +60,11 @@ def layout_of(plan: Plan) -> Layout:
 
 def step_of(plan: Plan) -> Step:
     """The step of a plan as the memory sees it."""
-    fused = plan.software.fused
     return Step(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
-        framework=FRAMEWORKS["megatron" if fused else "torch"],
-        fused_loss=fused,
+        framework=FRAMEWORKS[plan.software.framework],
+        fused_loss=plan.software.fused,
     )

@@ -34,7 +34,7 @@ def usual_plans(
         gpus: size of the cluster [1].
         context: tokens of a sequence; 0 takes the model's, at most 8,192.
     """
-    room = (gpu.memory or 80e9) * _SPARE
+    room = gpu.capacity * _SPARE
     sequence = context or min(model.max_context or 4096, 8192)
     expert = _experts(model, gpus)
     needed = _states(model, expert, gpus) / room

@@ -13,13 +13,15 @@ Recompute = Literal["none", "selective", "operators", "full"]
 class Software:
     """What the training software does well.
 
-    `fused`: norms, activations and losses run as fused kernels. `graphs`: the many
-    small kernels of routed experts are launched without waiting for the host.
+    `framework`: what it is to the memory, by its id. `fused`: norms, activations and
+    losses run as fused kernels. `graphs`: the many small kernels of routed experts are
+    launched without waiting for the host.
     `older_attention`: attention kernels of the generation before.
     """
 
     id: str
     label: str
+    framework: str = "megatron"
     fused: bool = True
     graphs: bool = False
     older_attention: bool = False
@@ -37,8 +39,14 @@ SOFTWARE: dict[str, Software] = {
             fused=False,
             older_attention=True,
         ),
-        Software("compiled", "PyTorch FSDP, compiled", older_attention=True),
-        Software("eager", "PyTorch FSDP, eager", fused=False, older_attention=True),
+        Software("compiled", "PyTorch FSDP, compiled", "torch", older_attention=True),
+        Software(
+            "eager",
+            "PyTorch FSDP, eager",
+            "torch-eager",
+            fused=False,
+            older_attention=True,
+        ),
     )
 }
 

@@ -11,6 +11,7 @@ from app.estimator.estimates.accelerator_choice.search import (
     Search,
     search,
 )
+from app.estimator.estimates.accelerator_choice.terms import named
 from app.estimator.inputs import BadInputs
 from app.estimator.models.formats import FORMATS
 from app.estimator.thresholds import within
@@ -40,7 +41,7 @@ def _becomes(found: Search) -> str:
     if not found.found:
         return "No GPU of the catalogue does it."
     best = found.found[0]
-    return f"{format_number(best.count)}x {best.gpu.name}."
+    return f"{named(best.gpu, best.count)}."
 
 
 _Try = tuple[str, str, Any, str, str]
@@ -79,7 +80,7 @@ def _fuller(
     """One sequence more than fits on the best."""
     load = found.loads[best.count]
     fixed = load.weights + load.activations + load.overhead
-    room = (best.gpu.memory or 0.0) * USABLE - fixed
+    room = best.gpu.capacity * USABLE - fixed
     each = load.cache / asked.concurrent
     if each <= 0 or room <= 0:
         return ()

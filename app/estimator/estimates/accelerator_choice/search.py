@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.terms import (
     gpus,
-    is_card,
     objection,
     read_prices,
+    sold_by,
 )
 from app.estimator.estimates.inference_memory.asked import InferenceMemory
 from app.estimator.estimates.inference_memory.compute import Load, load_of
@@ -149,6 +149,11 @@ def domain_of(gpu: Accelerator) -> int:
     return 72 if "72" in gpu.interconnect else _SERVER
 
 
+def board_of(gpu: Accelerator) -> int:
+    """How many are bought at once for a large job: a card, a board or a rack."""
+    return sold_by(gpu)[-1][0]
+
+
 def _served(
     asked: AcceleratorChoice,
     model: Architecture,
@@ -156,7 +161,7 @@ def _served(
     loads: Mapping[int, Load],
     price: float | None,
 ) -> Candidate | str:
-    limit, most = (gpu.memory or 0.0) * USABLE, domain_of(gpu)
+    limit, most = gpu.capacity * USABLE, domain_of(gpu)
     why = ""
     for count, load in loads.items():
         if count > most:
@@ -215,12 +220,10 @@ def _trained(
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * asked.tokens
-    room = (gpu.memory or 0.0) * FOR_STATES
+    room = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))
-    # Modules come in boards of eight, and in trays of four where a rack is one domain.
-    board = 4 if domain_of(gpu) > _SERVER else _SERVER
-    if not is_card(gpu):
-        count = -(-count // board) * board
+    board = board_of(gpu)
+    count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
     return Candidate(gpu, count, states / count, None, hours, power, price)

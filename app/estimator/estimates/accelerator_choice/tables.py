@@ -5,7 +5,7 @@ import math
 from app.estimator.estimate import Table
 from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
 from app.estimator.estimates.accelerator_choice.search import STATES, Candidate, Search
-from app.estimator.estimates.accelerator_choice.terms import others
+from app.estimator.estimates.accelerator_choice.terms import bought, others
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.formats import weight_table
 from app.estimator.units import format_number, format_value
@@ -26,6 +26,7 @@ def ranking(asked: AcceleratorChoice, found: Search) -> Table:
             format_number(place),
             one.gpu.name,
             (float(one.count), ""),
+            (float(bought(one.gpu, one.count)[0]), ""),
             (one.need, "B"),
             _work(one),
             _known(one.power, "W"),
@@ -35,7 +36,8 @@ def ranking(asked: AcceleratorChoice, found: Search) -> Table:
         for place, one in enumerate(found.found[:_ROWS], 1)
     )
     hour = ("Hour",) if priced else ()
-    columns = ("Place", "GPU", "Number", "Each holds", work, "Power", *hour, "Why")
+    first = ("Place", "GPU", "Number", "Bought")
+    columns = (*first, "Each holds", work, "Power", *hour, "Why")
     return Table("Ranking", columns, rows)
 
 
@@ -103,13 +105,13 @@ def context_table(asked: AcceleratorChoice, found: Search) -> Table:
 
 def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
-    if chip.memory:
-        chips = (float(math.ceil(need / chip.memory)), "")
+    if chip.capacity:
+        chips = (float(math.ceil(need / chip.capacity)), "")
     maker = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
     return (
         f"{chip.name}{maker}",
         chips,
-        _known(chip.memory, "B"),
+        _known(chip.capacity or None, "B"),
         _known(chip.memory_bandwidth, "B/s"),
         _known(chip.tdp, "W"),
         _missing(chip),

@@ -13,7 +13,7 @@ from app.estimator.hardware.accelerators import (
 )
 from app.estimator.models.formats import FORMATS
 from app.estimator.shared_inputs import refuse
-from app.estimator.units import format_value, split_number
+from app.estimator.units import format_number, format_value, split_number
 
 # What is planned by other rules than GPUs, and so shown beside the ranking.
 _OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi"})
@@ -64,6 +64,58 @@ def is_card(gpu: Accelerator) -> bool:
     return gpu.form_factor.startswith("PCIe")
 
 
+# Modules of which NVIDIA also makes boards of four.
+_BOARDS_OF_FOUR = {
+    "v100-sxm2-32",
+    "a100-sxm4-40",
+    "a100-sxm4-80",
+    "h100-sxm5-80",
+    "h200-sxm5-141",
+}
+
+
+def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
+    """The units that can be bought, small ones first: cards, boards or racks.
+
+    >>> sold_by(find_accelerator("H200"))
+    ((4, 'board'), (8, 'board'))
+    >>> [sold_by(find_accelerator(n))[0] for n in ("b300-sxm", "gb200-gpu", "l40s")]
+    [(8, 'board'), (72, 'rack'), (1, 'card')]
+    """
+    if "72-GPU" in gpu.interconnect:
+        return ((72, "rack"),)
+    if is_card(gpu):
+        return ((1, "card"),)
+    if gpu.form_factor.startswith("Superchip"):
+        return ((1, "module"),)
+    four = ((4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
+    return (*four, (8, "board"))
+
+
+def bought(gpu: Accelerator, count: int) -> tuple[int, str]:
+    """How many come along when so many are needed, and as what.
+
+    >>> bought(find_accelerator("b300-sxm"), 4)
+    (8, 'board')
+    >>> bought(find_accelerator("gb200-gpu"), 73)
+    (144, 'rack')
+    """
+    units = sold_by(gpu)
+    size, word = next((u for u in units if u[0] >= count), units[-1])
+    return -(-count // size) * size, word
+
+
+def named(gpu: Accelerator, count: int) -> str:
+    """A number of GPUs as words, with the unit of which they are a part.
+
+    >>> named(find_accelerator("b300-sxm"), 4)
+    '4x B300 SXM (Blackwell Ultra), of a board of 8'
+    """
+    words = f"{format_number(count)}x {gpu.name}"
+    whole, unit = bought(gpu, count)
+    return words if whole == count else f"{words}, of a {unit} of {whole}"
+
+
 def objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     """Why a GPU is left out before it is tried; empty if it is not."""
     if asked.only not in {None, gpu.id}:
@@ -92,10 +144,10 @@ def _limit_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
             return "Its power is not known."
         if gpu.tdp > asked.most_power:
             return f"Draws {format_value(gpu.tdp, 'W')}."
-    if gpu.memory is None:
+    if not gpu.capacity:
         return "Its memory is not known."
-    if asked.least_memory is not None and gpu.memory < asked.least_memory:
-        return f"Has {format_value(gpu.memory, 'B')}."
+    if asked.least_memory is not None and gpu.capacity < asked.least_memory:
+        return f"Has {format_value(gpu.capacity, 'B')}."
     return ""
 
 

@@ -19,17 +19,23 @@ from app.estimator.estimates.accelerator_choice.search import (
     USABLE,
     Candidate,
     Search,
+    board_of,
 )
 from app.estimator.estimates.accelerator_choice.tables import (
     against_table,
     context_table,
     ranking,
 )
+from app.estimator.estimates.accelerator_choice.terms import bought, named
+from app.estimator.estimates.inference_memory.compute import Load
+from app.estimator.fitting import capacity_note
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("choice", "Best"),
     Output("gpus", "GPUs", "GPU", better="less"),
+    Output("bought", "GPUs bought", "GPU", better="less"),
     Output("memory", "Memory of all", "B"),
     Output("need", "Needed on each", "B", better="less"),
     Output("power", "Power of all", "W", better="less"),
@@ -72,13 +78,8 @@ def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
     job = "train" if asked.job == "training" else "serve"
     text = f"It is the best of {len(found.found)} that can {job} {found.model.name}"
     if rest:
-        text += f"; next comes {named(rest[0])}"
-    return Verdict("fits", f"{named(best)}.", f"{text}.")
-
-
-def named(one: Candidate) -> str:
-    """A candidate as words: `2x H200 SXM5 141GB`."""
-    return f"{format_number(one.count)}x {one.gpu.name}"
+        text += f"; next comes {named(rest[0].gpu, rest[0].count)}"
+    return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
 
 
 _NONE = "No GPU of the catalogue does it."
@@ -99,10 +100,12 @@ def _figures(
             ),
             *counts,
         )
+    whole, unit = bought(best.gpu, best.count)
     return (
         Figure(_OUT["choice"], best.gpu.name, primary=True),
         Figure(_OUT["gpus"], best.count),
-        Figure(_OUT["memory"], best.count * (best.gpu.memory or 0.0)),
+        Figure(_OUT["bought"], whole, note=f"Sold by the {unit}; clouds rent fewer."),
+        Figure(_OUT["memory"], best.count * best.gpu.capacity),
         Figure(_OUT["need"], best.need),
         Figure(
             _OUT["power"],
@@ -155,16 +158,17 @@ def _steps(
     asked: AcceleratorChoice, found: Search, best: Candidate
 ) -> tuple[Step, ...]:
     if best.hours is None:
-        return _serving_steps(asked, best)
+        return _serving_steps(asked, best, found.loads[best.count])
     parameters = format_number(found.model.parameters)
-    memory = format_value(best.gpu.memory, "B")
+    memory = format_value(best.gpu.capacity, "B")
+    board = board_of(best.gpu)
     return (
         Step(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
             f"{parameters} × {format_number(STATES)} B ÷ ({memory} × "
             f"{format_value(FOR_STATES, '%')})",
-            found.model.parameters * STATES / ((best.gpu.memory or 1) * FOR_STATES),
+            found.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
             "GPU",
             "zero",
             "training-memory",
@@ -183,8 +187,10 @@ def _steps(
         ),
         Step(
             "GPUs",
-            "most of both, in whole boards",
-            f"{format_value(best.hours, 'GPU-h')} ÷ {format_value(asked.days, 's')}",
+            "the more of both, in whole boards",
+            f"⌈max({parameters} × {format_number(STATES)} B ÷ ({memory} × "
+            f"{format_value(FOR_STATES, '%')}), {format_number(best.hours)} ÷ "
+            f"{format_number(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
             "GPU",
             "megatron-2021",
@@ -195,13 +201,14 @@ def _steps(
     )
 
 
-def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...]:
+def _serving_steps(
+    asked: AcceleratorChoice, best: Candidate, load: Load
+) -> tuple[Step, ...]:
     return (
         Step(
             "Needed on each",
-            "weights + KV cache + activations + overhead, over t GPUs",
-            f"{asked.weights}, {format_number(asked.concurrent)} sequences of "
-            f"{format_number(asked.context)} tokens, t = {best.count}",
+            "weights + KV cache + activations + overhead",
+            added((load.weights, load.cache, load.activations, load.overhead), "B"),
             best.need,
             "B",
             "vllm-memory",
@@ -211,8 +218,8 @@ def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...
         Step(
             "Usable on each",
             "memory × usable share",
-            f"{format_value(best.gpu.memory, 'B')} × {format_value(USABLE, '%')}",
-            (best.gpu.memory or 0.0) * USABLE,
+            f"{format_value(best.gpu.capacity, 'B')} × {format_value(USABLE, '%')}",
+            best.gpu.capacity * USABLE,
             "B",
             "catalogue",
             "cluster-components",
@@ -220,8 +227,9 @@ def _serving_steps(asked: AcceleratorChoice, best: Candidate) -> tuple[Step, ...
         ),
         Step(
             "Time per token",
-            "bytes read ÷ bandwidth, or work ÷ rate, + all-reduces + engine",
-            f"{format_number(asked.concurrent)} sequences at once on {named(best)}",
+            "sequences at once ÷ tokens per second of all",
+            f"{format_number(asked.concurrent)} ÷ "
+            f"{format_number(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "s",
             "pope-2022",
@@ -254,7 +262,7 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
         Step(
             "That do not",
             "GPUs of the catalogue left out",
-            f"{len(found.against)} of {len(found.against)}",
+            format_number(len(found.against)),
             len(found.against),
             "",
             "catalogue",
@@ -265,7 +273,7 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
 
 
 def _bar(asked: AcceleratorChoice, found: Search, best: Candidate) -> StackedBar:
-    memory = best.gpu.memory or 0.0
+    memory = best.gpu.capacity
     if asked.job == "training":
         limit, words = memory * FOR_STATES, "for states"
         parts: tuple[Segment, ...] = (
@@ -309,6 +317,8 @@ def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."
         )
+    if best is not None:
+        notes.append(capacity_note(best.gpu))
     if best is not None and best.gpu.unverified:
         fields = ", ".join(sorted(best.gpu.unverified))
         notes.append(

@@ -58,10 +58,13 @@ def measure(asked: Collectives, fabric: Fabric, message: float) -> Measured:
 def timed(asked: Collectives, fabric: Fabric, message: float) -> float:
     """Time of the collective, with the reduction of the network if it is asked for."""
     operation, ranks = operation_of(asked), asked.gpus
-    whole = collective_time(operation, ranks, message, fabric)
-    reduces = asked.in_network and operation == "all_reduce"
-    if not reduces or ranks <= fabric.domain:
-        return whole
+    return collective_time(operation, ranks, message, reducing(asked, fabric))
+
+
+def reducing(asked: Collectives, fabric: Fabric) -> Fabric:
+    """The fabric with what its network reduces on the way, if that is asked for."""
+    reduces = asked.in_network and operation_of(asked) == "all_reduce"
+    if not reduces or asked.gpus <= fabric.domain:
+        return fabric
     # The switch returns the sum: each adapter sends the message once, not twice.
-    faster = dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
-    return collective_time(operation, ranks, message, faster)
+    return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)

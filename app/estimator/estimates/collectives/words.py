@@ -16,10 +16,22 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.collectives.asked import Collectives
 from app.estimator.estimates.collectives.changes import changes
-from app.estimator.estimates.collectives.compute import Measured, operation_of
+from app.estimator.estimates.collectives.compute import (
+    Measured,
+    operation_of,
+    reducing,
+)
 from app.estimator.hardware import traffic
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Fabric, bus_bandwidth, collective_time
+from app.estimator.hardware.networks import (
+    OVERLAP,
+    TIERS,
+    Fabric,
+    bus_bandwidth,
+    collective_time,
+    parts_inside,
+    time_between,
+)
 from app.estimator.hardware.traffic import bytes_sent
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
@@ -40,11 +52,11 @@ _OUT = by_name(OUTPUTS)
 
 
 _FACTORS: dict[traffic.Collective, str] = {
-    "all_reduce": "2 (n − 1) ÷ n × S",
-    "all_gather": "(n − 1) ÷ n × S",
-    "reduce_scatter": "(n − 1) ÷ n × S",
-    "alltoall": "(n − 1) ÷ n × S",
-    "broadcast": "S",
+    "all_reduce": "2 × (GPUs − 1) ÷ GPUs × message",
+    "all_gather": "(GPUs − 1) ÷ GPUs × message",
+    "reduce_scatter": "(GPUs − 1) ÷ GPUs × message",
+    "alltoall": "(GPUs − 1) ÷ GPUs × message",
+    "broadcast": "message",
 }
 
 
@@ -140,68 +152,81 @@ def _across(asked: Collectives, fabric: Fabric) -> float:
     return sent / 2 if halved else sent
 
 
-def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
-    size, ranks = format_value(asked.message, "B"), format_number(asked.gpus)
+def _share(operation: traffic.Collective, ranks: int, size: str) -> str:
+    """What each of `ranks` sends of a message, with numbers."""
+    if operation == "broadcast" and ranks > 1:
+        return size
+    passes = "2 × " if operation == "all_reduce" else ""
+    return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
+
+
+def _within(asked: Collectives, fabric: Fabric, message: float) -> str:
+    """The time of a message within one domain, with numbers."""
     inside = min(asked.gpus, fabric.domain)
-    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
-    steps = [
-        Step(
-            "Bytes sent per GPU",
-            _FACTORS[operation_of(asked)],
-            f"n = {ranks}, S = {size}",
-            sent,
-            "B",
-            "nccl-tests",
-            "interconnects",
-            "bytes_sent",
-        ),
-        Step(
-            "Latency floor",
-            "base + step × hops",
-            f"{format_value(fabric.link.base, 's')} + "
-            f"{format_value(fabric.link.step, 's')} × hops of {inside} GPUs"
-            + (f", then {asked.network}" if measured.crosses else ""),
-            measured.floor,
-            "s",
-            "aiconfigurator",
-            "interconnects",
-            "latency",
-        ),
-        Step(
-            "Inside the link domain",
-            "(latency^1.5 + (w + 2√(ramp × w))^1.5)^⅔, w = bytes ÷ (share × rate)",
-            f"share {fabric.link.share:.0%} of {format_value(fabric.rate, 'B/s')}, "
-            f"ramp {format_value(fabric.link.ramp, 's')}",
-            measured.inner,
-            "s",
-            "aiconfigurator",
-            "interconnects",
-        ),
-    ]
-    if measured.crosses:
-        steps.append(_across_step(asked, fabric))
-    steps.append(
-        Step(
-            "Time",
-            "(inside² + between nodes²)^½" if measured.crosses else "inside the domain",
-            format_value(measured.inner, "s"),
-            measured.seconds,
-            "s",
-            "ml-engineering",
-            "interconnects",
-            "time",
-        )
+    parts = parts_inside(operation_of(asked), inside, message, fabric)
+    if not any(parts):
+        return "0 s"
+    latency, transfer = (format_value(part, "s") for part in parts)
+    return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
+
+
+def _whole(asked: Collectives, fabric: Fabric, message: float) -> str:
+    """The time within domains and between them, with numbers."""
+    operation = operation_of(asked)
+    inside = min(asked.gpus, fabric.domain)
+    groups = math.ceil(asked.gpus / inside)
+    inner = collective_time(operation, inside, message, fabric)
+    way = reducing(asked, fabric)
+    outer = time_between(operation, inside, groups, message, way)
+    parts = (f"{format_value(part, 's')}^{TIERS:g}" for part in (inner, outer))
+    return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
+
+
+_INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
+_BOTH = "(within domains² + between them²)^½"
+
+
+def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
+    operation, ranks = operation_of(asked), asked.gpus
+    size, crosses = format_value(asked.message, "B"), measured.crosses
+    empty = _whole(asked, fabric, 1.0) if crosses else _within(asked, fabric, 1.0)
+    whole = format_value(measured.seconds, "s")
+    if crosses:
+        whole = _whole(asked, fabric, asked.message)
+    sent = bytes_sent(operation, ranks, asked.message)
+    inside = _within(asked, fabric, asked.message)
+    rule = _BOTH if crosses else _INSIDE
+    floor = f"of one byte: {rule}"
+    share = _share(operation, ranks, size)
+    topic, fitted = "interconnects", "aiconfigurator"
+    first = ("Bytes sent per GPU", _FACTORS[operation], share, sent, "B")
+    second = ("Latency floor", floor, empty, measured.floor, "s")
+    third = ("Inside the link domain", _INSIDE, inside, measured.inner, "s")
+    last = ("Time", rule if crosses else "within the domain", whole)
+    return (
+        Step(*first, "nccl-tests", topic, "bytes_sent"),
+        Step(*second, fitted, topic, "latency"),
+        Step(*third, fitted, topic),
+        *((_across_step(asked, fabric),) if crosses else ()),
+        Step(*last, measured.seconds, "s", "ml-engineering", topic, "time"),
     )
-    return tuple(steps)
 
 
 def _across_step(asked: Collectives, fabric: Fabric) -> Step:
     groups = math.ceil(asked.gpus / fabric.domain)
+    operation, size = operation_of(asked), format_value(asked.message, "B")
+    formula = "what each of the domains sends of message ÷ GPUs of a domain"
+    if operation == "alltoall":
+        formula = "(domains − 1) ÷ domains × message"
+    else:
+        size += f" ÷ {fabric.domain}"
+    numbers = _share(operation, groups, size)
+    if asked.in_network and operation == "all_reduce":
+        formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
     return Step(
         "Bytes between nodes per GPU",
-        "what the domain has already reduced or shared: the same rule on S ÷ g",
-        f"{groups} domains of {fabric.domain} GPUs, "
-        f"{format_value(fabric.nic_rate, 'B/s')} each",
+        formula,
+        numbers,
         _across(asked, fabric),
         "B",
         "ml-engineering",

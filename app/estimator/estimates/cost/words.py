@@ -134,7 +134,7 @@ def _steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
             "Million tokens, owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
             f"{format_value(found.owned_hour, 'USD/h')} ÷ (3,600 × "
-            f"{format_number(asked.token_rate)}) × 10⁶",
+            f"{format_number(asked.token_rate)}) × 1,000,000",
             (tokens_cost(asked, found.owned_hour), "USD/Mtoken"),
             "tokens_owned",
         ),
@@ -169,10 +169,11 @@ def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
     return (
         _step(
             "Machines, a year",
-            "(purchase − resale ÷ (1 + i)ⁿ) × i ÷ (1 − (1 + i)⁻ⁿ)",
-            f"({format_value(found.purchase, 'USD')} − {format_value(sold, 'USD')} ÷ "
-            f"{format_number(1 + asked.interest)}^{format_number(found.years)}), "
-            f"i = {format_value(asked.interest, '%')}",
+            "(purchase − resale ÷ growth^years) × interest ÷ (1 − growth^(−years)), "
+            "growth: 1 + interest"
+            if asked.interest
+            else "(purchase − resale) ÷ years",
+            _yearly(asked, found, sold),
             (owned.capital, "USD/year"),
             "owned_year",
         ),
@@ -195,6 +196,19 @@ def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
             (owned.total, "USD/year"),
             "owned_year",
         ),
+    )
+
+
+def _yearly(asked: Cost, found: Plan, sold: float) -> str:
+    """The yearly share of a price, with interest."""
+    bought, resale = format_value(found.purchase, "USD"), format_value(sold, "USD")
+    years, growth = format_number(found.years), format_number(1 + asked.interest, 6)
+    if not asked.interest:
+        return f"({bought} − {resale}) ÷ {years}"
+    interest = format_number(asked.interest, 6)
+    return (
+        f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ "
+        f"(1 − {growth}^(−{years}))"
     )
 
 

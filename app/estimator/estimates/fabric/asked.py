@@ -33,11 +33,12 @@ class Fabric:
         group="Cluster",
         topic="cluster-components",
     )
-    switch: str = ask(
-        "qm9700",
+    switch: str | None = ask(
+        None,
         "Switch",
         kind="network",
-        help="The switch of the compute network, the same in every tier.",
+        help="The switch of the compute network, the same in every tier; left empty: "
+        "the InfiniBand switch with ports as fast as the adapters.",
         group="Compute network",
         topic="interconnects",
     )

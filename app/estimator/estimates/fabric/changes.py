@@ -31,7 +31,7 @@ def named(tree: Tree, planes: int = 1) -> str:
 def steps_chart(found: Plan) -> Chart:
     """Switches of the compute network by number of systems, in steps."""
     hosts, planes = found.hosts, found.planes
-    unit = max(1, found.per_unit // hosts.per_system)
+    unit = max(1, found.per_group // hosts.per_system)
     reach = max(2 * hosts.systems, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     # Full units have no port left for a fabric manager, as in the published tables.
@@ -50,7 +50,7 @@ def steps_chart(found: Plan) -> Chart:
         "Compute switches",
         "node",
         "",
-        (Line("Full units", tuple(points)), Line("Asked for", (here,), "mark")),
+        (Line("Full leaves", tuple(points)), Line("Asked for", (here,), "mark")),
     )
 
 

@@ -5,7 +5,9 @@ import dataclasses
 from app.estimator.estimates.fabric.asked import Fabric
 from app.estimator.hardware.accelerators import (
     NetworkPart,
+    ReferenceDesign,
     System,
+    design_of,
     find_network,
     find_system,
 )
@@ -84,19 +86,42 @@ class Plan:
         return self.way.managers
 
     @property
-    def per_unit(self) -> int:
-        """Hosts of a full scalable unit: as many as a leaf has ports to nodes."""
+    def per_group(self) -> int:
+        """Hosts of a full group: as many as a leaf has ports to nodes."""
         if self.tree.tiers == 1:
             return max(1, self.tree.ports // self.hosts.rails)
         return self.tree.down
 
     @property
-    def units(self) -> int:
-        """Scalable units that the hosts and managers fill or begin."""
+    def groups(self) -> int:
+        """Groups of one leaf for each rail that hosts and managers fill or begin."""
         if self.tree.tiers == 1:
             return 1
         hosts = self.hosts
         return rail_units(hosts.count, hosts.rails, self.tree.down, self.managers)
+
+    @property
+    def design(self) -> ReferenceDesign | None:
+        """The published design of these systems; None where there is none."""
+        return design_of(self.hosts.system.id, self.switch.id)
+
+    @property
+    def per_unit(self) -> int:
+        """Systems of a scalable unit: as published, or those of a group."""
+        published = self.design.nodes_per_unit if self.design else None
+        return published or max(1, self.per_group // self.hosts.per_system)
+
+    @property
+    def units(self) -> int:
+        """Scalable units that the systems fill or begin."""
+        if self.design:
+            return -(-self.hosts.systems // self.per_unit)
+        return self.groups
+
+    @property
+    def share(self) -> float:
+        """What the links carry of what the adapters can send."""
+        return min(1.0, self.link * self.planes / self.hosts.rate)
 
     @property
     def switches(self) -> int:
@@ -130,6 +155,10 @@ class Plan:
         return whole / max(1.0, self.tree.oversubscription)
 
 
+# From slow to fast.
+_INFINIBAND = ("qm8700", "qm9700", "q3400-ra")
+
+
 _IN_BAND = "sn4600c"
 
 
@@ -150,7 +179,7 @@ _TRAY = 4
 def plan(asked: Fabric) -> Plan:
     """Lay out all networks; BadInputs where no tree of switches can hold them."""
     hosts = hosts_of(asked)
-    switch = switch_of(asked)
+    switch = switch_of(asked, hosts.rate / asked.planes)
     rate = switch.port_rate or 0.0
     link = min(hosts.rate / asked.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
@@ -184,8 +213,12 @@ def _unknown(what: str, system: System) -> str:
     return f"{what.capitalize()} of the {system.name} is not known: write it."
 
 
-def switch_of(asked: Fabric) -> NetworkPart:
-    """The switch asked for; BadInputs when it is something else."""
+def switch_of(asked: Fabric, rate: float) -> NetworkPart:
+    """The switch asked for, or one with ports of a rate; BadInputs if it is none."""
+    if asked.switch is None:
+        parts = [find_network(name) for name in _INFINIBAND]
+        fast = [p for p in parts if (p.port_rate or 0.0) >= rate]
+        return fast[0] if fast else parts[-1]
     part = find_network(asked.switch)
     if part.kind != "switch" or not part.ports or not part.port_rate:
         message = f"The {part.name} is not a switch; take for example the QM9700."

@@ -14,6 +14,7 @@ from app.estimator.estimates.fabric.changes import changes_of, named, steps_char
 from app.estimator.estimates.fabric.compute import Plan, most_systems
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number, format_value
+from app.estimator.working import times
 
 OUTPUTS = (
     Output("switches", "Switches", better="less"),
@@ -56,21 +57,27 @@ def answer(asked: Fabric, found: Plan) -> Estimate:
 def _verdict(found: Plan) -> Verdict:
     hosts = found.hosts
     words = named(found.tree, found.planes)
-    ratio = found.tree.oversubscription
-    blocking = (
-        "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
-    )
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
     units = ""
     if found.units > 1:
         units = f" in {format_number(found.units)} scalable units"
+    slow = found.share < 1
+    lead = f"{words[:1].upper()}{words[1:]}"
     return Verdict(
-        "info",
-        f"{words[:1].upper()}{words[1:]}.",
-        f"They join {size}{units}, {blocking}, over "
+        "tight" if slow else "info",
+        f"{lead}, slower than the adapters." if slow else f"{lead}.",
+        f"They join {size}{units}, {_blocking(found)}, over "
         f"{format_number(found.cables)} cables.",
     )
+
+
+def _blocking(found: Plan) -> str:
+    """What part of what the adapters send gets through."""
+    if found.share < 1:
+        return f"at {format_value(found.share, '%')} of the rate of the adapters"
+    ratio = found.tree.oversubscription
+    return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
 def _figures(found: Plan) -> tuple[Figure, ...]:
@@ -122,8 +129,10 @@ def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
         _step(
             "Cables to nodes",
             f"({nodes}) × planes" if found.planes > 1 else nodes,
-            f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}"
-            + (f", × {found.planes}" if found.planes > 1 else ""),
+            _planes(
+                f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}",
+                found.planes,
+            ),
             found.node_links,
             "superpod-h100",
             "node_links",
@@ -157,30 +166,20 @@ def _step(
 
 
 def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
-    tree, rails, planes = found.tree, found.hosts.rails, found.planes
-    units = f"{found.units} × {rails}"
-    shared = asked.layout == "rail" and tree.leaves == found.units * rails
-    per_leaf = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+    tree, planes = found.tree, found.planes
     steps = [
         _step(
             "Ports of a leaf to nodes",
-            "p − ⌈p ÷ (1 + r)⌉",
+            "ports − ports to spines",
             f"{tree.ports} − {tree.up}",
             tree.down,
             "leiserson-1985",
-            "nodes_per_unit",
-        ),
-        _step(
-            "Leaf switches",
-            "scalable units × adapters" if shared else "⌈cables to nodes ÷ ports⌉",
-            f"{units if shared else per_leaf}{_times(planes)}",
-            tree.leaves * planes,
-            "superpod-h100",
             "leaves",
         ),
+        _leaf_step(asked, found),
         _step(
             "Spine switches",
-            "least s that divides the links up of a leaf, s × p ≥ leaves × links up",
+            "links up of a leaf ÷ links of it to each spine, × pods",
             _spine_numbers(tree, planes),
             tree.spines * planes,
             "superpod-h100",
@@ -191,9 +190,12 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
         steps.append(
             _step(
                 "Core switches",
-                "spines of a pod × least c that joins all pods evenly",
-                f"{tree.spines // tree.pods} × "
-                f"{tree.cores * tree.pods // tree.spines}{_times(planes)}",
+                "spines of a pod × cores that each of them joins",
+                _planes(
+                    f"{tree.spines // tree.pods} × "
+                    f"{tree.cores * tree.pods // tree.spines}",
+                    planes,
+                ),
                 tree.cores * planes,
                 "superpod-b200",
                 "cores",
@@ -202,10 +204,12 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
     steps.append(
         _step(
             "Cables between switches",
-            "leaves × links up" + (" + spines × p ÷ 2" if tree.cores else ""),
-            f"{tree.leaves} × {tree.up}"
-            + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else "")
-            + _times(planes),
+            "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
+            _planes(
+                f"{tree.leaves} × {tree.up}"
+                + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
+                planes,
+            ),
             (tree.leaf_spine + tree.spine_core) * planes,
             "superpod-b200",
             "leaf_spine_links",
@@ -214,15 +218,33 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
     return steps
 
 
-def _times(planes: int) -> str:
-    return f", × {planes}" if planes > 1 else ""
+def _leaf_step(asked: Fabric, found: Plan) -> Step:
+    tree, rails, planes = found.tree, found.hosts.rails, found.planes
+    shared = asked.layout == "rail" and tree.leaves == found.groups * rails
+    if shared:
+        formula = "groups of a leaf for each adapter × adapters"
+        line = f"{found.groups} × {rails}"
+    else:
+        formula = "⌈cables to nodes ÷ ports⌉"
+        line = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+    return _step(
+        "Leaf switches",
+        formula,
+        _planes(line, planes),
+        tree.leaves * planes,
+        "superpod-h100",
+        "leaves",
+    )
+
+
+def _planes(line: str, planes: int) -> str:
+    return times(line, planes) if planes > 1 else line
 
 
 def _spine_numbers(tree: Tree, planes: int) -> str:
-    if tree.pods > 1:
-        each = tree.spines // tree.pods
-        return f"{tree.pods} pods × {each}{_times(planes)}"
-    return f"{tree.leaves} × {tree.up} ÷ {tree.ports}, evenly{_times(planes)}"
+    each = tree.spines // tree.pods
+    line = f"{tree.up} ÷ {tree.up // each}"
+    return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
 def _side_steps(found: Plan) -> list[Step]:
@@ -231,8 +253,14 @@ def _side_steps(found: Plan) -> list[Step]:
     return [
         _step(
             f"{side.name} switches",
-            f"{format_number(side.endpoints)} ports on {side.switch.name}",
-            named(side.tree) if side.endpoints else "none",
+            f"leaf + spine + core switches: {format_number(side.endpoints)} ports on "
+            f"{side.switch.name}",
+            " + ".join(
+                str(count)
+                for count in (side.tree.leaves, side.tree.spines, side.tree.cores)
+                if count
+            )
+            or "0",
             side.tree.switches,
             sources[side.name],
             f"{keys[side.name]}_switches",
@@ -275,29 +303,39 @@ def _count(value: int) -> tuple[float, str]:
 def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
     hosts, tree = found.hosts, found.tree
     notes = [_CABLES, _FULL]
+    if found.design:
+        notes.append(
+            f"A scalable unit is that of {found.design.name}: "
+            f"{format_number(found.per_unit)} systems."
+        )
     if asked.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)
     if hosts.per_system > 1:
         notes.append(
             f"The {hosts.system.name} counts as {hosts.per_system} compute trays with "
-            f"{hosts.rails} adapters each; a unit is as many trays as a leaf has ports."
+            f"{hosts.rails} adapters each, as a leaf counts ports."
         )
     if asked.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
         notes.append(
             f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
+    return (*notes, *_rate_notes(found), _MANAGEMENT)
+
+
+def _rate_notes(found: Plan) -> tuple[str, ...]:
+    """Ports that are split, and adapters that are slowed."""
+    notes = []
     if found.split > 1:
         notes.append(
             f"Each port of {format_value((found.switch.port_rate or 0) * 8e-9)} Gbit/s "
             f"is split into {found.split}."
         )
-    if found.link * found.planes < hosts.rate:
+    if found.share < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
             f"{format_value(found.link, 'B/s')} in one direction."
         )
-    notes.append(_MANAGEMENT)
     return tuple(notes)
 
 

@@ -20,7 +20,6 @@ from app.estimator.memory.cache import (
 from app.estimator.memory.engines import (
     ENGINES,
     peak_bytes,
-    shown_memory,
     usable_bytes,
 )
 from app.estimator.memory.generation import WORKSPACE, loading_bytes, prompt_bytes
@@ -87,12 +86,12 @@ def activation_bytes(
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
-    running = tokens * 2 * (3 * _widest(model) / gpus + 4 * model.hidden)
+    running = tokens * 2 * (3 * widest(model) / gpus + 4 * model.hidden)
     return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
 @functools.lru_cache(maxsize=2048)
-def _widest(model: Architecture) -> float:
+def widest(model: Architecture) -> float:
     """The widest MLP that a token runs through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)
@@ -158,8 +157,7 @@ def memory_of(asked: InferenceMemory, gpu: Accelerator) -> float:
     """Memory of one GPU as the driver shows it to the engine [B]."""
     if asked.shown_memory is not None:
         return asked.shown_memory
-    nominal = gpu.memory or 0.0
-    return shown_memory(nominal) if asked.engine in ENGINES else nominal
+    return gpu.shown if asked.engine in ENGINES else gpu.capacity
 
 
 def limit_of(asked: InferenceMemory, gpu: Accelerator, load: Load, gpus: int) -> float:
@@ -189,7 +187,7 @@ def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None
     if asked.prompt is not None and asked.prompt > asked.context:
         message = f"The context has {asked.context} tokens, its prompt among them."
         raise refuse("prompt", asked.prompt, message)
-    if gpu.memory is None:
+    if not gpu.capacity:
         raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
 
 

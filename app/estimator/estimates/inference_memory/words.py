@@ -18,13 +18,23 @@ from app.estimator.estimates.inference_memory.asked import (
     InferenceMemory,
 )
 from app.estimator.estimates.inference_memory.changes import changes
-from app.estimator.estimates.inference_memory.compute import Limits, Load, memory_of
-from app.estimator.fitting import memory_verdict
+from app.estimator.estimates.inference_memory.compute import (
+    COMMUNICATION,
+    CONTEXT,
+    Limits,
+    Load,
+    memory_of,
+    widest,
+)
+from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.memory.engines import ENGINES
+from app.estimator.memory.cache import recurrent_bytes, whole_blocks
+from app.estimator.memory.engines import ENGINES, measured_width
+from app.estimator.memory.generation import loading_bytes, prompt_bytes
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added, cached, split, times
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -62,12 +72,14 @@ def answer(
     whole, limit = memory_of(asked, gpu), limits.usable
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, limit, whole, asked.tensor_parallel),
+        verdict=memory_verdict(
+            load.total, limit, whole, asked.tensor_parallel, gpu.memory
+        ),
         figures=_figures(asked, load, limits),
         steps=_steps(model, asked, gpu, load, limit),
         pictures=(_bar(gpu, load, limit),),
         tables=(_table(asked, load),),
-        notes=_notes(model, asked, load),
+        notes=(*_notes(model, asked, load), capacity_note(gpu)),
         changes=changes(asked, limits, load.total <= limit),
     )
 
@@ -175,17 +187,19 @@ def _steps(
         _activations_step(model, asked, load),
         _overhead_step(asked, load),
         _sum_step(load),
-        _usable_step(asked, gpu, limit),
+        _usable_step(asked, gpu, load, limit),
     )
 
 
 def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
-    per_token = model.cache_elements * CACHE_BITS[asked.cache] / 8
-    numbers = (
-        f"{format_value(per_token, 'B')} × {format_number(asked.context)} × "
-        f"{format_number(asked.concurrent)} ÷ {asked.tensor_parallel}"
-    )
-    formula = "bytes per token × context × sequences ÷ t"
+    width, state = CACHE_BITS[asked.cache] / 8, recurrent_bytes(model)
+    gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
+    formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
+    numbers = times(cached(model, tokens, width, state, gpus), asked.concurrent)
+    if asked.engine == TRANSFORMERS:
+        formula = "bytes per token × tokens × sequences ÷ GPUs"
+        whole = cached(model, asked.context, width, state)
+        numbers = f"{times(whole, asked.concurrent)} ÷ {gpus}"
     return _step("KV cache", formula, numbers, load.cache, "kv_cache")
 
 
@@ -193,43 +207,59 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
     if asked.engine != GENERAL:
         return _measured_step(model, asked, load)
     tokens = min(asked.step_tokens, asked.context * asked.concurrent)
+    gpus = asked.tensor_parallel
     numbers = (
-        f"{format_number(tokens)} × 2 B × (3 × {format_number(model.mlp_width)} ÷ "
-        f"{asked.tensor_parallel} + 4 × {format_number(model.hidden)})"
+        f"max({format_number(tokens)} × 2 B × (3 × {format_number(widest(model))} ÷ "
+        f"{gpus} + 4 × {format_number(model.hidden)}), "
+        f"{format_number(asked.concurrent)} × {format_number(model.vocabulary)} × "
+        f"6 B ÷ {gpus})"
     )
-    formula = "T × 2 B × (3f ÷ t + 4h)"
+    formula = (
+        "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
+        "vocabulary × 6 B ÷ GPUs"
+    )
     return _step("Activations", formula, numbers, load.activations, "activations")
 
 
 def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
     """Temporary tensors as an engine measures them, or a prompt makes them."""
-    shape = f"h = {format_number(model.hidden)}, f = {format_number(model.mlp_width)}"
     if asked.engine == TRANSFORMERS:
-        tokens = asked.concurrent * (asked.prompt or asked.context)
-        formula = "T × (6f + 8h), or a copy of the table while loading"
-        numbers = f"T = {format_number(tokens)}, {shape}"
+        prompt = min(asked.prompt or asked.context, asked.context)
+        running = prompt_bytes(model, asked.concurrent * prompt)
+        loading = loading_bytes(model, asked.weights) / asked.tensor_parallel
+        held = (load.weights, load.cache, load.overhead)
+        formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
+        numbers = f"max({format_value(running, 'B')}, {format_value(loading, 'B')}"
+        numbers += "".join(f" − {format_value(part, 'B')}" for part in held) + ")"
         return _step("Activations", formula, numbers, load.activations, "activations")
     engine = ENGINES[asked.engine]
-    formula = "most of T × 2 B × (3f ÷ t + 4h) and n × V × bytes of the sampler"
+    formula = (
+        "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
+        "vocabulary × bytes of the sampler"
+    )
     numbers = (
-        f"T = {format_number(engine.step_tokens)}, {shape}, "
-        f"n = {format_number(engine.sequences)}, "
-        f"V = {format_number(model.vocabulary)} × {format_number(engine.sampler)} B"
+        f"max({format_number(engine.step_tokens)} × 2 B × (3 × "
+        f"{format_number(measured_width(model))} ÷ {asked.tensor_parallel} + 4 × "
+        f"{format_number(model.hidden)}), {format_number(engine.sequences)} × "
+        f"{format_number(model.vocabulary)} × {format_number(engine.sampler)} B)"
     )
     return _step("Activations", formula, numbers, load.activations, "activations")
 
 
-_OVERHEADS = {
-    GENERAL: "1 GB + 1 GB from two GPUs on",
-    TRANSFORMERS: "workspaces of the libraries",
-}
-
-
 def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
-    numbers = "given"
-    if asked.overhead is None:
-        numbers = _OVERHEADS.get(asked.engine, "as its start-up logs say")
-    formula = "CUDA context + communication buffers"
+    formula, others = "CUDA context + communication buffers", asked.tensor_parallel - 1
+    numbers = format_value(load.overhead, "B")
+    if asked.overhead is not None:
+        formula = "given"
+    elif asked.engine == TRANSFORMERS:
+        formula = "workspaces of the libraries"
+    elif asked.engine != GENERAL:
+        engine = ENGINES[asked.engine]
+        formula = "outside of the framework + more for each further GPU, as logged"
+        each = format_value(engine.outside_each, "B")
+        numbers = f"{format_value(engine.outside, 'B')} + {each} × {others}"
+    elif others:
+        numbers = added((CONTEXT, COMMUNICATION), "B")
     return _step("Overhead", formula, numbers, load.overhead, "overhead")
 
 
@@ -240,14 +270,21 @@ def _sum_step(load: Load) -> Step:
     return _step("On each GPU", formula, numbers, load.total, "per_gpu")
 
 
-def _usable_step(asked: InferenceMemory, gpu: Accelerator, limit: float) -> Step:
-    share = asked.memory_utilization
-    numbers = f"{format_value(memory_of(asked, gpu), 'B')} × {format_value(share, '%')}"
-    formula = "memory × usable share"
+def _usable_step(
+    asked: InferenceMemory, gpu: Accelerator, load: Load, limit: float
+) -> Step:
+    share = format_value(asked.memory_utilization, "%")
+    whole, formula = format_value(memory_of(asked, gpu), "B"), "memory × usable share"
+    numbers = f"{whole} × {share}"
     if asked.engine in ENGINES and ENGINES[asked.engine].static:
-        formula = "(memory − overhead) × usable share + overhead"
+        formula = "(memory − outside) × usable share + outside"
+        outside = ENGINES[asked.engine].outside_of(asked.tensor_parallel)
+        beside = format_value(outside, "B")
+        numbers = f"({whole} − {beside}) × {share} + {beside}"
     if asked.cache_memory is not None:
-        formula += ", with the given memory for the cache"
+        formula = f"less of {formula} and all but the cache + memory given for it"
+        rest = (load.total - load.cache, asked.cache_memory)
+        numbers = f"min({numbers}, {added(rest, 'B')})"
     return _step("Usable", formula, numbers, limit, "")
 
 
@@ -269,16 +306,17 @@ def _step(label: str, formula: str, numbers: str, value: float, figure: str) -> 
 
 def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
     form = FORMATS[asked.weights]
-    formula = "N × b ÷ 8 ÷ t"
-    numbers = f"{format_number(model.parameters)} × {format_number(form.bits, 5)} ÷ 8"
-    if form.covers != "all":
-        covered = weight_table(model, asked.weights).quantized
-        formula = "(N_q × b ÷ 8 + N_16 × 2 B) ÷ t"
-        numbers = (
-            f"({format_number(covered)} × {format_number(form.bits, 5)} ÷ 8 + "
-            f"{format_number(model.parameters - covered)} × 2 B)"
-        )
-    numbers = f"{numbers} ÷ {asked.tensor_parallel}"
+    table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
+    covered = model.parameters if form.covers == "all" else table.quantized
+    formula = "parameters × bits ÷ 8"
+    numbers = f"{format_number(covered)} × {format_number(form.bits, 5)} ÷ 8"
+    if covered < model.parameters:
+        formula = "in the format × bits ÷ 8 + the rest × its bytes"
+        rest = format_number(model.parameters - covered)
+        numbers += f" + {rest} × {format_number(form.rest / 8)} B"
+    if gpus > 1:
+        formula += ", without what each GPU copies, ÷ GPUs + the copy"
+    numbers = split(numbers, table.total, load.weights, gpus)
     return _step("Weights", formula, numbers, load.weights, "weights")
 
 

@@ -1,5 +1,7 @@
 """The words, figures and working of `kv-cache`."""
 
+import dataclasses
+
 from app.estimator.estimate import (
     Chart,
     Figure,
@@ -18,6 +20,7 @@ from app.estimator.memory.cache import elements_per_sequence
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
+from app.estimator.working import cached, times
 
 OUTPUTS = (
     Output("per_token", "Per token", "B", better="less"),
@@ -61,45 +64,58 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
 def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
     """The working from one token to all sequences."""
     width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
-    each = format_value(found.per_token, "B")
     one = format_value(found.per_sequence, "B")
-    total = format_value(found.total, "B")
-    windowed = bool(model.window)
+    bytes_each = CACHE_BITS[asked.cache] / 8
     sequence = _step(
         "One sequence",
-        "Σ min(context, window) × bytes" if windowed else "bytes per token × context",
-        f"{each} × {format_number(found.tokens)}",
+        "bytes per token × tokens kept"
+        + (", by window" if model.window else "")
+        + (" + state" if found.state else ""),
+        cached(model, found.tokens, bytes_each, found.state),
         found.per_sequence,
         "per_sequence",
     )
     all_of_them = _step(
         "All sequences",
-        "sequence × sequences",
+        "one sequence × sequences",
         f"{one} × {format_number(asked.sequences)}",
         found.total,
         "total",
     )
     share = _step(
         "On one GPU",
-        "total ÷ t, at least one KV head on each",
-        f"{total} over {asked.tensor_parallel}",
+        "one sequence, over as many GPUs as there are KV heads to divide × sequences",
+        times(
+            cached(model, found.tokens, bytes_each, found.state, asked.tensor_parallel),
+            asked.sequences,
+        ),
         found.per_gpu,
         "per_gpu",
     )
     return (
         _per_token_step(model, width, found.per_token),
-        sequence,
-        all_of_them,
-        share,
+        *(_sourced(model, step) for step in (sequence, all_of_them, share)),
     )
 
 
 # The figure of a line of the working: its source and the page that teaches it.
 _TAUGHT = {
-    "per_sequence": ("mistral-7b", "inference-memory"),
+    "per_sequence": ("shazeer-2019", "inference-memory"),
     "total": ("paged-attention", "batching-and-latency"),
     "per_gpu": ("gqa-2023", "parallelism"),
 }
+
+
+def _sourced(model: Architecture, step: Step) -> Step:
+    """A line with the paper on the cache that the model has, where one is nearer."""
+    kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
+    if step.figure in {"per_sequence", "per_gpu"} and kinds == {"latent"}:
+        return dataclasses.replace(step, source="deepseek-v2")
+    if step.figure == "per_sequence" and model.window:
+        return dataclasses.replace(step, source="mistral-7b")
+    if step.figure == "per_sequence" and not kinds:
+        return dataclasses.replace(step, source="mamba")
+    return step
 
 
 def _step(
@@ -111,25 +127,26 @@ def _step(
 
 def _per_token_step(model: Architecture, width: str, value: float) -> Step:
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
-    caching = sum(n for a, n in model.runs if a.mixer.cache)
+    kinds: dict[int, int] = {}
+    for layer, number in model.runs:
+        if layer.mixer.cache:
+            size = layer.mixer.cache
+            kinds[size] = kinds.get(size, 0) + number
+    layers, source = sum(kinds.values()), "shazeer-2019"
     if mixer is None:
-        formula, numbers, source = "no cache that grows", "state only", "mamba"
-    elif mixer.kind == "latent":
-        formula, source = "L × (r_kv + d_r) × W", "deepseek-v2"
-        numbers = f"{caching} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
+        formula, numbers, source = "no cache that grows", "0 B", "mamba"
+    elif mixer.kind == "latent" and len(kinds) == 1:
+        formula, source = "layers × (latent + rotary) × bytes of each", "deepseek-v2"
+        numbers = f"{layers} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
+    elif kinds == {2 * mixer.kv_heads * mixer.head_dim: layers}:
+        formula = "2 × layers × KV heads × head size × bytes of each"
+        numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
     else:
-        formula, source = "2 × L × g × d × W", "shazeer-2019"
-        numbers = f"2 × {caching} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
-    return Step(
-        "One token",
-        formula,
-        numbers,
-        value,
-        "B",
-        source,
-        "inference-memory",
-        "per_token",
-    )
+        formula = "layers of each kind × values of a token × bytes of each"
+        parts = (f"{n} × {format_number(size)}" for size, n in kinds.items())
+        numbers = f"({' + '.join(parts)}) × {width}"
+    line = ("One token", formula, numbers, value, "B")
+    return Step(*line, source, "inference-memory", "per_token")
 
 
 def picture(

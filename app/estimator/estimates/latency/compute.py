@@ -58,7 +58,7 @@ class Timed:
 
 def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
     """Refuse a card whose rates are unknown, a format or a split that cannot be."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise refuse("gpu", gpu.id, message)
     if FORMATS[weights].math == "fp8" and gpu.lacks("fp8"):

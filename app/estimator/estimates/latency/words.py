@@ -1,5 +1,7 @@
 """The words, figures and pictures of the estimate `latency`."""
 
+import dataclasses
+
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Chart,
@@ -15,6 +17,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.latency.asked import Latency
 from app.estimator.estimates.latency.changes import changes
 from app.estimator.estimates.latency.compute import Timed
+from app.estimator.fitting import capacity_note
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
 from app.estimator.models.formats import FORMATS
 from app.estimator.serving.engine import math_of
@@ -22,6 +25,7 @@ from app.estimator.serving.load import weights_per_gpu
 from app.estimator.serving.step import Placed
 from app.estimator.timing.flops import score_flops, visible
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("ttft", "Time to first token", "s", better="less", modeled=True),
@@ -71,7 +75,7 @@ def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
         steps=_steps(asked, placed, timed),
         pictures=(_roofline(asked, placed),),
         tables=(_table(timed),),
-        notes=_notes(asked, placed, timed),
+        notes=(*_notes(asked, placed, timed), capacity_note(placed.gpu)),
         changes=changes(asked, timed),
     )
 
@@ -142,15 +146,13 @@ def _critical(placed: Placed) -> float:
 
 
 def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
-    gpu = placed.gpu
-    weights = format_value(weights_per_gpu(placed), "B")
+    exchanges = 2 * placed.model.layers
+    each = timed.decode.communication / exchanges if exchanges else 0.0
     return (
         Step(
             "Reading weights and cache",
-            "(weights + sequences × cache) per GPU ÷ reached bandwidth",
-            f"{weights} of weights, {format_number(asked.batch)} sequences, "
-            f"{format_value(gpu.memory_bandwidth or 0.0, 'B/s')} × "
-            f"{placed.rates.bandwidth / (gpu.memory_bandwidth or 1.0):.0%}",
+            "time for the weights + time for the cache, at the reached bandwidth",
+            added((timed.decode.weights, timed.decode.attention), "s"),
             timed.reading,
             "s",
             "pope-2022",
@@ -159,8 +161,8 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
         ),
         Step(
             "Exchanging between GPUs",
-            "2 all-reduces per layer",
-            f"{format_number(2 * placed.model.layers)} over {asked.tensor_parallel}",
+            "exchanges, two for each layer × time of one",
+            f"{exchanges} × {format_value(each, 's')}",
             timed.decode.communication,
             "s",
             "aiconfigurator",
@@ -169,9 +171,8 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
         ),
         Step(
             "Launches and host",
-            "kernels × launch + host",
-            f"{placed.engine.label}: {format_value(placed.engine.kernel, 's')} each, "
-            f"{format_value(placed.engine.host, 's')} per step",
+            "launches of all kernels + host and sampling",
+            added((timed.decode.launch, timed.decode.host), "s"),
             timed.overhead,
             "s",
             "inferencex",
@@ -197,9 +198,9 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
         ),
         Step(
             "Computing the prompt",
-            "2 × active weights × tokens ÷ reached rate + attention",
-            f"{format_number(asked.prompt * (1 - asked.cached_share))} tokens, "
-            f"{format_value(placed.rates.matmul, 'FLOP/s')}",
+            "products at the reached rate + waiting for weights + attention + "
+            "exchange + launches and host",
+            added(dataclasses.astuple(timed.prefill), "s"),
             timed.prefill.total,
             "s",
             "pope-2022",
@@ -209,8 +210,7 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
         Step(
             "Time to first token",
             "way to the engine + prompt in its chunks",
-            f"{format_value(placed.engine.front, 's')} + {timed.chunks} "
-            f"{'steps' if timed.chunks > 1 else 'step'}",
+            added((placed.engine.front, timed.first - placed.engine.front), "s"),
             timed.first,
             "s",
             "inferencex",

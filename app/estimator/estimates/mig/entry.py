@@ -23,12 +23,11 @@ def estimate(asked: Mig) -> Estimate:
     gpu = find_accelerator(asked.gpu)
     card = find_card(gpu.id)
     if card is None:
-        raise refuse(
-            "gpu",
-            asked.gpu,
-            f"The {gpu.name} cannot be partitioned; cards that can: "
-            f"{', '.join(cards())}.",
-        )
+        why = "cannot be partitioned"
+        if gpu.mig_instances:
+            why = f"has {gpu.mig_instances} instances, whose profiles are not published"
+        message = f"The {gpu.name} {why}; cards that can: {', '.join(cards())}."
+        raise refuse("gpu", asked.gpu, message)
     wanted = read_instances(card, asked.instances)
     starts = place(card, wanted)
     return Estimate(
@@ -38,7 +37,7 @@ def estimate(asked: Mig) -> Estimate:
         steps=steps(card, wanted),
         pictures=(bar(card, gpu, wanted),),
         tables=(table(card, wanted, starts),),
-        notes=notes(card, wanted, starts),
+        notes=notes(card, gpu, wanted, starts),
     )
 
 

@@ -10,6 +10,7 @@ from app.estimator.estimate import (
     Verdict,
     by_name,
 )
+from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.partitions import Card, Profile, most
 from app.estimator.units import format_value
@@ -55,7 +56,7 @@ def figures(
     """Slices and memory that the instances take."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
-    memory = sum(p.memory for p in wanted)
+    memory = sum(p.capacity for p in wanted)
     more = most(card, card.profiles[0], wanted) if starts is not None else 0
     return (
         Figure(_OUT["fits"], starts is not None, primary=True),
@@ -86,8 +87,8 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
         ),
         (
             ("Memory", "Σ memory of the profiles"),
-            " + ".join(format_value(p.memory, "B") for p in wanted),
-            (sum(p.memory for p in wanted), "B", "memory"),
+            " + ".join(format_value(p.capacity, "B") for p in wanted),
+            (sum(p.capacity for p in wanted), "B", "memory"),
         ),
     )
     return tuple(
@@ -98,9 +99,9 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
 
 def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar:
     """The memory of the instances against that of the card."""
-    unit = (gpu.memory or 0.0) / card.memory_slices
+    unit = gpu.capacity / card.memory_slices
     segments = tuple(Segment("other", p.name, unit * p.memory_slices) for p in wanted)
-    return StackedBar("Memory slices", segments, gpu.memory, gpu.name)
+    return StackedBar("Memory slices", segments, gpu.capacity, gpu.name)
 
 
 def table(
@@ -118,25 +119,34 @@ def table(
             (
                 profile.name,
                 (profile.memory, "B"),
+                (profile.reported, "B") if profile.reported else "not published",
                 f"{profile.compute_slices} of {card.compute_slices}",
                 f"{profile.memory_slices} of {card.memory_slices}",
                 str(most(card, profile)),
                 ", ".join(placed) or "–",
             )
         )
-    columns = ("Profile", "Memory", "Compute", "Memory slices", "At most", "Placed at")
+    memory = ("Memory in the name", "By the driver")
+    columns = ("Profile", *memory, "Compute", "Memory slices", "At most", "Placed at")
     return Table("Profiles of this card", columns, tuple(rows))
 
 
 def notes(
-    card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
+    card: Card,
+    gpu: Accelerator,
+    wanted: tuple[Profile, ...],
+    starts: tuple[int, ...] | None,
 ) -> tuple[str, ...]:
     """What partitions of a card share and what they do not."""
     apart = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
     )
-    notes = [apart]
+    notes = [apart, capacity_note(gpu)]
+    if not all(p.reported for p in wanted):
+        notes.append(
+            "Where no reading of an instance is published, the size in its name counts."
+        )
     idle = card.compute_slices - sum(p.compute_slices for p in wanted)
     if starts is not None and idle and most(card, card.profiles[0], wanted) == 0:
         notes.append(

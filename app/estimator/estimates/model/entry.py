@@ -24,7 +24,7 @@ def estimate(asked: Model) -> Estimate:
         name="model",
         verdict=verdict(model),
         figures=figures(model, training),
-        steps=steps(model, asked, training),
+        steps=steps(model, training),
         tables=(parts(model), shape(model)),
         notes=notes(model),
     )

@@ -1,10 +1,10 @@
 """The words, figures and working of `model`."""
 
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
-from app.estimator.estimates.model.asked import Model
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.families import is_known
 from app.estimator.units import format_number, format_value
+from app.estimator.working import multiplied
 
 OUTPUTS = (
     Output("parameters", "Parameters", "parameter"),
@@ -80,16 +80,13 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
 _TOPIC = "training-versus-inference"
 
 
-def steps(model: Architecture, asked: Model, training: float) -> tuple[Step, ...]:
+def steps(model: Architecture, training: float) -> tuple[Step, ...]:
     """The working: parameters by part, those in use, operations."""
     parts = model.parts()
     summed = " + ".join(format_number(count) for count in parts.values())
     whole = ("Parameters", " + ".join(parts), summed, model.parameters, "parameter")
-    formula = "6 × (active − input table) + attention, causal"
-    numbers = (
-        f"{format_number(model.active_parameters)} active, sequence of "
-        f"{format_number(asked.sequence)}"
-    )
+    formula = "6 × weights that multiply a token + causal attention"
+    numbers = multiplied(model, training)
     operations = ("Training, per token", formula, numbers, training, "FLOP")
     return (
         Step(*whole, "shape", _TOPIC, "parameters"),
@@ -102,9 +99,10 @@ def _active_step(model: Architecture) -> Step:
     numbers = (
         f"{format_number(model.parameters)} − "
         f"{format_number(model.routed_parameters)} × "
-        f"(1 − {format_number(model.experts_per_token)}/{model.experts})"
+        f"(1 − {format_number(model.experts_per_token)} ÷ {model.experts})"
     )
-    formula, value = "N − N_routed × (1 − k/E)", model.active_parameters
+    formula = "all − routed × (1 − experts chosen ÷ experts)"
+    value = model.active_parameters
     line = ("Active parameters", formula, numbers, value, "parameter")
     return Step(*line, "deepseek-v2", "parallelism", "active_parameters")
 

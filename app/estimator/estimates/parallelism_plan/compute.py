@@ -55,7 +55,7 @@ _STEPS_OF_FEWEST = 10_000  # see STEPS
 
 def check(asked: ParallelismPlan, gpu: Accelerator) -> None:
     """Refuse a card without the rates, memory or format that a search needs."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise refuse("gpu", asked.gpu, message)
     if gpu.peak(asked.number_format) is None:

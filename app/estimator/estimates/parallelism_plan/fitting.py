@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from app.estimator.estimates.parallelism_plan.layouts import Family, Job
 from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.layouts import Layout
-from app.estimator.memory.training import moving, standing
+from app.estimator.memory.training import moving, standing, usual_overhead
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.fit import OVERHEAD, layout_of, step_of, usual_states
+from app.estimator.timing.fit import layout_of, step_of, usual_states
 from app.estimator.timing.plan import Recompute
 
 _Stages = tuple[float, ...]
@@ -73,7 +73,8 @@ class Fitting:
             plan = family.plan(self._job, family.sizes[0])
             framework = step_of(plan).framework
             stages = standing(self._model, layout_of(plan), framework, usual_states())
-            found = tuple(stage.total + OVERHEAD for stage in stages)
+            beside = usual_overhead(plan.gpus)
+            found = tuple(stage.total + beside for stage in stages)
             self._standing[key] = found
             self.steps += _STAGE * len(found)
         return found

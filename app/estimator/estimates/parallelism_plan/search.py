@@ -78,7 +78,7 @@ class _Looking:
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, most
         self._engine = engine_of(gpu, job.number_format, older_kernels=older)
-        self._fits = Fitting(model, job, (gpu.memory or 0.0) * job.usable)
+        self._fits = Fitting(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
         self._ranked: list[tuple[float, float, int, Plan, StepTime]] = []
@@ -207,7 +207,7 @@ def fewest(
     model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric, steps: int
 ) -> Fewest:
     """The fewest GPUs on which some layout fits, by powers of two up to the job's."""
-    limit = (gpu.memory or 0.0) * job.usable
+    limit = gpu.capacity * job.usable
     gpus, done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus

@@ -21,10 +21,12 @@ from app.estimator.estimates.parallelism_plan.compute import Found
 from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, ranking
 from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
+from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("fits", "A layout fits", better="more"),
@@ -82,7 +84,7 @@ def answer(
         steps=_steps(asked, model, gpu, found),
         pictures=_pictures(gpu, first) if first else (),
         tables=(ranking(found.ranked),) if first else (),
-        notes=_notes(asked, found),
+        notes=(*_notes(asked, found), capacity_note(gpu)),
         changes=changes(asked, found),
     )
 
@@ -93,7 +95,7 @@ def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
     if first is None:
         return _none(where, found)
     plan = first.plan
-    limit = (gpu.memory or 0.0) * asked.usable_memory
+    limit = gpu.capacity * asked.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
     text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
@@ -219,12 +221,22 @@ def _steps(
     if first is None:
         return (_tried(found),)
     plan, step = first.plan, first.step
+    each = flops_per_token(model, plan.sequence)
+    rate = first.tokens_per_second / plan.gpus
     return (
         _tried(found),
         Step(
             "Memory on each GPU",
-            "states ÷ their shards + activations in flight + logits + overhead",
-            f"{described(first)}, ZeRO {plan.zero}",
+            "states + activations in flight + logits + overhead and buffers",
+            added(
+                (
+                    first.load.weights + first.load.gradients + first.load.optimizer,
+                    first.load.activations,
+                    first.load.logits,
+                    first.load.overhead + first.load.buffers,
+                ),
+                "B",
+            ),
             first.memory,
             "B",
             "korthikanti-2022",
@@ -246,7 +258,8 @@ def _steps(
         Step(
             "MFU",
             "operations per token × tokens per second and GPU ÷ peak",
-            format_value(gpu.peak(plan.number_format) or 0.0, "FLOP/s"),
+            f"{format_value(each, 'FLOP')} × {format_number(rate)} ÷ "
+            f"{format_value(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
             _mfu(model, gpu, first),
             "%",
             "palm",
@@ -257,11 +270,11 @@ def _steps(
 
 
 def _tried(found: Found) -> Step:
-    job = found.job
     return Step(
         "Layouts that fit",
-        "t × p × d × c = GPUs; heads, layers, experts and the batch divide",
-        f"{format_number(job.gpus)} GPUs, {format_number(job.global_batch)} sequences",
+        "counted: degrees whose product is the GPUs, dividing heads, layers, experts "
+        "and the batch",
+        format_number(found.count),
         found.count,
         "",
         "megatron-2021",
@@ -281,7 +294,7 @@ def _pictures(gpu: Accelerator, first: Candidate) -> tuple[Timeline | StackedBar
         text = label[0].upper() + label[1:]
         spans.append(Span(lane, text, now, now + length, lane != "Computing"))
         now += length
-    whole = gpu.memory or 0.0
+    whole = gpu.capacity
     load = first.load
     bar = StackedBar(
         "Memory of each GPU",

@@ -50,7 +50,7 @@ class PowerCooling:
         minimum=1.0,
         maximum=5.0,
         help="Power of the site over that of its machines, about 1.1 to 1.6; surveys "
-        "put the average of the industry at 1.58 (2023).",
+        "put the average of the industry at 1.54 (2025).",
         term="pue",
         group="Site",
         topic=TOPIC,

@@ -157,8 +157,8 @@ def _steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
         _step(
             "Systems in a rack",
             "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
-            f"{format_value(asked.rack_limit, 'W')} ÷ {node}, {asked.rack_units} ÷ "
-            f"{found.units}",
+            f"min(⌊{format_value(asked.rack_limit, 'W')} ÷ {node}⌋, "
+            f"⌊{asked.rack_units} ÷ {found.units}⌋)",
             (found.in_rack, "node"),
             ("catalogue", "nodes_per_rack"),
         ),
@@ -206,8 +206,8 @@ def _rack_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     return (
         _step(
             "Current of a rack, each phase",
-            "P ÷ (√3 × V × cos φ)",
-            f"{format_value(found.rack, 'W')} ÷ (1.732 × "
+            "power of a rack ÷ (√3 × voltage × power factor)",
+            f"{format_value(found.rack, 'W')} ÷ (√3 × "
             f"{format_number(asked.voltage)} V × {format_number(asked.power_factor)})",
             (found.current, "A"),
             ("ieee-1459", "current"),
@@ -229,14 +229,14 @@ def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     steps = [
         _step(
             "Heat in BTU/h",
-            "watts × 3.412",
-            f"{format_value(found.machines, 'W')} × 3.412",
+            "watts × 3.412, rounded",
+            f"⌊{format_value(found.machines, 'W')} × 3.412 + 0.5⌋",
             (round(heat_in_btu(found.machines)), "BTU/h"),
             ("ashrae-datacom", "heat_btu"),
         ),
         _step(
             "Air through the systems",
-            "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × ΔT)",
+            "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_number(asked.air_rise)})",
             (air_of(asked, found, systems), "m3/s"),
             ("ashrae-datacom", "air"),
@@ -246,7 +246,7 @@ def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
         steps.append(
             _step(
                 "Coolant",
-                "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × ΔT)",
+                "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
                 f"{shown} × {format_value(found.liquid, '%')} ÷ (997 × 4,180 × "
                 f"{format_number(asked.liquid_rise)})",
                 (coolant_of(asked, found), "m3/s"),
@@ -264,7 +264,7 @@ def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
             f"{format_value(found.site_typical, 'W')} × "
             f"{format_value(asked.duration, 's')}",
             (found.energy, "Wh"),
-            ("llama-1", "energy"),
+            ("patterson-2021", "energy"),
         ),
         _step(
             "Carbon dioxide",
@@ -272,7 +272,7 @@ def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
             f"{format_value(found.energy, 'Wh')} × "
             f"{format_value(asked.carbon_intensity * 1000)} g/kWh",
             (found.carbon, "kg"),
-            ("llama-2", "carbon"),
+            ("patterson-2021", "carbon"),
         ),
     )
 

@@ -3,6 +3,7 @@
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.estimates.quantization.asked import Quantization
 from app.estimator.estimates.quantization.compute import Side, rate_used
+from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import weight_table
@@ -26,7 +27,7 @@ def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
     """What the narrower format saves, and whether its weights fit."""
     saved = old.total - new.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
-    fit = new.per_gpu <= (gpu.memory or 0.0)
+    fit = new.per_gpu <= gpu.capacity
     text = (
         f"{new.form.label} takes {format_value(new.total, 'B')} instead of "
         f"{format_value(old.total, 'B')}; the weights alone "
@@ -47,7 +48,7 @@ def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
         Figure(_OUT["before"], old.total),
         Figure(_OUT["saved"], old.total - new.total),
         Figure(_OUT["per_gpu"], new.per_gpu),
-        Figure(_OUT["fits"], new.per_gpu <= (gpu.memory or 0.0)),
+        Figure(_OUT["fits"], new.per_gpu <= gpu.capacity),
         Figure(_OUT["decode_floor"], new.floor, low, high),
         Figure(_OUT["decode_speedup"], faster, note="" if faster else unknown),
         Figure(_OUT["peak"], new.peak),
@@ -59,11 +60,15 @@ def steps(
     model: Architecture, asked: Quantization, gpu: Accelerator, new: Side
 ) -> tuple[Step, ...]:
     """The working from bits to bytes and to the time of a token."""
+    whole = new.form.covers == "all"
+    table = weight_table(model, asked.weights)
+    covered = model.parameters if whole else table.quantized
     weights = Step(
         "Weights after",
-        "N_q × bits ÷ 8 + N_rest × 2 B",
-        f"{format_number(weight_table(model, asked.weights).quantized)} × "
-        f"{format_number(new.form.bits, 5)} ÷ 8, and the rest in 16 bit",
+        "in the format × bits ÷ 8 + the rest × its bytes",
+        f"{format_number(covered)} × {format_number(new.form.bits, 5)} ÷ 8 + "
+        f"{format_number(model.parameters - covered)} × "
+        f"{format_number(new.form.rest / 8)} B",
         new.total,
         "B",
         "shape",
@@ -106,6 +111,7 @@ def table(gpu: Accelerator, old: Side, new: Side) -> Table:
 def notes(gpu: Accelerator, new: Side) -> tuple[str, ...]:
     """What a narrower format does not promise."""
     notes = [
+        capacity_note(gpu),
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",
     ]

@@ -17,12 +17,14 @@ from app.estimator.estimate import (
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
+from app.estimator.fitting import capacity_note
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.profile import (
     Profile,
     Settled,
     best_batch,
+    bracket,
     saturated_rate,
     settle,
 )
@@ -90,7 +92,7 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
         steps=_steps(asked, profile, found),
         pictures=_pictures(asked, profile, found),
         tables=_tables(asked, profile, found),
-        notes=_notes(asked, profile, found),
+        notes=(*_notes(asked, profile, found), capacity_note(profile.placed.gpu)),
         changes=changes_of(asked, found),
     )
 
@@ -218,8 +220,8 @@ def _steps(
     steps = [
         Step(
             "One decoding step",
-            "weights and cache ÷ bandwidth + exchange + launches",
-            f"{format_number(round(batch, 1))} requests on a replica",
+            "between the timed steps of fewer and of more requests",
+            _between(profile.decode, profile.own(batch)),
             decode,
             "s",
             "pope-2022",
@@ -227,8 +229,8 @@ def _steps(
         ),
         Step(
             "What a prompt adds",
-            "step with the prompt − step without",
-            f"{format_number(asked.prompt_tokens)} tokens",
+            "step with a prompt − step without, between fewer and more requests",
+            _between(profile.prompt, profile.own(batch)),
             cost,
             "s",
             "inferencex",
@@ -237,7 +239,7 @@ def _steps(
         Step(
             "Per token, half",
             "step + (requests − 1) × prompt ÷ answer",
-            f"{format_value(decode, 's')} + {format_number(round(batch - 1, 1))} × "
+            f"{format_value(decode, 's')} + {format_number(profile.own(batch) - 1)} × "
             f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
             profile.tpot_at(batch),
             "s",
@@ -248,7 +250,9 @@ def _steps(
         Step(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
-            f"{format_number(round(batch, 1))} requests at once",
+            f"{format_number(batch)} ÷ ({format_value(profile.ttft_at(batch), 's')} + "
+            f"{format_number(asked.output_tokens)} × "
+            f"{format_value(profile.tpot_at(batch), 's')})",
             profile.rate_at(batch),
             "request/s",
             "little-1961",
@@ -260,6 +264,13 @@ def _steps(
     return tuple(steps)
 
 
+def _between(values: tuple[float, ...], batch: float) -> str:
+    """A time between two that were worked out."""
+    below, above, part = bracket(values, batch)
+    low, high = format_value(below, "s"), format_value(above, "s")
+    return f"{low} + {format_number(part)} × ({high} − {low})"
+
+
 def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
     if asked.requests_per_second is not None:
         formula = "⌈rate × peak ÷ highest rate of one⌉"
@@ -267,11 +278,13 @@ def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step
     else:
         formula = "⌈users × peak ÷ highest number on one⌉"
         load, most = float(asked.concurrent), top.batch
-    numbers = f"{format_number(load)} × {format_number(asked.peak)} ÷ "
+    numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
     return Step(
         "Replicas",
         "given" if asked.replicas else formula,
-        numbers + format_number(round(most, 2)),
+        format_number(asked.replicas)
+        if asked.replicas
+        else f"{numbers}{format_number(most)}⌉",
         found.replicas or 0,
         "",
         "little-1961",

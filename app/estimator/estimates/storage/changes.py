@@ -1,12 +1,13 @@
 """What would change the verdict of the estimate `storage`."""
 
+import dataclasses
 import math
 
 from app.estimator.estimate import Change
-from app.estimator.estimates.storage.asked import Storage
-from app.estimator.estimates.storage.compute import Plan, losses_of
-from app.estimator.thresholds import root, rounded
-from app.estimator.units import format_number
+from app.estimator.estimates.storage.asked import SAVING, Storage
+from app.estimator.estimates.storage.compute import Plan, losses_of, restart_within
+from app.estimator.thresholds import root, rounded, within
+from app.estimator.units import format_number, format_value
 
 
 def changes_of(asked: Storage, found: Plan) -> tuple[Change, ...]:
@@ -21,9 +22,32 @@ def changes_of(asked: Storage, found: Plan) -> tuple[Change, ...]:
     return (*saving, *reading)
 
 
+def remedy(asked: Storage, found: Plan) -> str:
+    """What costs more, and what would bring the loss down."""
+    restarting = found.losses.restarting
+    share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
+    if restarting * 2 <= found.losses.lost and restarting <= asked.acceptable:
+        return f"Restarts alone cost {share}, saves and work done twice the rest."
+    said = f"Restarts alone cost {share}"
+    if restarting > asked.acceptable:
+        said += f", more than the {limit} that are acceptable"
+    beside = dataclasses.replace(asked, saving="beside", stall=None)
+    longest = restart_within(asked, found.losses)
+    if longest is not None:
+        return f"{said}: a restart within {format_value(longest, 's')} would do."
+    longest = restart_within(beside, losses_of(beside, found.checkpoint))
+    if longest is None:
+        return f"{said}."
+    return (
+        f"{said}: with saves beside the training, a restart within "
+        f"{format_value(longest, 's')} would do."
+    )
+
+
 def _saving_changes(asked: Storage, found: Plan, *, good: bool) -> tuple[Change, ...]:
+    """First what costs most, restarting or saving; fewer GPUs come last."""
     becomes = "Too much is lost." if good else "Fits."
-    changes = []
+    changes = [*_mode_change(asked, found, good=good)]
     if found.needed_write and 1e6 < found.needed_write < 1e15:
         rate = rounded(found.needed_write / 1e9, up=not good)
         now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
@@ -31,11 +55,37 @@ def _saving_changes(asked: Storage, found: Plan, *, good: bool) -> tuple[Change,
         changes.append(
             Change("write_bandwidth", "Write bandwidth", now, flips, becomes)
         )
+    restart = _restart_change(asked, found, becomes)
+    decides = found.losses.restarting * 2 > found.losses.lost
+    changes = [*restart, *changes] if decides else [*changes, *restart]
     gpus = _flipping_gpus(asked, found, good=good)
     if gpus:
         now, flips = format_number(asked.gpus), format_number(gpus)
         changes.append(Change("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
+
+
+def _mode_change(asked: Storage, found: Plan, *, good: bool) -> tuple[Change, ...]:
+    """Saving beside the training, where that alone is enough."""
+    if good or asked.saving == "beside" or asked.stall is not None:
+        return ()
+    beside = dataclasses.replace(asked, saving="beside")
+    if losses_of(beside, found.checkpoint).lost > asked.acceptable:
+        return ()
+    words = dict(SAVING)
+    now, flips = words["wait"], words["beside"]
+    return (Change("saving", "While saving", now, flips, "Fits."),)
+
+
+def _restart_change(asked: Storage, found: Plan, becomes: str) -> tuple[Change, ...]:
+    """The restart at which the loss crosses what is acceptable."""
+    longest = restart_within(asked, found.losses)
+    if longest is None or not within(Storage, "restart", longest):
+        return ()
+    good = found.losses.lost <= asked.acceptable
+    flips = f"{rounded(longest / 60, up=good)} min"
+    now = f"{format_number(asked.restart / 60)} min"
+    return (Change("restart", "Restart", now, flips, becomes),)
 
 
 def _reading_changes(asked: Storage, *, fed: bool) -> tuple[Change, ...]:

@@ -41,6 +41,11 @@ class Losses:
         """Share of the time that saving and failures cost."""
         return 1 - self.goodput
 
+    @property
+    def restarting(self) -> float:
+        """Share of the time that restarts cost, were there nothing else to lose."""
+        return -math.expm1(-self.restart / self.mtbf)
+
     def goodput_at(self, interval: float) -> float:
         """Share of progress with another time between checkpoints."""
         return exact_goodput(interval, self.stall, self.restart, self.mtbf)
@@ -125,6 +130,18 @@ def losses_of(
     young = young_interval(stall, mtbf)
     share = exact_goodput(interval, stall, restart, mtbf)
     return Losses(stall, mtbf, restart, young, interval, share)
+
+
+def restart_within(asked: Storage, losses: Losses) -> float | None:
+    """Longest restart with which no more than the acceptable share is lost [s].
+
+    Goodput falls by e^(−restart ÷ time between failures), so it has a closed form;
+    reading the checkpoint comes off. None where saving alone costs too much.
+    """
+    without = losses.goodput * math.exp(losses.restart / losses.mtbf)
+    longest = losses.mtbf * math.log(without / (1 - asked.acceptable))
+    rest = longest - (losses.restart - asked.restart)
+    return rest if rest > 0 else None
 
 
 def needed_write(asked: Storage, size: float, losses: Losses) -> float | None:

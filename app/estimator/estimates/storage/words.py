@@ -15,7 +15,7 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.storage.asked import CONTENTS, Storage
-from app.estimator.estimates.storage.changes import changes_of
+from app.estimator.estimates.storage.changes import changes_of, remedy
 from app.estimator.estimates.storage.compute import (
     BARRIER,
     GPU_MTBF,
@@ -97,6 +97,8 @@ def _verdict(asked: Storage, found: Plan) -> Verdict:
         f"A checkpoint of {size} takes {takes} to write; saving and failures cost "
         f"{lost} of the time."
     )
+    if status == "no":
+        text = f"{text} {remedy(asked, found)}"
     words = lead[status]
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
@@ -177,6 +179,7 @@ def _capacities(asked: Storage, found: Plan) -> tuple[float, float]:
 def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
     losses = found.losses
     stall, mtbf = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
+    every = format_value(losses.interval, "s")
     return (
         *_size_steps(asked, found),
         _step(
@@ -197,7 +200,7 @@ def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
         ),
         _step(
             "Interval of Young",
-            "√(2 × C × M)",
+            "√(2 × stall × time between failures)",
             f"√(2 × {stall} × {mtbf})",
             (losses.young, "s"),
             "young-1974",
@@ -205,18 +208,17 @@ def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
         ),
         _step(
             "Save every",
-            "√(2CM) × (1 + ⅓ √(C ÷ 2M) + C ÷ 18M) − C"
-            + (", at least the write" if asked.saving == "beside" else ""),
-            f"C = {stall}, M = {mtbf}",
+            *_interval_words(asked, found),
             (losses.interval, "s"),
             "daly-2006",
             "interval",
         ),
         _step(
             "Goodput",
-            "τ ÷ (M × e^(R ÷ M) × (e^((τ + C) ÷ M) − 1))",
-            f"τ = {format_value(losses.interval, 's')}, R = "
-            f"{format_value(losses.restart, 's')}",
+            "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
+            "failures) − 1)), failures: the time between them",
+            f"{every} ÷ ({mtbf} × exp({format_value(losses.restart, 's')} ÷ {mtbf}) × "
+            f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
             (losses.goodput, "%"),
             "daly-2006",
             "goodput",
@@ -233,6 +235,21 @@ def _step(
     figure: str,
 ) -> Step:
     return Step(label, formula, numbers, *value, source, "training-memory", figure)
+
+
+def _interval_words(asked: Storage, found: Plan) -> tuple[str, str]:
+    """The interval of Daly, and the write that it must leave room for."""
+    losses = found.losses
+    stall, apart = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
+    rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
+    formula = rule.format("stall", "failures") + ", failures: the time between them"
+    numbers = rule.format(stall, apart)
+    if losses.stall >= 2 * losses.mtbf:
+        formula, numbers = "time between failures", apart
+    if asked.saving == "beside":
+        formula += "; at least the write"
+        numbers = f"max({numbers}, {format_value(found.write_time, 's')})"
+    return formula, numbers
 
 
 def _stall_words(asked: Storage, found: Plan) -> tuple[str, str]:

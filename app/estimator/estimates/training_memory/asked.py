@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.inputs import ask
 from app.estimator.job_inputs import ask_sequence
-from app.estimator.memory.frameworks import FRAMEWORK_CHOICES
+from app.estimator.memory.frameworks import FRAMEWORK_CHOICES, USUAL
 from app.estimator.memory.states import OPTIMIZERS, PRECISIONS
 from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
 
@@ -128,7 +128,7 @@ class TrainingMemory:
         kind="count",
         minimum=1,
         maximum=1_000_000,
-        help="Left empty: enough to fill the pipeline.",
+        help="Left empty: about four million tokens, at least one for each stage.",
         group="Batch",
         topic="parallelism",
         advanced=True,
@@ -149,7 +149,7 @@ class TrainingMemory:
         topic="training-memory",
     )
     framework: str = ask(
-        "torch",
+        USUAL,
         "Framework",
         kind="choice",
         choices=FRAMEWORK_CHOICES,
@@ -248,14 +248,15 @@ class TrainingMemory:
         topic="training-memory",
         advanced=True,
     )
-    overhead: float = ask(
-        4e9,
+    overhead: float | None = ask(
+        None,
         "Overhead per GPU",
         unit="B",
         typed_unit="GB",
         minimum=0.0,
         maximum=1e12,
-        help="CUDA context, communication buffers, workspaces, fragmentation.",
+        help="CUDA context, communication buffers, workspaces, fragmentation; left "
+        "empty: 4 GB, or 1 GB for a GPU by itself.",
         group="Hardware",
         topic="training-memory",
     )

@@ -6,11 +6,11 @@ from typing import Any
 
 from app.estimator.estimates.training_memory.asked import TrainingMemory
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
-from app.estimator.memory.frameworks import FRAMEWORKS
-from app.estimator.memory.layouts import Layout
+from app.estimator.memory.frameworks import framework_of
+from app.estimator.memory.layouts import Layout, usual_micro_batches
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.memory.states import Recipe, recipe
-from app.estimator.memory.training import Load, Step, stage_loads, worst
+from app.estimator.memory.training import Load, Step, stage_loads, usual_overhead, worst
 from app.estimator.memory.tuning import Tuning, full_training, tuning_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.shared_inputs import refuse
@@ -42,7 +42,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 
 def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str], ...]:
     """The single changes of the recipe with which a job that is too large fits."""
-    limit = find_accelerator(asked.gpu).memory or 0.0
+    limit = find_accelerator(asked.gpu).capacity
     found = []
     for field, value in _REMEDIES:
         if getattr(asked, field) == value:
@@ -54,7 +54,7 @@ def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str
             layout_of(changed),
             step_of(changed),
             recipe(changed.optimizer, changed.precision),
-            changed.overhead,
+            overhead_of(changed),
             tuning=tuning_asked(model, changed),
         )
         if worst(loads).total <= limit:
@@ -83,15 +83,21 @@ def layout_of(asked: TrainingMemory) -> Layout:
     )
 
 
+def overhead_of(asked: TrainingMemory) -> float:
+    """What was given for everything beside the model, or the usual [B]."""
+    return usual_overhead(asked.gpus) if asked.overhead is None else asked.overhead
+
+
 def step_of(asked: TrainingMemory) -> Step:
-    """The step that was asked for; the pipeline is full unless said otherwise."""
+    """The step that was asked for, with the usual micro-batches unless said."""
+    usual = usual_micro_batches(layout_of(asked), asked.sequence, asked.micro_batch)
     return Step(
         sequence=asked.sequence,
         micro_batch=asked.micro_batch,
-        micro_batches=asked.micro_batches or 10**6,
+        micro_batches=asked.micro_batches or usual,
         recompute=asked.recompute,
         flash=asked.flash_attention,
-        framework=FRAMEWORKS[asked.framework],
+        framework=framework_of(asked.framework, asked.method),
         fused_loss=asked.fused_loss,
         overlapped=asked.overlapped,
     )
@@ -161,7 +167,7 @@ def _check_experts(model: Architecture, layout: Layout) -> None:
 
 
 def _check_card(asked: TrainingMemory, gpu: Accelerator) -> None:
-    if gpu.memory is None:
+    if not gpu.capacity:
         raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
     if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
         raise refuse(

@@ -7,6 +7,7 @@ from app.estimator.estimates.training_memory.compute import (
     check,
     fewest_gpus,
     layout_of,
+    overhead_of,
     remedies,
     step_of,
     tuning_asked,
@@ -28,9 +29,9 @@ def estimate(asked: TrainingMemory) -> Estimate:
     each = recipe(asked.optimizer, asked.precision)
     tuning = tuning_asked(model, asked)
     loads = stage_loads(
-        model, layout, step_of(asked), each, asked.overhead, tuning=tuning
+        model, layout, step_of(asked), each, overhead_of(asked), tuning=tuning
     )
-    limit = gpu.memory or 0.0
+    limit = gpu.capacity
     case = Case(
         model=model,
         asked=asked,

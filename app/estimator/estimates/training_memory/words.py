@@ -11,11 +11,13 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.training_memory.changes import changes
-from app.estimator.estimates.training_memory.compute import Case
-from app.estimator.fitting import memory_verdict
-from app.estimator.memory.frameworks import FRAMEWORKS
-from app.estimator.memory.training import Load, worst
+from app.estimator.estimates.training_memory.compute import Case, step_of
+from app.estimator.fitting import capacity_note, memory_verdict
+from app.estimator.memory.frameworks import framework_of
+from app.estimator.memory.layouts import Share, Stage, stage_share, stages
+from app.estimator.memory.training import Load, moving_on, worst
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -52,15 +54,17 @@ _OVERHEAD_RANGE = (0.4, 1.6)
 def answer(case: Case) -> Estimate:
     """Put the load of the fullest stage into words, figures and its working."""
     load = worst(case.loads)
-    limit = case.gpu.memory or 0.0
+    limit = case.gpu.capacity
     return Estimate(
         name="training-memory",
-        verdict=memory_verdict(load.total, limit, limit, case.asked.gpus),
+        verdict=memory_verdict(
+            load.total, limit, limit, case.asked.gpus, case.gpu.memory
+        ),
         figures=_figures(case, load, limit),
         steps=_steps(case, load),
         pictures=(_bar(case, load, limit),),
         tables=(_table(case),),
-        notes=_notes(case, load),
+        notes=(*_notes(case, load), capacity_note(case.gpu)),
         changes=changes(case, load, limit),
     )
 
@@ -88,7 +92,12 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
 
 # Measured over counted peaks by framework: allocated in traces of Megatron, reserved
 # in logs of FSDP, which reserves more where stages of a pipeline alternate.
-_PEAKS = {"megatron": (0.98, 1.02), "torch": (0.92, 1.08), "torch-eager": (0.92, 1.08)}
+_PEAKS = {
+    "megatron": (0.98, 1.02),
+    "torch": (0.92, 1.08),
+    "torch-eager": (0.92, 1.08),
+    "torchtune": (0.9, 1.08),
+}
 _PIPELINE_FRAGMENTS = 1.14
 
 
@@ -97,9 +106,10 @@ def _peaks(case: Case, load: Load) -> tuple[Figure, Figure]:
     asked = case.asked
     peak = load.total - load.overhead
     kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
-    spread = _PEAKS.get(asked.framework, _ACTIVATION_RANGE)
+    framework = framework_of(asked.framework, asked.method).id
+    spread = _PEAKS.get(framework, _ACTIVATION_RANGE)
     allocated = _ranged("allocated", peak, spread)
-    if not asked.framework.startswith("torch"):
+    if not framework.startswith("torch"):
         note = "Known for PyTorch FSDP and DeepSpeed."
         reserved = Figure(_OUT["reserved"], None, note=note)
         return allocated, reserved
@@ -158,64 +168,103 @@ def _steps(case: Case, load: Load) -> tuple[Step, ...]:
 def _state_step(
     case: Case, label: str, figure: str, width: float, value: float, divided: bool
 ) -> Step:
-    layout = case.layout
-    ways = layout.tensor * layout.pipeline
-    formula = f"P × {format_number(width)} B"
-    count = case.tuning.adapters or case.model.parameters
+    """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
+    if not value and case.tuning.host != "none":
+        formula, numbers = "waits on the host", "0 B"
+    elif case.tuning.is_partial:
+        formula, numbers = _adapter_numbers(case, figure, width, divided=divided)
+    else:
+        here, layout = _here(case), case.layout
+        formula = "parameters on this GPU"
+        numbers = format_number(here.dense)
+        if divided:
+            formula += " ÷ shards"
+            numbers += f" ÷ {format_number(layout.shards)}"
+        if here.experts:
+            ways = layout.expert_shards if divided else 1
+            formula += " + experts on it" + (" ÷ theirs" if divided else "")
+            numbers = f"({numbers} + {format_number(here.experts)} ÷ {ways})"
+        formula = f"({formula}) × {format_number(width)} B"
+        numbers += f" × {format_number(width)} B"
+    source = _tuned(case, figure) if case.tuning.is_partial else "zero"
+    return Step(label, formula, numbers, value, "B", source, "training-memory", figure)
+
+
+def _tuned(case: Case, figure: str) -> str:
+    """The paper on adapters, or on the frozen weights beneath them in four bits."""
+    return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
+
+
+def _stage(case: Case) -> Stage:
+    """The fullest stage of the pipeline."""
+    layout, index = case.layout, worst(case.loads).stage
+    found = stages(case.model, layout.pipeline, layout.virtual)
+    return next(stage for stage in found if stage.index == index)
+
+
+def _here(case: Case) -> Share:
+    """Parameters on one GPU of the fullest stage."""
+    return stage_share(case.model, _stage(case), case.layout)
+
+
+def _adapter_numbers(
+    case: Case, figure: str, width: float, *, divided: bool
+) -> tuple[str, str]:
+    """Adapters on this GPU, and for weights the frozen parameters as well."""
+    here, layout, tuning = _here(case), case.layout, case.tuning
+    count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
+    formula = f"adapters × {format_number(width)} B"
     numbers = f"{format_number(count)} × {format_number(width)} B"
-    if case.tuning.is_partial and figure == "weights":
-        base = f"{format_number(case.tuning.base, 4)} B"
-        formula = f"P × {base} + {formula.replace('P', 'adapters')}"
-        numbers = f"{format_number(case.model.parameters)} × {base} + {numbers}"
-    if ways > 1:
-        formula += " ÷ (t × p)"
-        numbers += f" ÷ {ways}"
+    if figure == "weights":
+        base = f"{format_number(tuning.base, 5)} B"
+        frozen = here.dense + here.experts
+        formula = f"(frozen × {base} + {formula})"
+        numbers = f"({format_number(frozen)} × {base} + {numbers})"
     if divided:
-        formula += " ÷ shards"
-        numbers += f" ÷ {layout.shards}"
-    return Step(label, formula, numbers, value, "B", "zero", "training-memory", figure)
-
-
-_RULES = {
-    "none": "tokens × (8h + 2(a + 2g)d + 2ad + 4a + 6f) × layers in flight",
-    "selective": "tokens × (8h + 2(a + 2g)d + 2ad + 6f) × layers in flight",
-    "operators": "tokens × (4h + 2(a + g)d + 2ad + 4a + 2f) × layers in flight",
-    "full": "tokens × 2h × layers in flight + one open layer",
-}
+        formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
+    return formula, numbers
 
 
 def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
-    asked = case.asked
-    tokens = asked.sequence * asked.micro_batch // asked.context_parallel
-    where = f"stage {load.stage + 1} of {asked.pipeline_parallel}"
-    held = load.overhead + load.buffers
-    shape = (
-        f"{format_number(tokens)} tokens, h = {format_number(case.model.hidden)}, "
-        f"{where}, t = {asked.tensor_parallel}"
+    model, layout = case.model, case.layout
+    moves = moving_on(model, _stage(case), layout, step_of(case.asked), case.tuning)
+    kept, beside = format_value(moves.kept, "B"), format_value(moves.beside, "B")
+    rule = "tokens × (kept of one by all layers × micro-batches in flight + at work)"
+    numbers = (
+        f"{format_number(moves.tokens)} × ({kept} × {format_number(moves.flight, 5)} + "
+        f"{beside})"
     )
+    states = (load.weights, load.gradients, load.optimizer)
+    parts = (load.activations, load.logits, load.overhead, load.buffers)
     shares = f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}"
+    held = load.overhead + load.buffers
     return (
-        _step("Activations", _RULES[asked.recompute], shape, load.activations),
-        _logits_step(case, load, tokens),
+        _step("Activations", rule, numbers, load.activations),
+        _logits_step(case, load, moves.tokens),
         _step("Overhead", "given + buffers of the framework", shares, held),
-        _step("On each GPU", "sum on the fullest stage", where, load.total),
+        _step(
+            "On each GPU",
+            "states + activations + logits + overhead + buffers, on the fullest stage",
+            added((*states, *parts), "B"),
+            load.total,
+        ),
     )
 
 
-def _logits_step(case: Case, load: Load, tokens: int) -> Step:
+def _logits_step(case: Case, load: Load, tokens: float) -> Step:
     """The loss, where it is part of the fullest instant."""
     asked = case.asked
     if not load.logits:
         formula = "not there at the fullest instant"
         return _step("Logits and loss", formula, "0 B", 0.0)
-    framework = FRAMEWORKS[asked.framework]
+    framework = framework_of(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
     width = format_number(framework.fused_loss if asked.fused_loss else each)
     numbers = (
         f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
         f"{width} B ÷ {asked.tensor_parallel}"
     )
-    formula = f"tokens × V × {width} B ÷ t, on the last stage"
+    formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _step("Logits and loss", formula, numbers, load.logits)
 
 
@@ -267,7 +316,7 @@ def _table(case: Case) -> Table:
 
 def _notes(case: Case, load: Load) -> tuple[str, ...]:
     asked = case.asked
-    notes = [f"Overhead of {format_value(asked.overhead, 'B')} per GPU is assumed."]
+    notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
     if asked.pipeline_parallel > 1:
         notes.append(
             f"Stage {load.stage + 1} is the fullest: early stages keep the most "

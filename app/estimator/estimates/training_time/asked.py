@@ -82,7 +82,8 @@ class TrainingTime:
     global_batch: int | None = _batch(
         None,
         "Global batch",
-        "Sequences per optimizer step; left empty: about four million tokens.",
+        "Sequences per optimizer step; left empty: about four million tokens, and a "
+        "micro-batch for each stage.",
         10**7,
     )
     number_format: str = ask_number_format()

@@ -11,9 +11,11 @@ _LIGHTER = {
     "tensor_parallel": "Tensor parallel",
 }
 
+_FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
+
 
 def changes(asked: TrainingTime, run: Run) -> tuple[Change, ...]:
-    """What keeps the deadline, fits in memory or halves the bubble."""
+    """What keeps the deadline, fits in memory or fills the pipeline."""
     changes = []
     if run.enough is not None:
         now, then = format_number(asked.gpus), format_number(run.enough)
@@ -22,11 +24,9 @@ def changes(asked: TrainingTime, run: Run) -> tuple[Change, ...]:
         field, then = run.lighter
         label, now = _LIGHTER[field], str(getattr(asked, field))
         changes.append(Change(field, label, now, then, "Fits in memory."))
-    pieces = 2 * run.plan.pieces
-    stages = run.plan.pipeline * pieces
-    if run.step.bubble > 0.1 * run.step.total and stages <= run.layers:
-        now, then = str(run.plan.pieces), str(pieces)
-        changes.append(
-            Change("interleave", "Interleaving", now, then, "Half the bubble.")
-        )
+    nows = {"global_batch": run.plan.global_batch, "interleave": run.plan.pieces}
+    for field, value, mfu in run.faster:
+        now, then = format_number(nows[field]), format_number(value)
+        words = f"{mfu:.0%} of the peak."
+        changes.append(Change(field, _FASTER[field], now, then, words))
     return tuple(changes)

@@ -8,12 +8,13 @@ from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.inputs import BadInputs
+from app.estimator.memory.layouts import usual_micro_batches
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.memory.states import recipe
 from app.estimator.models.architecture import Architecture
 from app.estimator.running.reliability import goodput, job_mtbf, young_interval
 from app.estimator.shared_inputs import refuse
-from app.estimator.timing.fit import memory_per_gpu
+from app.estimator.timing.fit import layout_of, memory_per_gpu
 from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilization
 from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
 from app.estimator.timing.step import StepTime, step_time
@@ -24,7 +25,8 @@ class Run:
     """A run as it was found: plan, step, losses and time [s].
 
     `lighter` is the input, with its value, that makes a plan that is too large fit,
-    and `enough` is how many GPUs keep a deadline that is missed.
+    `enough` is how many GPUs keep a deadline that is missed, and `faster` are inputs
+    that fill a pipeline, with their values and the MFU, the most helpful first.
     """
 
     plan: Plan
@@ -39,9 +41,9 @@ class Run:
     seconds: float
     watts: float
     memory: float
-    layers: int
     lighter: tuple[str, str] | None = None
     enough: int | None = None
+    faster: tuple[tuple[str, int, float], ...] = ()
 
 
 _MOST_GPUS = 1_000_000
@@ -51,11 +53,7 @@ def plan_of(asked: TrainingTime) -> Plan:
     """The layout that the inputs describe."""
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     data = asked.gpus // group
-    usual = max(1, round(4e6 / asked.sequence / (data * asked.micro_batch)))
-    batches = usual
-    if asked.global_batch:
-        batches = max(1, round(asked.global_batch / (data * asked.micro_batch)))
-    return Plan(
+    plan = Plan(
         tensor=asked.tensor_parallel,
         pipeline=asked.pipeline_parallel,
         data=data,
@@ -64,7 +62,6 @@ def plan_of(asked: TrainingTime) -> Plan:
         pieces=asked.interleave,
         sequence=asked.sequence,
         micro_batch=asked.micro_batch,
-        micro_batches=batches,
         number_format=asked.number_format,
         recompute=_RECOMPUTE[asked.recompute],
         zero=int(asked.zero),
@@ -72,6 +69,10 @@ def plan_of(asked: TrainingTime) -> Plan:
         software=SOFTWARE[asked.software],
         gradient_bytes=4 if asked.gradients == "fp32" else 2,
     )
+    batches = usual_micro_batches(layout_of(plan), asked.sequence, asked.micro_batch)
+    if asked.global_batch:
+        batches = max(1, round(asked.global_batch / (data * asked.micro_batch)))
+    return dataclasses.replace(plan, micro_batches=batches)
 
 
 _RECOMPUTE: dict[str, Recompute] = {
@@ -129,7 +130,6 @@ def run_of(
         seconds=computing / useful,
         watts=watts,
         memory=memory,
-        layers=model.layers,
     )
 
 
@@ -137,7 +137,7 @@ def lighter(
     model: Architecture, gpu: Accelerator, asked: TrainingTime
 ) -> tuple[str, str] | None:
     """The one input, with its value, that makes a plan fit in memory."""
-    limit = gpu.memory or 0.0
+    limit = gpu.capacity
     for field, value in _LIGHTER:
         changed = dataclasses.replace(asked, **{field: value})
         try:
@@ -160,6 +160,42 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
 )
 
 
+# A pipeline that idles longer than this share of a step is worth a word.
+_IDLE = 0.1
+
+
+def faster(
+    model: Architecture, gpu: Accelerator, asked: TrainingTime, run: Run
+) -> tuple[tuple[str, int, float], ...]:
+    """What makes a pipeline idle less: (input, value, MFU), the largest gain first.
+
+    More micro-batches until a tenth of the ideal time is left, or twice the pieces.
+    """
+    plan = run.plan
+    if run.step.bubble <= _IDLE * run.step.total:
+        return ()
+    batches = math.ceil((plan.pipeline - 1) / (plan.pieces * _IDLE))
+    tries = {
+        "global_batch": plan.data * plan.micro_batch * batches,
+        "interleave": 2 * plan.pieces,
+    }
+    found = []
+    for field, value in tries.items():
+        change: dict[str, Any] = {field: value}
+        changed = dataclasses.replace(asked, **change)
+        if field == "interleave" and plan.pipeline * value > model.layers:
+            continue
+        other = plan_of(changed)
+        if memory_of(model, changed, other) > max(gpu.capacity, run.memory):
+            continue
+        step = timed(model, gpu, changed, other)
+        rate = other.tokens / step.total / other.gpus
+        mfu = utilization(run.flops, rate, gpu.peak(other.number_format) or 1.0)
+        if mfu > run.mfu:
+            found.append((field, value, mfu))
+    return tuple(sorted(found, key=lambda one: -one[2]))
+
+
 def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | None:
     """The fewest GPUs, near enough, with which a run keeps its deadline."""
     limit = asked.deadline or math.inf
@@ -179,7 +215,7 @@ def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | 
 
 def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
     """Refuse layouts that cannot be, with what is impossible about them."""
-    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.memory:
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise refuse("gpu", asked.gpu, message)
     if gpu.peak(asked.number_format) is None:

@@ -7,6 +7,7 @@ from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.estimates.training_time.compute import (
     check,
     enough,
+    faster,
     lighter,
     plan_of,
     run_of,
@@ -25,10 +26,11 @@ def estimate(asked: TrainingTime) -> Estimate:
     plan = plan_of(asked)
     step = timed(model, gpu, asked, plan)
     run = run_of(model, gpu, asked, plan, step)
-    if run.memory > (gpu.memory or 0.0):
+    if run.memory > gpu.capacity:
         run = dataclasses.replace(run, lighter=lighter(model, gpu, asked))
     elif asked.deadline is not None and run.seconds > asked.deadline:
         run = dataclasses.replace(run, enough=enough(model, gpu, asked))
+    run = dataclasses.replace(run, faster=faster(model, gpu, asked, run))
     return answer(asked, model, gpu, run)
 
 

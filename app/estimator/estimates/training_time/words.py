@@ -15,6 +15,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.estimates.training_time.changes import changes
 from app.estimator.estimates.training_time.compute import Run
+from app.estimator.fitting import capacity_note, held
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
 from app.estimator.models.architecture import Architecture
@@ -23,6 +24,7 @@ from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
 from app.estimator.units import format_number, format_value
+from app.estimator.working import added, multiplied
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
@@ -89,10 +91,10 @@ def answer(
         name="training-time",
         verdict=_verdict(asked, gpu, run),
         figures=_figures(asked, gpu, run, kind),
-        steps=_steps(asked, gpu, run),
+        steps=_steps(asked, model, gpu, run),
         pictures=(_timeline(run),),
         tables=(_table(run),),
-        notes=_notes(asked, run),
+        notes=(*_notes(asked, run), capacity_note(gpu)),
         changes=changes(asked, run),
     )
 
@@ -100,9 +102,9 @@ def answer(
 def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     takes = format_value(run.seconds, "s")
     where = f"{format_number(asked.gpus)} {gpu.name}"
-    if run.memory > (gpu.memory or 0.0):
+    if run.memory > gpu.capacity:
         need = format_value(run.memory, "B")
-        has = format_value(gpu.memory or 0.0, "B")
+        has = held(gpu.capacity, gpu.memory)
         text = f"Each GPU would need {need} and has {has}; it would take {takes}."
         return Verdict("no", "Does not fit.", text)
     share = f"{run.mfu:.0%} of the peak"
@@ -139,7 +141,7 @@ def _figures(
         _time("bubble", run.step.bubble, kind),
         Figure(_OUT["bubble_share"], _bubble(run.plan)),
         Figure(_OUT["memory"], run.memory, 0.9 * run.memory, 1.1 * run.memory),
-        Figure(_OUT["fits"], run.memory <= (gpu.memory or 0.0)),
+        Figure(_OUT["fits"], run.memory <= gpu.capacity),
         _scaled("cost", rent(hours, asked.usd_per_gpu_hour), kind),
         _scaled("energy", spent, kind),
         Figure(_OUT["checkpoint_interval"], run.interval),
@@ -161,13 +163,20 @@ def _scaled(name: str, value: float, kind: str) -> Figure:
     return Figure(_OUT[name], value, low, high)
 
 
+def on_a_stage(plan: Plan, step: StepTime) -> float:
+    """The time of one micro-batch on a stage [s]."""
+    busy = step.total - step.bubble - step.data - step.optimizer
+    return busy / plan.micro_batches
+
+
 def one_step(plan: Plan, step: StepTime) -> Step:
     """How the time of one training step comes about."""
     return Step(
         "One step",
-        "(m + (p − 1) ÷ v) × stage + gradients + optimizer",
-        f"m = {format_number(plan.micro_batches)}, p = {plan.pipeline}, "
-        f"v = {plan.pieces}",
+        "micro-batches × one on a stage + bubble + gradients and weights + optimizer",
+        f"{format_number(plan.micro_batches)} × "
+        f"{format_value(on_a_stage(plan, step), 's')} + "
+        + added((step.bubble, step.data, step.optimizer), "s"),
         step.total,
         "s",
         "megatron-2021",
@@ -181,15 +190,17 @@ def _rate(name: str, value: float, kind: str) -> Figure:
     return Figure(_OUT[name], value, low, high)
 
 
-def _steps(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
+def _steps(
+    asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run
+) -> tuple[Step, ...]:
     plan, step = run.plan, run.step
     rate = plan.tokens / step.total / plan.gpus
     peak = gpu.peak(plan.number_format) or 1.0
     return (
         Step(
             "Operations per token",
-            "3 × (2 per active weight and head + attention scores)",
-            f"sequence of {format_number(plan.sequence)}",
+            "6 × weights that multiply a token + causal attention",
+            multiplied(model, run.flops),
             run.flops,
             "FLOP",
             "megatron-2021",
@@ -214,14 +225,16 @@ def _steps(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
 
 
 def _stage_step(run: Run) -> Step:
-    plan = run.plan
-    busy = run.step.total - run.step.bubble - run.step.data - run.step.optimizer
+    plan, left = run.plan, {"bubble", "data", "optimizer"}
+    names = [(name, label) for name, label in _PARTS if name not in left]
+    spent = [(label, getattr(run.step, name)) for name, label in names]
+    parts = added((seconds for _, seconds in spent), "s")
     return Step(
         "One micro-batch on a stage",
-        "products + attention + memory traffic + launches + exposed traffic",
-        f"t = {plan.tensor}, c = {plan.context}, e = {plan.expert}, "
-        f"{plan.software.label}",
-        busy / plan.micro_batches,
+        f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ "
+        "micro-batches",
+        f"({parts}) ÷ {format_number(plan.micro_batches)}",
+        on_a_stage(plan, run.step),
         "s",
         "megatron-bridge",
         "parallelism",
@@ -230,12 +243,13 @@ def _stage_step(run: Run) -> Step:
 
 def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
     hours = run.seconds * asked.gpus / 3600
+    save, apart = format_value(asked.checkpoint_time, "s"), format_value(run.mtbf, "s")
+    every = format_value(run.interval, "s")
     return (
         Step(
             "Time between checkpoints",
-            "√(2 × checkpoint × time between failures)",
-            f"{format_value(asked.checkpoint_time, 's')}, one failure in "
-            f"{format_value(run.mtbf, 's')}",
+            "√(2 × checkpoint × time between failures), at least a checkpoint",
+            f"max(√(2 × {save} × {apart}), {save})",
             run.interval,
             "s",
             "young-1974",
@@ -244,9 +258,10 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
         ),
         Step(
             "Useful share of the time",
-            "1 ÷ (1 + C/τ + (τ/2 + R)/M) × (1 − evaluation and repeats)",
-            f"R = {format_value(asked.restart_time, 's')}, "
-            f"{asked.other_time:.0%} for evaluation and repeats",
+            "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
+            "+ restart) ÷ time between failures)",
+            f"(1 − {format_value(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
+            f"({every} ÷ 2 + {format_value(asked.restart_time, 's')}) ÷ {apart})",
             run.useful,
             "%",
             "daly-2006",
@@ -257,7 +272,7 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
             "Whole run",
             "tokens ÷ tokens per step × step ÷ useful share",
             f"{format_number(asked.tokens)} ÷ {format_number(run.plan.tokens)} × "
-            f"{format_value(run.step.total, 's')} ÷ {run.useful:.3f}",
+            f"{format_value(run.step.total, 's')} ÷ {format_value(run.useful, '%')}",
             run.seconds,
             "s",
             "megatron-2021",

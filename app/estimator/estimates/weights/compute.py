@@ -12,7 +12,7 @@ MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in gguf.MIXTU
 
 # A kernel that repacks 4-bit experts for weight-only use on Hopper pads and keeps
 # them 8.5 % larger than the file, as its start-up log shows.
-_REPACKED = 1.085
+REPACKED = 1.085
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Found:
 def find(model: Architecture, asked: Weights) -> Found:
     """Bytes of a model in a format, as stored or as a kernel repacks them."""
     mixture = MIXTURE.get(asked.weights)
-    loaded = _REPACKED if asked.repacked else 1.0
+    loaded = REPACKED if asked.repacked else 1.0
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     if mixture:
         total = quantized = gguf.file_bytes(model, mixture) * loaded

@@ -10,10 +10,11 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.weights.asked import Weights
-from app.estimator.estimates.weights.compute import Found
+from app.estimator.estimates.weights.compute import REPACKED, Found
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, weight_table
 from app.estimator.units import format_number, format_value
+from app.estimator.working import split, times
 
 OUTPUTS = (
     Output("total", "All weights", "B", better="less"),
@@ -45,22 +46,28 @@ def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]
     form = FORMATS.get(asked.weights)
     count, size = format_number(model.parameters), format_value(found.total, "B")
     per = f"8 × {size} ÷ {count}"
-    split, gpus = "what is divided ÷ t + what is copied", asked.tensor_parallel
-    if asked.pipeline_parallel > 1:
-        split = f"({split}) ÷ p"
-    each = ("Bits per parameter", "8 × bytes ÷ N", per, found.bits, "")
-    share = ("On one GPU", split, f"over {gpus}", found.per_gpu, "B")
+    gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
+    rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
+    numbers = split(size, found.total, found.per_gpu * stages, gpus)
+    if stages > 1:
+        numbers = times(numbers, stages, sign="÷")
+    each = ("Bits per parameter", "8 × bytes ÷ parameters", per, found.bits, "")
+    share = ("On one GPU", rule, numbers, found.per_gpu, "B")
     formats = "number-formats"
     return (
-        *(_in_format(found, form) if form else (_file_step(count, found),)),
+        *(
+            _in_format(found, form, repacked=asked.repacked)
+            if form
+            else (_file_step(count, found),)
+        ),
         Step(*each, "shape", formats, "bits_per_parameter"),
         Step(*share, "shape", "parallelism", "per_gpu"),
     )
 
 
 def _file_step(count: str, found: Found) -> Step:
-    formula = "Σ tensors: weights × bits of their block format ÷ 8"
-    numbers = f"{count} weights, formats by role and layer"
+    formula = "weights × bits of their block formats on average ÷ 8"
+    numbers = f"{count} × {format_number(found.bits, 6)} ÷ 8"
     line = ("File", formula, numbers, found.total, "B")
     return Step(*line, "gguf", "number-formats", "total")
 
@@ -79,15 +86,36 @@ _SOURCE = {
 }
 
 
-def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
+def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...]:
     source = _SOURCE.get(form.id, "shape")
     inside, wider = format_value(found.quantized, "B"), format_value(found.rest, "B")
+    packed = f" × {REPACKED}" if repacked else ""
     covered = f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8"
-    rest = f"{wider} of embeddings, head, norms and routers"
+    others = format_number(found.parameters - found.covered)
+    rest = f"{others} × {format_number(form.rest / 8)} B"
+    rule = " × repacking" if repacked else ""
     lines = (
-        ("In the format", "N_q × bits ÷ 8", covered, found.quantized, "quantised"),
-        ("Kept wider", "N_rest × 2 B", rest, found.rest, "rest"),
-        ("All weights", "sum", f"{inside} + {wider}", found.total, "total"),
+        (
+            "In the format",
+            f"parameters in the format × bits ÷ 8{rule}",
+            covered + packed,
+            found.quantized,
+            "quantised",
+        ),
+        (
+            "Kept wider",
+            f"embeddings, head, norms and routers × bytes{rule}",
+            rest + packed,
+            found.rest,
+            "rest",
+        ),
+        (
+            "All weights",
+            "in the format + kept wider",
+            f"{inside} + {wider}",
+            found.total,
+            "total",
+        ),
     )
     return tuple(
         Step(label, formula, numbers, value, "B", source, "number-formats", figure)

@@ -1,0 +1,82 @@
+"""Lines of working that several calculators print: each is an expression.
+
+A reader can type every line into a pocket calculator; what is rounded in it stands
+for the value before rounding.
+"""
+
+from collections.abc import Iterable
+
+from app.estimator.memory.cache import share
+from app.estimator.models.architecture import Architecture
+from app.estimator.units import format_number, format_value
+
+
+def added(values: Iterable[float], unit: str) -> str:
+    """The parts of a sum, without those that are nothing.
+
+    >>> added([1e9, 0.0, 2e9], "B").replace("\u00a0", " "), added([], "B")[0]
+    ('1 GB + 2 GB', '0')
+    """
+    parts = [format_value(value, unit) for value in values if value]
+    return " + ".join(parts) or format_value(0.0, unit)
+
+
+def split(whole: str, total: float, each: float, ways: int) -> str:
+    """What one of `ways` GPUs holds of `whole`: some is divided, the rest copied.
+
+    >>> split("8 GB", 8e9, 2e9, 4), split("8 GB", 8e9, 8e9, 1)
+    ('(8 GB) ÷ 4', '8 GB')
+    """
+    if ways == 1:
+        return whole
+    copied = (each - total / ways) / (1 - 1 / ways)
+    if abs(copied) < 1e-9 * total:
+        return f"({whole}) ÷ {ways}"
+    kept = format_value(copied, "B")
+    return f"({whole} − {kept}) ÷ {ways} + {kept}"
+
+
+def cached(
+    model: Architecture, tokens: int, width: float, state: float, gpus: int = 1
+) -> str:
+    """The cache of one sequence on one GPU, layers of a kind together.
+
+    Bytes per token times the tokens that are kept; GPUs divide it only as far as
+    there are heads, and recurrent layers keep `state` bytes.
+    """
+    groups: dict[tuple[int, int], float] = {}
+    for layer, number in model.runs:
+        mixer = layer.mixer
+        if mixer.cache:
+            kept = min(tokens, mixer.window) if mixer.window else tokens
+            ways = round(1 / share(mixer.kv_heads, gpus))
+            groups[kept, ways] = groups.get((kept, ways), 0.0) + number * mixer.cache
+    parts = []
+    for (kept, ways), elements in groups.items():
+        over = f" ÷ {ways}" if gpus > 1 else ""
+        each = format_value(elements * width, "B")
+        parts.append(f"{each} × {format_number(kept)}{over}")
+    if state:
+        parts.append(format_value(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
+    return " + ".join(parts) or format_value(0.0, "B")
+
+
+def times(line: str, number: float, *, sign: str = "×") -> str:
+    """A line times a number, in brackets where it is a sum.
+
+    >>> times("1 + 2", 3), times("1 × 2", 3)
+    ('(1 + 2) × 3', '1 × 2 × 3')
+    """
+    inner = f"({line})" if " + " in line or " − " in line else line
+    return f"{inner} {sign} {format_number(number)}"
+
+
+def multiplied(model: Architecture, training: float) -> str:
+    """Operations to train on a token: those of weights and those of attention."""
+    weights = model.embedding_parameters + sum(
+        matrix.active_parameters * number
+        for layer, number in model.runs
+        for matrix in layer.matrices
+    )
+    attention = format_value(training - 6 * weights, "FLOP")
+    return f"6 × {format_number(weights)} + {attention}"

@@ -1,0 +1,110 @@
+"""What a card, an instance and a system hold, beside what their labels say."""
+
+import pytest
+
+from app.estimator import catalogue
+from app.estimator.catalogue import IncompleteEntry
+from app.estimator.hardware.accelerators import (
+    accelerators,
+    find_accelerator,
+    find_system,
+)
+from app.estimator.hardware.partitions import cards, find_card
+from app.estimator.inputs import BadInputs
+from app.estimator.registry import estimate
+
+
+# What drivers print as total [MiB], each in the listing that the entry names.
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("H100", 81559),
+        ("H200", 143771),
+        ("B200", 183359),
+        ("GB200", 189471),
+        ("B300", 275040),
+        ("GB300", 284208),
+        ("L40S", 46068),
+        ("MI300X", 196592),
+        ("RTX 4090", 24564),
+    ],
+)
+def test_a_card_holds_what_its_driver_prints(name: str, shown: int) -> None:
+    card = find_accelerator(name)
+    assert card.capacity == card.driver_memory == shown * 2**20
+    assert card.memory < card.capacity
+
+
+@pytest.mark.parametrize("card", accelerators(), ids=lambda card: card.id)
+def test_a_reading_lies_near_its_label_and_has_a_source(card) -> None:
+    read = (card.driver_memory, card.engine_memory)
+    if not any(read):
+        assert card.capacity == card.shown == (card.memory or 0.0)
+        assert not card.memory_source
+        return
+    assert all(address.startswith("https://") for address in card.memory_source)
+    assert card.memory_read_on >= "2026"
+    assert all(0.98 <= value / card.memory < 1.1 for value in read if value)
+    assert card.shown <= card.capacity
+
+
+def test_a_reading_without_source_does_not_load() -> None:
+    row = dict(catalogue.load("accelerators.toml", "accelerator")["l4"])
+    del row["memory_source"]
+    with pytest.raises(IncompleteEntry, match="reading"):
+        catalogue.checked(row, "accelerators.toml")
+
+
+def test_a_system_holds_what_its_cards_hold() -> None:
+    dgx = find_system("DGX H100")
+    assert (dgx.gpu_memory, dgx.capacity) == (640e9, 8 * 81559 * 2**20)
+
+
+def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> None:
+    for key in cards():
+        card, row = find_card(key), catalogue.load("mig.toml", "card")[key]
+        for profile in card.profiles:
+            assert profile.capacity <= find_accelerator(key).capacity
+            if profile.reported:
+                assert row["memory_source"]
+                assert 0.8 * profile.memory < profile.reported < 1.1 * profile.memory
+
+
+def test_an_8b_model_trains_fully_on_one_h200() -> None:
+    """An H200 prints 143,771 MiB, its label says 141 GB (sglang issue 3196)."""
+    found = estimate(
+        "training-memory", {"model": "llama-3.1-8b", "gpu": "h200", "gpus": 1}
+    )
+    assert found["fits"].value is True
+    assert found["per_gpu"].value < 143771 * 2**20
+
+
+def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:
+    """vLLM prints 79.10 GiB for an H100 (trl issue 2688): nine tenths are 71.19."""
+    found = estimate(
+        "inference-memory", {"engine": "vllm-0.9", "gpu": "h100", "model": "8B"}
+    )
+    usable = next(step for step in found.steps if step.label == "Usable")
+    assert usable.value == pytest.approx(71.19 * 2**30, rel=1e-4)
+
+
+def test_a_gb200_has_the_instances_that_its_driver_lists() -> None:
+    """Seven of 1g.23gb, each of 22.00 GiB (mig-parted issue 227)."""
+    found = estimate("mig", {"gpu": "gb200", "instances": "7x 1g.23gb"})
+    assert found["fits"].value is True
+    assert found["memory"].value == 7 * 22 * 2**30
+
+
+def test_instances_that_nobody_published_are_not_denied() -> None:
+    with pytest.raises(BadInputs, match="7 instances, whose profiles are not"):
+        estimate("mig", {"gpu": "b100"})
+
+
+def test_every_estimate_of_memory_says_label_and_reading() -> None:
+    for name in ("inference-memory", "training-memory", "training-time", "latency"):
+        notes = " ".join(estimate(name, {"gpu": "H100"}).notes)
+        assert (
+            "80\u00a0GB on the label, 85.5\u00a0GB (81,559 MiB) by its driver" in notes
+        )
+        notes = " ".join(estimate(name, {"gpu": "L40"}).notes)
+        assert "48\u00a0GB on the label; no reading of its driver is published" in notes

@@ -1,0 +1,32 @@
+"""Lines of the working cite the paper in which their formula stands."""
+
+import pytest
+
+from app.estimator.registry import estimate
+
+
+def sources(name, **typed):
+    """The source of each line by its figure."""
+    return {step.figure: step.source for step in estimate(name, typed).steps}
+
+
+@pytest.mark.parametrize(
+    ("model", "paper"),
+    [
+        ("deepseek-v3", "deepseek-v2"),  # latent attention, section 2.1
+        ("mistral-7b-v0.1", "mistral-7b"),  # a sliding window, section 2
+        ("llama-3.1-8b", "shazeer-2019"),  # the size of a cache, section 2.4
+        ("mamba-2.8b", "mamba"),
+    ],
+)
+def test_a_cache_cites_the_paper_on_its_kind_of_attention(model, paper) -> None:
+    assert sources("kv-cache", model=model)["per_sequence"] == paper
+
+
+@pytest.mark.parametrize(
+    ("method", "weights", "optimizer"),
+    [("full", "zero", "zero"), ("lora", "lora", "lora"), ("qlora", "qlora", "lora")],
+)
+def test_states_cite_the_paper_on_the_way_of_tuning(method, weights, optimizer) -> None:
+    found = sources("training-memory", model="llama-3.1-8b", method=method)
+    assert (found["weights"], found["optimizer"]) == (weights, optimizer)
