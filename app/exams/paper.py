@@ -44,7 +44,7 @@ def draw(
     too small gives what it has, and `missing` counts the rest.
     """
     chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
-    bank = _by_domain(questions, domain_of)
+    bank = drawable(questions, domain_of)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted in blueprint.domains.items():
@@ -76,9 +76,10 @@ def is_over(deadline: dt.datetime, now: dt.datetime) -> bool:
     return now > deadline
 
 
-def _by_domain(
+def drawable(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
+    """What a paper may ask, by domain; each question once, where its first goal is."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
         home = next((domain_of[o] for o in question.objectives if o in domain_of), "")

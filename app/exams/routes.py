@@ -16,12 +16,13 @@ from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
-from app.exams.paper import Slot, is_over
+from app.exams.paper import Slot, drawable, is_over
 from app.exams.report import Marked, summarise, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
     begin,
+    can_be_asked,
     close,
     close_if_over,
     counts,
@@ -79,14 +80,9 @@ def _start_page(
     problems: list[dict[str, str]],
     status: int,
 ) -> HTMLResponse:
-    bank = {
-        domain: sum(
-            any(domain_of(desk.library).get(o) == domain for o in q.objectives)
-            for q in desk.library.questions.values()
-            if kinds.of(q).in_exams
-        )
-        for domain in exam.domains
-    }
+    there = filter(can_be_asked, desk.library.questions.values())
+    held = drawable(there, domain_of(desk.library))
+    bank = {domain: len(held.get(domain, ())) for domain in exam.domains}
     return page(
         desk.request,
         "exams/start.html",

@@ -37,7 +37,7 @@ def begin(
     paper = draw(
         blueprint,
         domain_of(library),
-        filter(_can_be_asked, library.questions.values()),
+        filter(can_be_asked, library.questions.values()),
         store.seen_items(db, learner_id),
         seed,
     )
@@ -140,7 +140,7 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     return rows
 
 
-def _can_be_asked(question: Question) -> bool:
+def can_be_asked(question: Question) -> bool:
     """Whether any combination of a computed question has an answer."""
     if question.computed is None:
         return True

@@ -57,8 +57,9 @@ class Pages:
 class Standing:
     """One objective: what is believed of it, and from what.
 
-    `guess` is the rate of guessing of its questions, of which there are `questions`
-    that an exam may ask; `cards` are those of its topics.
+    `guess` is the rate of guessing of the questions that an exam may ask. All that
+    name it are `questions`, exercises included, of which `answered` were answered;
+    `cards` are those of its topics.
     """
 
     objective: Objective
@@ -67,6 +68,7 @@ class Standing:
     belief: Belief
     guess: float
     questions: int
+    answered: int
     cards: Cards
     pages: Pages
 
@@ -132,8 +134,12 @@ class ObjectiveQuestions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseByObjective:
-    """The course turned around: questions and topics by objective."""
+    """The course turned around: questions and topics by objective.
 
+    `named` has all that name it, `asked` those of them that an exam may ask.
+    """
+
+    named: Mapping[str, tuple[str, ...]]
     asked: Mapping[str, ObjectiveQuestions]
     topics: Mapping[str, tuple[Topic, ...]]
     objectives: Mapping[str, tuple[str, ...]]
@@ -227,17 +233,19 @@ def course_by_objective(library: Library) -> CourseByObjective:
 def _turn_around(library: Library) -> CourseByObjective:
     rates = {q.id: guess_rate(q) for q in library.questions.values()}
     questions: dict[str, list[Question]] = {}
+    named: dict[str, list[str]] = {}
     for question in library.questions.values():
-        if not kinds.of(question).in_exams:
-            continue
-        for number in question.objectives:
-            questions.setdefault(number, []).append(question)
+        for number in dict.fromkeys(question.objectives):
+            named.setdefault(number, []).append(question.id)
+            if kinds.of(question).in_exams:
+                questions.setdefault(number, []).append(question)
     topics: dict[str, list[Topic]] = {}
     order = [s for s in library.syllabus.topics if s in library.topics]
     for slug in dict.fromkeys([*order, *library.topics]):
         for number in library.topics[slug].objectives:
             topics.setdefault(number, []).append(library.topics[slug])
     return CourseByObjective(
+        {number: tuple(mine) for number, mine in named.items()},
         {number: _asked(mine, rates) for number, mine in questions.items()},
         {number: tuple(mine) for number, mine in topics.items()},
         {q.id: q.objectives for q in library.questions.values()},
@@ -307,13 +315,19 @@ def _domain(
                 evidence=mine,
                 belief=believe(mine, asked.guess, whole - mine, floor),
                 guess=asked.guess,
-                questions=len(asked.rates),
+                **_counts(course, record, objective.number),
                 cards=cards,
                 pages=_pages(topics, course, record),
             )
             for objective, topics, asked, cards, mine in found
         ),
     )
+
+
+def _counts(course: CourseByObjective, record: Record, number: str) -> dict[str, int]:
+    named = course.named.get(number, ())
+    answered = sum(item in record.firsts for item in named)
+    return {"questions": len(named), "answered": answered}
 
 
 def _gather(

@@ -39,7 +39,7 @@ class Weak:
     def asked_out(self) -> bool:
         """Whether it was tested by every question there is, and is known well."""
         standing = self.standing
-        all_ = standing.evidence.answers >= standing.questions
+        all_ = standing.answered >= standing.questions
         return self.tested and not self.low and all_
 
     @property

@@ -73,7 +73,7 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
         low=_place(low),
         high=_place(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",
-        answers=now.evidence.answers,
+        answers=now.answered,
         questions=now.questions,
         svg=_draw(now, before, target),
     )

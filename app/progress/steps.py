@@ -6,6 +6,7 @@ from typing import Literal
 
 from app.content.library import Library
 from app.content.model import Topic
+from app.flashcards.left_words import made_of
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, anchors
 from app.mastery.weakest import Weak, weakest_first
@@ -19,14 +20,6 @@ Kind = Literal["exam", "review", "learn", "read", "continue", "practise"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Deck:
-    """The cards of today as the desk counts them, and all that were never begun."""
-
-    left: Left
-    unbegun: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Running:
     """A mock exam whose clock runs, and the minutes on it."""
 
@@ -37,12 +30,15 @@ class Running:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Situation:
-    """All that a plan is made from; `minutes` are left of those for today."""
+    """All that a plan is made from.
+
+    `left` are the cards on the desk, `minutes` those left of today.
+    """
 
     library: Library
     record: Record
     domains: Sequence[DomainStanding]
-    deck: Deck
+    left: Left
     last_topic: str = ""
     minutes: float = 30.0
     running: Running | None = None
@@ -84,10 +80,10 @@ def plan(now: Situation) -> TodayPlan:
     started = any(s.started for d in now.domains for s in d.standings)
     found = (
         running_step(now.running),
-        cards_step(now.deck) if now.deck.left.due else None,
+        cards_step(now.left) if now.left.due else None,
         reading_step(now.library, now.record, now.last_topic),
         practice_step(now.library, now.record, now.domains),
-        cards_step(now.deck) if started and not now.deck.left.due else None,
+        cards_step(now.left) if started and not now.left.due else None,
     )
     left = now.minutes
     steps: list[Step] = []
@@ -142,38 +138,25 @@ def running_step(running: Running | None) -> Step | None:
     )
 
 
-def cards_step(deck: Deck) -> Step | None:
+def cards_step(left: Left) -> Step | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
-    left = deck.left
     if not left.due and not left.fresh:
         return None
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
-    if left.due or left.waiting:
+    if left.returning:
         title = f"Review {left.cards:,} {noun}"
-        return Step("review", title, "/flashcards", _made_of(deck), minutes)
+        return Step("review", title, "/flashcards", _made_of(left), minutes)
     title = f"Learn {left.cards:,} new {noun}"
-    reason = f"none is due, {deck.unbegun:,} not begun"
-    return Step("learn", title, "/flashcards", reason, minutes)
+    return Step("learn", title, "/flashcards", "no card is due", minutes)
 
 
-def _made_of(deck: Deck) -> str:
-    """What the cards of the day are, in the order of the desk."""
-    left = deck.left
-    said = []
-    if left.due and left.final:
-        said.append(f"{left.due:,} to see once more before the exam")
-    elif left.due and left.over:
-        said.append(f"{left.due:,} of {left.due + left.over:,} due")
-    elif left.due:
-        said.append("due now" if left.due == left.cards else f"{left.due:,} due now")
-    if left.fresh:
-        said.append(f"{left.fresh:,} of {deck.unbegun:,} not begun")
-    elif deck.unbegun:
-        said.append(f"{deck.unbegun:,} not begun")
-    if left.waiting:
-        said.append(f"{left.waiting:,} later today")
-    return ", ".join(said)
+def _made_of(left: Left) -> str:
+    """What the cards of the day are, and how many more would be due."""
+    if not left.over:
+        return made_of(left)
+    wait = "waits" if left.over == 1 else "wait"
+    return f"{made_of(left)}; {left.over:,} more {wait} for another day"
 
 
 def _some_of(step: Step, minutes: float) -> Step | None:

@@ -1,11 +1,11 @@
 """What there is to practise: by topic, by objective, by what went wrong."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from app.mastery.bank import Tally, of_objective, of_topic
 from app.questions.asking import first_words, new_token
 from app.questions.model import Question
 from app.quiz import store
@@ -18,20 +18,6 @@ from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tally:
-    """Questions of a kind: all, answered at least once, last answered rightly."""
-
-    total: int
-    answered: int
-    right: int
-
-    @property
-    def missed(self) -> int:
-        """How many were last answered wrongly, or only in part."""
-        return self.answered - self.right
 
 
 @router.get("")
@@ -61,8 +47,7 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
     keep(desk.request)
     found = find_topic(desk.library, topic)
     past = store.history(desk.db, desk.learner.id)
-    ids = desk.library.topics[topic].questions
-    questions = [desk.library.questions[i] for i in ids if i in desk.library.questions]
+    questions = of_topic(desk.library, topic)
     rows = [
         {"id": q.id, "words": first_words(q.stem), "past": past.get(q.id)}
         for q in questions
@@ -91,7 +76,7 @@ def _by_topic(desk: Desk, past: Mapping[str, Past]) -> list[tuple[str, str, Tall
     order += [s for s in library.topics if s not in order]
     rows = []
     for slug in order:
-        pool = [q for q in library.questions.values() if q.topic == slug]
+        pool = of_topic(library, slug)
         if pool:
             rows.append((slug, library.topics[slug].title, _tally(pool, past)))
     return rows
@@ -101,12 +86,11 @@ def _by_objective(
     desk: Desk, past: Mapping[str, Past]
 ) -> list[tuple[str, list[tuple[str, str, Tally]]]]:
     """Domains, each with the objectives that have questions: number, title, tally."""
-    questions = desk.library.questions.values()
     rows = []
     for domain in desk.library.syllabus.domains:
         goals = []
         for goal in domain.objectives:
-            pool = [q for q in questions if goal.number in q.objectives]
+            pool = of_objective(desk.library, goal.number)
             if pool:
                 goals.append((goal.number, goal.title, _tally(pool, past)))
         rows.append((f"{domain.number} {domain.title}", goals))

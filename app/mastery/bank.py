@@ -1,0 +1,50 @@
+"""The question bank counted: one count for every page that names it."""
+
+import dataclasses
+from collections.abc import Collection
+
+from app.content.library import Library
+from app.mastery.standing import course_by_objective
+from app.questions.model import Question
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tally:
+    """Questions of a kind: all, answered at least once, last answered rightly."""
+
+    total: int
+    answered: int
+    right: int
+
+    @property
+    def missed(self) -> int:
+        """How many were last answered wrongly, or only in part."""
+        return self.answered - self.right
+
+    @property
+    def unseen(self) -> int:
+        """How many were never answered."""
+        return self.total - self.answered
+
+
+def of_objective(library: Library, number: str) -> tuple[Question, ...]:
+    """The questions that name an objective, exercises in design included."""
+    ids = course_by_objective(library).named.get(number, ())
+    return tuple(library.questions[item] for item in ids)
+
+
+def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
+    """The questions of a page."""
+    return tuple(
+        library.questions[item]
+        for item in library.topics[slug].questions
+        if item in library.questions
+    )
+
+
+def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int]:
+    """How many questions of each page are among the answered `items`."""
+    return {
+        slug: sum(question.id in items for question in of_topic(library, slug))
+        for slug in library.topics
+    }
