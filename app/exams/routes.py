@@ -17,7 +17,7 @@ from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.paper import Slot, drawable, is_over
-from app.exams.report import Marked, summarise, topics_by_objective
+from app.exams.report import Marked, names_of, summarise, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
@@ -210,6 +210,7 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         coming=_coming_back(desk, paper),
         syllabus=desk.library.syllabus,
         topics=topics_by_objective(desk.library),
+        names=names_of(desk.library),
         earlier=earlier[:5],
         late=late,
         token=new_token(),

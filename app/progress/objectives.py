@@ -67,7 +67,7 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
     then = round(before.belief.mean * 100)
     return ObjectiveRow(
         number=now.objective.number,
-        title=now.objective.title,
+        title=now.objective.name,
         few=tested and not enough,
         now=f"{points}%" if enough else "",
         low=_place(low),

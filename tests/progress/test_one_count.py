@@ -155,7 +155,7 @@ def test_the_questions_of_an_objective_are_one_number(
             ]
             answered, of = map(int, re.findall(r"\d+", rows[goal.number]))
             assert of == len(held)
-            _, _, after = practice.partition(f" {goal.number} {goal.title} ")
+            _, _, after = practice.partition(f" {goal.number} {goal.name} ")
             assert tally(after) == (answered, of)
 
 

@@ -92,7 +92,7 @@ def _by_objective(
         for goal in domain.objectives:
             pool = of_objective(desk.library, goal.number)
             if pool:
-                goals.append((goal.number, goal.title, _tally(pool, past)))
+                goals.append((goal.number, goal.name, _tally(pool, past)))
         rows.append((f"{domain.number} {domain.title}", goals))
     return rows
 
@@ -103,7 +103,7 @@ def _weakest(desk: Desk, past: Mapping[str, Past]) -> str:
     if not order:
         return ""
     goal = order[0].standing.objective
-    return f"{goal.number} {goal.title}, {order[0].why}"
+    return f"{goal.number} {goal.name}, {order[0].why}"
 
 
 def _unfinished(run: Run | None) -> dict[str, int] | None:
