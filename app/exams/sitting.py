@@ -1,5 +1,6 @@
 """The life of a sitting: begun once, shown as it was drawn, closed and judged once."""
 
+import dataclasses
 import datetime as dt
 import secrets
 from collections.abc import Mapping, Sequence
@@ -24,20 +25,29 @@ from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store as quiz_store
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """An exam to begin: the questions that it draws from, and what was asked of it."""
+
+    exam: ExamBlueprint
+    questions: Sequence[Question]
+    wish: BeginForm
+
+
 def begin(
     db: Session,
     library: Library,
     learner_id: int,
-    blueprint: ExamBlueprint,
-    wish: BeginForm,
+    wanted: Wanted,
     now: dt.datetime,
 ) -> int:
     """Draw a paper and start the clock; returns the sitting, also when sent twice."""
     seed = secrets.randbits(48)
+    blueprint, wish = wanted.exam, wanted.wish
     paper = draw(
         blueprint,
         domain_of(library),
-        filter(can_be_asked, library.questions.values()),
+        wanted.questions,
         store.seen_items(db, learner_id),
         seed,
     )
@@ -45,7 +55,7 @@ def begin(
     # In the order of all others who begin, for two may wait for each other's.
     for slot in sorted(paper.slots, key=lambda s: s.item):
         quiz_store.keep_revision(db, library.questions[slot.item], now)
-    wanted = Begin(
+    started = Begin(
         token=f"{learner_id}-{wish.token or secrets.token_urlsafe(9)}",
         exam=blueprint.slug,
         seed=seed,
@@ -54,7 +64,7 @@ def begin(
         target=wish.target,
         minutes=minutes_for(blueprint, paper, wish.factor),
     )
-    return store.begin(db, learner_id, wanted, now)
+    return store.begin(db, learner_id, started, now)
 
 
 def domain_of(library: Library) -> dict[str, str]:

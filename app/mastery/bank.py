@@ -1,7 +1,7 @@
 """The question bank counted: one count for every page that names it."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from app.content.library import Library
 from app.mastery.standing import course_by_objective
@@ -48,3 +48,18 @@ def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int
         slug: sum(question.id in items for question in of_topic(library, slug))
         for slug in library.topics
     }
+
+
+def shares(weights: Mapping[str, float], questions: int) -> dict[str, int]:
+    """Part a number of questions by weight, by largest remainder.
+
+    >>> shares({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
+    {'1': 19, '2': 20, '3': 11}
+    """
+    whole = sum(weights.values()) or 1.0
+    exact = {name: questions * w / whole for name, w in weights.items()}
+    counts = {name: int(share) for name, share in exact.items()}
+    left = questions - sum(counts.values())
+    for name in sorted(exact, key=lambda n: counts[n] - exact[n])[:left]:
+        counts[name] += 1
+    return counts

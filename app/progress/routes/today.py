@@ -65,9 +65,9 @@ def _running(picture: Picture, db: Session) -> Running | None:
     """The mock exam whose clock runs, under its title."""
     found = store.running(db, picture.learner.id, milliseconds(picture.now))
     exam = picture.library.exams.get(found.title) if found else None
-    if found is None or exam is None:
-        return found
-    return dataclasses.replace(found, title=exam.title)
+    if found is None:
+        return None
+    return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
 def _today(
