@@ -162,7 +162,7 @@ def _made_of(left: Left) -> str:
 def _some_of(step: Step, minutes: float) -> Step | None:
     """As many new cards of a day as the minutes hold, beside their number."""
     count = int(minutes / Left(fresh=1).seconds * 60)
-    if not count:
+    if count < 1:
         return None
     title = step.title.replace("Learn ", f"Learn {count} of ", 1)
     return dataclasses.replace(

@@ -4,6 +4,8 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
+import pytest
+
 from app.content.library import Library
 from app.mastery.evidence import First
 from app.mastery.standing import NOTHING, Record, anchors, standings
@@ -69,6 +71,17 @@ def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
 
     assert made.steps[-1].title == "Learn 5 of 12 new cards"
     assert made.steps[-1].minutes == 5
+
+
+@pytest.mark.parametrize("minutes", [-27.0, 0.0, 0.4])
+def test_when_the_minutes_are_used_no_new_card_fits(library: Library, minutes: float):
+    record = read(library, *library.topics)
+
+    made = planned(library, record, left=Left(fresh=2), minutes=minutes)
+
+    titles = [step.title for step in (*made.steps, *made.beyond)]
+    assert "Learn 2 new cards" in titles
+    assert all("-" not in title and " 0 " not in title for title in titles)
 
 
 def test_due_waiting_and_new_cards_are_one_number(library: Library):
