@@ -47,7 +47,7 @@ def begin(
     paper = draw(
         blueprint,
         domain_of(library),
-        wanted.questions,
+        filter(can_be_asked, wanted.questions),
         store.seen_items(db, learner_id),
         seed,
     )
