@@ -84,8 +84,13 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
     wish = BeginForm("t", 1.0, None)
 
+    library = live_library.current()
     number = begin(
-        session, live_library.current(), learner.id, blueprint, wish, clock.now
+        session,
+        library,
+        learner.id,
+        Wanted(blueprint, tuple(library.questions.values()), wish),
+        clock.now,
     )
 
     sat = find(session, learner.id, number)
