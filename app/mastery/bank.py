@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Collection, Mapping
 
 from app.content.library import Library
-from app.mastery.standing import course_by_objective
+from app.mastery.course import course_by_objective
+from app.mastery.evidence import First
 from app.questions.model import Question
 
 
@@ -40,6 +41,12 @@ def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
         for item in library.topics[slug].questions
         if item in library.questions
     )
+
+
+def missed(library: Library, firsts: Mapping[str, First]) -> int:
+    """How many questions were answered wrong, or in part, and not right since."""
+    known = library.questions
+    return sum(first.missed for item, first in firsts.items() if item in known)
 
 
 def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int]:

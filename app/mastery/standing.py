@@ -8,11 +8,14 @@ from collections.abc import Collection, Iterable, Mapping
 from app.content.library import Library
 from app.content.model import Domain, Objective, Topic
 from app.mastery.belief import Belief, believe
+from app.mastery.course import (
+    CourseByObjective,
+    ObjectiveQuestions,
+    course_by_objective,
+)
 from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
-from app.mastery.guessing import UNKNOWN, guess_rate
-from app.questions import kinds
-from app.questions.model import Question
+from app.mastery.guessing import UNKNOWN
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,8 +61,9 @@ class Standing:
     """One objective: what is believed of it, and from what.
 
     `guess` is the rate of guessing of the questions that an exam may ask. All that
-    name it are `questions`, exercises included, of which `answered` were answered;
-    `cards` are those of its topics.
+    name it are `questions`, exercises included, of which `answered` were answered; an
+    answer to any of those `ready` would say something new. `cards` are those of its
+    topics.
     """
 
     objective: Objective
@@ -69,6 +73,7 @@ class Standing:
     guess: float
     questions: int
     answered: int
+    ready: int
     cards: Cards
     pages: Pages
 
@@ -116,35 +121,15 @@ def standings(
     known that many days before `day`, from the answers that there were then.
     """
     course = course_by_objective(library)
-    sorted_ = _sorted(course, record.firsts)
     then = day - dt.timedelta(days=ago)
+    if ago:
+        sorted_: Sorted = _lots(course, record.firsts, course.asked, then)
+    else:
+        sorted_ = _sorted(course, record.firsts)
     return tuple(
         _domain(domain, course, record, sorted_, (then, ago))
         for domain in library.syllabus.domains
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ObjectiveQuestions:
-    """The questions of an objective: each with its rate of guessing, and their mean."""
-
-    rates: tuple[tuple[str, float], ...] = ()
-    guess: float = UNKNOWN
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CourseByObjective:
-    """The course turned around: questions and topics by objective.
-
-    `named` has all that name it, `asked` those of them that an exam may ask.
-    """
-
-    named: Mapping[str, tuple[str, ...]]
-    asked: Mapping[str, ObjectiveQuestions]
-    topics: Mapping[str, tuple[Topic, ...]]
-    objectives: Mapping[str, tuple[str, ...]]
-    anchors: Mapping[str, frozenset[str]]
-    rates: Mapping[str, float]
 
 
 Sorted = Mapping[str, tuple[Lot, ...]]
@@ -215,52 +200,6 @@ def _count(answers: Iterable[First]) -> Sure:
     return collections.Counter((f.certainty, f.score >= 1) for f in answers)
 
 
-_turned: list[tuple[Library, CourseByObjective]] = []
-_FEW = 2
-
-
-def course_by_objective(library: Library) -> CourseByObjective:
-    """The course by objective, turned around once for each state of it."""
-    for known, course in tuple(_turned):
-        if known is library:
-            return course
-    course = _turn_around(library)
-    _turned.insert(0, (library, course))
-    del _turned[_FEW:]
-    return course
-
-
-def _turn_around(library: Library) -> CourseByObjective:
-    rates = {q.id: guess_rate(q) for q in library.questions.values()}
-    questions: dict[str, list[Question]] = {}
-    named: dict[str, list[str]] = {}
-    for question in library.questions.values():
-        for number in dict.fromkeys(question.objectives):
-            named.setdefault(number, []).append(question.id)
-            if kinds.of(question).in_exams:
-                questions.setdefault(number, []).append(question)
-    topics: dict[str, list[Topic]] = {}
-    order = [s for s in library.syllabus.topics if s in library.topics]
-    for slug in dict.fromkeys([*order, *library.topics]):
-        for number in library.topics[slug].objectives:
-            topics.setdefault(number, []).append(library.topics[slug])
-    return CourseByObjective(
-        {number: tuple(mine) for number, mine in named.items()},
-        {number: _asked(mine, rates) for number, mine in questions.items()},
-        {number: tuple(mine) for number, mine in topics.items()},
-        {q.id: q.objectives for q in library.questions.values()},
-        {slug: frozenset(anchors(topic)) for slug, topic in library.topics.items()},
-        rates,
-    )
-
-
-def _asked(
-    questions: Iterable[Question], by_item: Mapping[str, float]
-) -> ObjectiveQuestions:
-    rates = tuple((q.id, by_item[q.id]) for q in questions)
-    return ObjectiveQuestions(rates, sum(rate for _, rate in rates) / len(rates))
-
-
 def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
     """The answers of each objective by day, the newest first."""
     if not isinstance(firsts, Answers):
@@ -276,12 +215,19 @@ def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
 
 
 def _lots(
-    course: CourseByObjective, firsts: Mapping[str, First], numbers: Iterable[str]
+    course: CourseByObjective,
+    firsts: Mapping[str, First],
+    numbers: Iterable[str],
+    until: dt.date | None = None,
 ) -> dict[str, tuple[Lot, ...]]:
     made = {}
     for number in numbers:
         asked = course.asked[number]
-        mine = ((firsts[item], rate) for item, rate in asked.rates if item in firsts)
+        mine = (
+            (firsts[item].counting(varied=item in course.varied, until=until), rate)
+            for item, rate in asked.rates
+            if item in firsts
+        )
         made[number] = lots(mine, asked.guess)
     return made
 
@@ -315,7 +261,7 @@ def _domain(
                 evidence=mine,
                 belief=believe(mine, asked.guess, whole - mine, floor),
                 guess=asked.guess,
-                **_counts(course, record, objective.number),
+                **_counts(course, record, objective.number, when[0]),
                 cards=cards,
                 pages=_pages(topics, course, record),
             )
@@ -324,10 +270,19 @@ def _domain(
     )
 
 
-def _counts(course: CourseByObjective, record: Record, number: str) -> dict[str, int]:
+def _counts(
+    course: CourseByObjective, record: Record, number: str, day: dt.date
+) -> dict[str, int]:
     named = course.named.get(number, ())
-    answered = sum(item in record.firsts for item in named)
-    return {"questions": len(named), "answered": answered}
+    known = {item: record.firsts[item] for item in named if item in record.firsts}
+    again = sum(
+        first.ready(day, varied=item in course.varied) for item, first in known.items()
+    )
+    return {
+        "questions": len(named),
+        "answered": len(known),
+        "ready": len(named) - len(known) + again,
+    }
 
 
 def _gather(
@@ -363,11 +318,6 @@ def _cards(topics: Iterable[Topic], record: Record) -> Cards:
     if not begun:
         return Cards(all=all_)
     return Cards(begun, all_, days / begun, begun / losses if losses else TAUGHT)
-
-
-def anchors(topic: Topic) -> tuple[str, ...]:
-    """What of a page can be marked as read: its headed sections, or the whole."""
-    return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
 
 
 def _pages(topics: Iterable[Topic], course: CourseByObjective, record: Record) -> Pages:

@@ -7,8 +7,9 @@ from typing import Literal
 from app.content.library import Library
 from app.content.model import Topic
 from app.flashcards.left_words import made_of
+from app.mastery.course import anchors
 from app.mastery.grounds import Ground, weak_ground
-from app.mastery.standing import DomainStanding, Record, anchors
+from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.scheduling import Left
 

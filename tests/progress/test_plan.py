@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from app.content.library import Library
+from app.mastery.course import anchors
 from app.mastery.evidence import First
-from app.mastery.standing import NOTHING, Record, anchors, standings
+from app.mastery.standing import NOTHING, Record, standings
 from app.progress.steps import (
     Running,
     Situation,
@@ -33,7 +34,7 @@ def steps(library: Library, record: Record = NOTHING, left=NO_CARDS, last: str =
 
 
 def answered(score: float, *questions: str) -> dict[str, First]:
-    return dict.fromkeys(questions, First(score, TODAY))
+    return dict.fromkeys(questions, First(score, TODAY - dt.timedelta(days=8)))
 
 
 def read(library: Library, *slugs: str) -> Record:
