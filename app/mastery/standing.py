@@ -17,6 +17,9 @@ from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
 from app.mastery.guessing import UNKNOWN
 
+GOOD = 0.8
+"""An objective with this chance of a right answer is known well."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicCards:
@@ -81,6 +84,11 @@ class Standing:
     def started(self) -> bool:
         """Whether anything was done for this objective."""
         return bool(self.evidence.answers or self.cards.begun or self.pages.read)
+
+    @property
+    def known(self) -> bool:
+        """Whether answers say that it is known well."""
+        return self.evidence.enough and self.belief.mean >= GOOD
 
     @property
     def weak(self) -> bool:

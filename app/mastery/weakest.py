@@ -8,7 +8,6 @@ from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, Standing
 
-_GOOD = 0.8
 _SHAKY = 0.2  # so much lower may firm ground stand and still come first
 
 
@@ -34,7 +33,7 @@ class Weak:
     @property
     def low(self) -> bool:
         """Whether it was tested and is not known well."""
-        return self.tested and self.standing.belief.mean < _GOOD
+        return self.tested and not self.standing.known
 
     @property
     def unseen(self) -> int:

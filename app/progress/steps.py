@@ -82,7 +82,7 @@ def plan(now: Situation) -> TodayPlan:
     found = (
         running_step(now.running),
         cards_step(now.left) if now.left.due else None,
-        reading_step(now.library, now.record, now.last_topic),
+        reading_step(now),
         practice_step(now.library, now.record, now.domains),
         cards_step(now.left) if started and not now.left.due else None,
     )
@@ -171,26 +171,40 @@ def _some_of(step: Step, minutes: float) -> Step | None:
     )
 
 
-def reading_step(library: Library, record: Record, last_topic: str) -> Step | None:
+def reading_step(now: Situation) -> Step | None:
     """The page left open, or the next in the order of the course that stands well.
 
-    Where every page left rests on something weak, that comes first.
+    Pages on what is known well come after all others. Where every page left rests on
+    something weak, that comes first.
     """
-    begun = library.topics.get(last_topic)
+    library, record = now.library, now.record
+    begun = library.topics.get(now.last_topic)
     going_on = _reading(begun, record) if begun else None
     if going_on is not None:
         return going_on
+    known = _known_well(now.domains)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    order.sort(key=lambda topic: known.issuperset(topic.objectives))
     needed: Step | None = None
-    for slug in library.syllabus.topics:
-        topic = library.topics.get(slug)
-        step = _reading(topic, record) if topic else None
-        if topic is None or step is None:
+    for topic in order:
+        step = _reading(topic, record)
+        if step is None:
             continue
         ground = weak_ground(library, record, topic)
         if ground is None:
             return step
         needed = needed or _first(ground, topic, record)
     return needed
+
+
+def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
+    """The objectives that answers show to be known."""
+    return frozenset(
+        standing.objective.number
+        for domain in domains
+        for standing in domain.standings
+        if standing.known
+    )
 
 
 def _reading(topic: Topic, record: Record) -> Step | None:

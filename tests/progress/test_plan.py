@@ -123,6 +123,16 @@ def test_reading_begins_at_the_beginning(library: Library):
     assert reading.reason == "objective 1.1, not read yet"
 
 
+def test_a_page_on_what_is_known_well_is_not_the_next(library: Library):
+    firsts = answered(1.0, *library.topics["weights"].questions)
+    record = dataclasses.replace(NOTHING, firsts=firsts)
+
+    assert steps(library, record)[0].address == "/concepts/kv-cache"
+
+    read_too = dataclasses.replace(record, read=read(library, "kv-cache").read)
+    assert steps(library, read_too)[0].address == "/concepts/weights"
+
+
 def test_reading_goes_on_where_it_stopped(library: Library):
     topic = library.topics["kv-cache"]
     first, second, *_ = anchors(topic)
