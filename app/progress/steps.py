@@ -13,7 +13,7 @@ from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.scheduling import Left
 
-_QUESTION_MINUTES = 1.2
+QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
 
@@ -108,12 +108,12 @@ def _shorter(step: Step, minutes: float) -> Step | None:
     """
     if step.kind == "learn":
         return _some_of(step, minutes)
-    count = int(minutes / _QUESTION_MINUTES)
+    count = int(minutes / QUESTION_MINUTES)
     if step.kind != "practise" or count < _LEAST:
         return None
     _, _, topic = step.title.partition(": ")
     return dataclasses.replace(
-        step, title=f"{count} questions: {topic}", minutes=count * _QUESTION_MINUTES
+        step, title=f"{count} questions: {topic}", minutes=count * QUESTION_MINUTES
     )
 
 
@@ -262,5 +262,5 @@ def _practice(weak: Weak) -> Step:
         f"{words}: {topic.title}",
         f"/quiz/{topic.slug}",
         f"objective {weak.standing.objective.number}, {weak.why}",
-        count * _QUESTION_MINUTES,
+        count * QUESTION_MINUTES,
     )

@@ -195,6 +195,17 @@ def test_all_questions_are_the_sum_of_those_answered_missed_and_new(
     )
 
 
+def test_the_questions_missed_are_one_number(pages: Pages) -> None:
+    today, practice = pages.words("/"), pages.words("/quiz")
+
+    missed = number(r"Go over the (\d+) you missed", today)
+
+    assert missed == number(r"Missed before (\d+) questions", practice)
+    assert missed == number(
+        r"Only what you missed (\d+) questions", pages.words("/exams")
+    )
+
+
 def test_a_paper_draws_each_question_from_one_domain(
     pages: Pages, library: Library
 ) -> None:

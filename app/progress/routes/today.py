@@ -11,11 +11,12 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.flashcards.desk import Desk, stack_of
+from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture
 from app.progress.shown import keep_shown
-from app.progress.steps import Running, Situation, plan
+from app.progress.steps import QUESTION_MINUTES, Running, Situation, plan
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
@@ -96,6 +97,8 @@ def _today(
         "spent": round(spent),
         "done": time_of(spent) if spent else "",
         "left": cards.left,
+        "missed": missed(library, picture.record.firsts),
+        "question_minutes": QUESTION_MINUTES,
         "ahead": picture.ahead,
         "ahead_drawn": picture.ahead_drawn,
         "lacking": picture.lacking,
