@@ -104,15 +104,23 @@ def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> 
             if slot.number in kept and kept[slot.number].answered
         ]
         store.mark(db, sat, graded, at)
-        store.bring_back(db, sat, _missed(library, sat, graded), at)
+        missed = _missed(library, sat, graded, max(kept, default=0))
+        store.bring_back(db, sat, missed, at)
         store.count_change(db, sat.learner_id)
     return store.find(db, sat.learner_id, sat.id)
 
 
-def _missed(library: Library, sat: Sat, graded: Sequence[Graded]) -> list[Addition]:
-    """The questions of a paper that were left open or not wholly right, as cards."""
+def _missed(
+    library: Library, sat: Sat, graded: Sequence[Graded], reached: int
+) -> list[Addition]:
+    """The questions of a paper that were left open or not wholly right, as cards.
+
+    What lies beyond the last one `reached` was not missed: a paper that is ended
+    early shall not fill the next day.
+    """
     right = {one.slot.number for one in graded if one.score >= 1}
-    missed = [slot for slot in sat.slots if slot.number not in right]
+    seen = [slot for slot in sat.slots if slot.number <= reached]
+    missed = [slot for slot in seen if slot.number not in right]
     return [
         Addition(question_card(slot.item), question.topic, slot.seed)
         for slot in missed
