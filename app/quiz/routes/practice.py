@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from app.mastery.bank import Tally, of_objective, of_topic
-from app.questions.asking import first_words, new_token
+from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
@@ -49,7 +49,7 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
     past = store.history(desk.db, desk.learner.id)
     questions = of_topic(desk.library, topic)
     rows = [
-        {"id": q.id, "words": first_words(q.stem), "past": past.get(q.id)}
+        {"id": q.id, "words": title_of(q), "past": past.get(q.id)}
         for q in questions
     ]
     return page(
