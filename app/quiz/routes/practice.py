@@ -49,8 +49,7 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
     past = store.history(desk.db, desk.learner.id)
     questions = of_topic(desk.library, topic)
     rows = [
-        {"id": q.id, "words": title_of(q), "past": past.get(q.id)}
-        for q in questions
+        {"id": q.id, "words": title_of(q), "past": past.get(q.id)} for q in questions
     ]
     return page(
         desk.request,
