@@ -9,9 +9,10 @@ from app.content.model import ExamBlueprint
 from app.errors import NotFound
 from app.exams import cuts, store
 from app.exams.paper import drawable
-from app.exams.sitting import can_be_asked, domain_of
+from app.exams.sitting import can_be_asked
 from app.exams.store import Sat
 from app.exams.trend import Past, trend_of
+from app.mastery.bank import domain_of
 from app.questions.model import Question
 from app.quiz.showing import Desk
 from app.quiz.store import history

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.content.model import ExamBlueprint
+from app.mastery.bank import home_of
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -82,7 +83,7 @@ def drawable(
     """What a paper may ask, by domain; each question once, where its first goal is."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        home = next((domain_of[o] for o in question.objectives if o in domain_of), "")
+        home = home_of(question, domain_of)
         if home and kinds.of(question).in_exams:
             bank.setdefault(home, []).append(question)
     return bank

@@ -28,11 +28,11 @@ from app.exams.sitting import (
     close,
     close_if_over,
     counts,
-    domain_of,
     marked,
     question_of,
 )
 from app.exams.store import Change, Kept, Sat
+from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token
 from app.questions.grading import unanswered

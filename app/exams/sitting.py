@@ -18,6 +18,7 @@ from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
 from app.learners.store import hold
+from app.mastery.bank import domain_of
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw as draw_variant
@@ -65,15 +66,6 @@ def begin(
         minutes=minutes_for(blueprint, paper, wish.factor),
     )
     return store.begin(db, learner_id, started, now)
-
-
-def domain_of(library: Library) -> dict[str, str]:
-    """The domain that each objective belongs to."""
-    return {
-        objective.number: domain.number
-        for domain in library.syllabus.domains
-        for objective in domain.objectives
-    }
 
 
 def question_of(db: Session, library: Library, slot: Slot) -> Question:

@@ -34,6 +34,23 @@ def of_objective(library: Library, number: str) -> tuple[Question, ...]:
     return tuple(library.questions[item] for item in ids)
 
 
+def domain_of(library: Library) -> dict[str, str]:
+    """The domain that each objective belongs to."""
+    return {
+        objective.number: domain.number
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+    }
+
+
+def home_of(question: Question, domains: Mapping[str, str]) -> str:
+    """The one domain that a question counts in: that of its first objective there.
+
+    One that serves two domains would otherwise be counted twice. Empty for none.
+    """
+    return next((domains[o] for o in question.objectives if o in domains), "")
+
+
 def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
     """The questions of a page."""
     return tuple(

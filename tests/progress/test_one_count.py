@@ -146,17 +146,28 @@ def test_the_pace_of_new_cards_is_one_number(pages: Pages, days: int | None) -> 
 def test_the_questions_of_an_objective_are_one_number(
     pages: Pages, library: Library
 ) -> None:
-    practice = pages.words("/quiz")
-    rows = {row[0].split()[0]: row[-1] for row in pages.rows("/progress") if row}
+    practice = {row[0].split()[0]: row for row in pages.rows("/quiz") if row}
+    progress = {row[0].split()[0]: row[-1] for row in pages.rows("/progress") if row}
     for domain in library.syllabus.domains:
         for goal in domain.objectives:
-            held = [
+            named = [
                 q for q in library.questions.values() if goal.number in q.objectives
             ]
-            answered, of = map(int, re.findall(r"\d+", rows[goal.number]))
-            assert of == len(held)
-            _, _, after = practice.partition(f" {goal.number} {goal.name} ")
-            assert tally(after) == (answered, of)
+            answered, of = map(int, re.findall(r"\d+", progress[goal.number]))
+            *_, unseen, all_ = practice[goal.number]
+            assert (answered, of) == (int(all_) - int(unseen), int(all_))
+            assert of == len(named)
+
+
+def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> None:
+    domains = re.findall(r"(\d+) in all", pages.words("/quiz"))
+    _head, *rows, _sum = (row for row in pages.rows("/exams") if len(row) == 3)
+    drawn = [int(row[-1]) for row in rows]
+
+    assert sum(map(int, domains)) == len(library.questions)
+    assert all(
+        0 <= int(held) - asked <= 2 for held, asked in zip(domains, drawn, strict=True)
+    )
 
 
 def tally(words: str) -> tuple[int, int]:
@@ -171,7 +182,7 @@ def test_the_questions_of_a_topic_are_one_number(
     pages: Pages, library: Library
 ) -> None:
     practice, course = pages.words("/quiz"), pages.page("/course")
-    _, _, practice = practice.partition("By topic")
+    _, _, practice = practice.partition("By page")
     for slug, topic in library.topics.items():
         found = re.search(rf'<a href="/quiz/{slug}">\s*(.*?)\s*</a>', course, re.DOTALL)
         assert found
