@@ -170,6 +170,15 @@ def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> 
     )
 
 
+def test_a_page_stands_once_with_its_counts_on_the_course(
+    pages: Pages, library: Library
+) -> None:
+    course = pages.page("/course")
+
+    for slug, topic in library.topics.items():
+        assert course.count(f'<a href="/quiz/{slug}">') == bool(topic.questions)
+
+
 def tally(words: str) -> tuple[int, int]:
     """Answered and all, of “3 right, 1 missed, 4 new”."""
     found = re.match(r"(?:(\d+) right, (\d+) missed, )?(\d+) new", words.strip())
