@@ -91,6 +91,7 @@ def _today(
     exam = learner.exam_day
     return {
         "learner": learner,
+        "syllabus": library.syllabus,
         "day": picture.day,
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
