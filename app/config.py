@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.web.front.cookies import sound
 from app.web.front.networks import Network, networks, prefix_in
 from app.web.front.rate import read_rates
+from app.web.visitor import COOKIE
 
 _HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +37,15 @@ def _proxies(words: str) -> str:
             "write addresses or networks, e.g. 127.0.0.1,10.0.0.0/8"
         ) from None
     return words
+
+
+def _cookie(name: str) -> str:
+    if not sound(name):
+        raise ValueError(
+            "write letters, digits, - and _, at most 40; theme, zone, keys, score and "
+            "headroom-author are taken"
+        )
+    return name
 
 
 def _public(address: str) -> str:
@@ -95,6 +106,11 @@ class Settings(BaseSettings):
         False,
         description="Send cookies over HTTPS only; not needed where HEADROOM_URL or a "
         "named proxy says that it is HTTPS.",
+    )
+    cookie: Annotated[str, AfterValidator(_cookie)] = Field(
+        COOKIE,
+        description="Name of the cookie with a learner's key; servers that share a "
+        "host need one each. Its path is that of HEADROOM_URL.",
     )
     log: Literal["text", "json"] = Field(
         "text", description="How the log is written to standard error: text or json."

@@ -42,6 +42,7 @@ from app.web.addresses import RouteNames
 from app.web.clock import system_clock
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
+from app.web.front.cookies import CookieNames
 from app.web.front.middleware import Door, Front
 from app.web.front.proxies import Proxies
 from app.web.front.rates import Rates
@@ -51,7 +52,7 @@ from app.web.page_cache import Pages
 from app.web.readiness import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles
-from app.web.visitor import Doorkeeper
+from app.web.visitor import COOKIE, Doorkeeper
 
 # The files of the course are looked at fifty times a second at most: nobody saves one
 # and reloads faster.
@@ -94,6 +95,8 @@ def create_app(
     errors.install(app)
     app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
+    if settings.cookie != COOKIE:
+        app.add_middleware(CookieNames, name=settings.cookie)
     app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
     return app
 

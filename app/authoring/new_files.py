@@ -13,6 +13,7 @@ from app.content.identity import SLUG, did_you_mean
 from app.content.live.library import Library, build
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
+from app.mastery.bank import shares
 from app.questions import kinds
 
 KINDS = (*kinds.KINDS, "computed", "card")
@@ -143,21 +144,6 @@ def new_exam(
     }
     path.parent.mkdir(exist_ok=True)
     return _write(path, _filled("exam.toml", words))
-
-
-def shares(weights: Mapping[str, float], questions: int) -> dict[str, int]:
-    """Part a number of questions by weight, by largest remainder.
-
-    >>> shares({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
-    {'1': 19, '2': 20, '3': 11}
-    """
-    whole = sum(weights.values()) or 1.0
-    exact = {name: questions * w / whole for name, w in weights.items()}
-    counts = {name: int(share) for name, share in exact.items()}
-    left = questions - sum(counts.values())
-    for name in sorted(exact, key=lambda n: counts[n] - exact[n])[:left]:
-        counts[name] += 1
-    return counts
 
 
 def _drawn(library: Library, questions: int) -> dict[str, int]:

@@ -8,10 +8,14 @@ from app.content.model import Domain, Objective, Topic
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Goal:
-    """An objective and the pages that serve it, in reading order."""
+    """An objective and the pages that serve it, in reading order.
+
+    Each page stands at one objective, the first that it names; at others it is `also`.
+    """
 
     objective: Objective
     topics: tuple[Topic, ...]
+    also: tuple[Topic, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,7 +36,11 @@ def outline(library: Library) -> tuple[Chapter, ...]:
         Chapter(
             domain,
             tuple(
-                Goal(o, tuple(t for t in ordered if o.number in t.objectives))
+                Goal(
+                    o,
+                    tuple(t for t in ordered if o.number in t.objectives[:1]),
+                    tuple(t for t in ordered if o.number in t.objectives[1:]),
+                )
                 for o in domain.objectives
             ),
         )

@@ -16,6 +16,8 @@ from app.content.live.library import Library
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
+from app.mastery.bank import answered_by_topic
+from app.mastery.store import first_answers
 from app.questions.asking import Asked, ask
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
@@ -44,7 +46,7 @@ def course(
         syllabus=library.syllabus,
         outline=outline(library),
         read=store.read_by_topic(db, learner.id),
-        answered=store.answered_by_topic(db, learner.id),
+        answered=answered_by_topic(library, first_answers(db, learner.id)),
     )
 
 

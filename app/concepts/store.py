@@ -30,16 +30,6 @@ def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def answered_by_topic(db: Session, learner_id: int) -> dict[str, int]:
-    """How many different questions of each topic this learner has answered."""
-    rows = db.execute(
-        select(col(Attempt.topic), func.count(col(Attempt.item).distinct()))
-        .where(col(Attempt.learner_id) == learner_id)
-        .group_by(col(Attempt.topic))
-    )
-    return {row[0]: row[1] for row in rows}
-
-
 def seeds(
     db: Session, learner_id: int, items: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:

@@ -197,11 +197,20 @@ class Source:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Objective:
-    """What the exam says a candidate can do; `number` is “2.7”."""
+    """What the exam says a candidate can do; `number` is “2.7”.
+
+    `title` is the whole sentence, `short` a name of a few words for lists and maps.
+    """
 
     number: str
     title: str
     domain: str
+    short: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a list calls it: its short name, or the sentence where it has none."""
+        return self.short or self.title
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

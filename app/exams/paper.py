@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.content.model import ExamBlueprint
+from app.mastery.bank import home_of
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -44,7 +45,7 @@ def draw(
     too small gives what it has, and `missing` counts the rest.
     """
     chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
-    bank = _by_domain(questions, domain_of)
+    bank = drawable(questions, domain_of)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted in blueprint.domains.items():
@@ -76,12 +77,13 @@ def is_over(deadline: dt.datetime, now: dt.datetime) -> bool:
     return now > deadline
 
 
-def _by_domain(
+def drawable(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
+    """What a paper may ask, by domain; each question once, where its first goal is."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        home = next((domain_of[o] for o in question.objectives if o in domain_of), "")
+        home = home_of(question, domain_of)
         if home and kinds.of(question).in_exams:
             bank.setdefault(home, []).append(question)
     return bank

@@ -97,3 +97,9 @@ def topics_by_objective(library: Library) -> dict[str, str]:
         for objective in topic.objectives:
             found.setdefault(objective, topic.slug)
     return found
+
+
+def names_of(library: Library) -> dict[str, str]:
+    """The short name of each objective by its number."""
+    domains = library.syllabus.domains
+    return {goal.number: goal.name for domain in domains for goal in domain.objectives}

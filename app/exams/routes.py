@@ -15,21 +15,24 @@ from app.content.model import ExamBlueprint
 from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
+from app.exams.cuts import asks_missed
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
-from app.exams.paper import Slot, is_over
-from app.exams.report import Marked, summarize, topics_by_objective
+from app.exams.home import Paper, home_of, paper_of, title_of
+from app.exams.paper import Slot, drawable, is_over
+from app.exams.report import Marked, names_of, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
+    Wanted,
     begin,
     close,
     close_if_over,
     counts,
-    domain_of,
     marked,
     question_of,
 )
 from app.exams.store import Change, Kept, Sat
+from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token
 from app.questions.grading import unanswered
@@ -57,42 +60,36 @@ def index(desk: Reader) -> HTMLResponse:
         desk.request,
         "exams/index.html",
         learner=desk.learner,
-        exams=desk.library.exams.values(),
-        running=_running(desk),
-        finished=store.finished(desk.db, desk.learner.id),
+        **home_of(desk, _running(desk)),
     )
 
 
 @router.get("/{exam}")
 def start(desk: Reader, exam: str) -> HTMLResponse:
     """What the exam is, before the clock starts."""
-    blueprint = _blueprint(desk, exam)
-    aim = math.ceil((desk.learner.target or 0) * blueprint.questions / 100)
+    paper = paper_of(desk, exam)
+    aim = math.ceil((desk.learner.target or 0) * paper.exam.questions / 100)
     typed = BeginTyped(new_token(), target=f"{aim or ''}")
-    return _start_page(desk, blueprint, typed, [], 200)
+    return _start_page(desk, paper, typed, [], 200)
 
 
 def _start_page(
     desk: Desk,
-    exam: ExamBlueprint,
+    paper: Paper,
     typed: BeginTyped,
     problems: list[dict[str, str]],
     status: int,
 ) -> HTMLResponse:
-    bank = {
-        domain: sum(
-            any(domain_of(desk.library).get(o) == domain for o in q.objectives)
-            for q in desk.library.questions.values()
-            if kinds.of(q).in_exams
-        )
-        for domain in exam.domains
-    }
+    exam = paper.exam
+    held = drawable(paper.questions, domain_of(desk.library))
+    bank = {domain: len(held.get(domain, ())) for domain in exam.domains}
     return page(
         desk.request,
         "exams/start.html",
         status=status,
         learner=desk.learner,
         exam=exam,
+        missed=asks_missed(exam.slug),
         domains=[d for d in desk.library.syllabus.domains if d.number in bank],
         bank=bank,
         short=any(bank[d] < wanted for d, wanted in exam.domains.items()),
@@ -106,16 +103,15 @@ def _start_page(
 @router.post("/{exam}/sittings")
 def add_sitting(desk: Writer, exam: str, typed: Begun) -> Response:
     """Start the clock, or go on with the sitting that is still running."""
-    blueprint = _blueprint(desk, exam)
+    paper = paper_of(desk, exam)
     running = _running(desk)
     if running is None:
         if not desk.library.questions:
             raise Conflict("This course has no questions yet.")
-        if problems := typed.problems(blueprint.questions):
-            return _start_page(desk, blueprint, typed, problems, 422)
-        number = begin(
-            desk.db, desk.library, desk.learner.id, blueprint, typed.wish, desk.now
-        )
+        if problems := typed.problems(paper.exam.questions):
+            return _start_page(desk, paper, typed, problems, 422)
+        wanted = Wanted(paper.exam, paper.questions, typed.wish)
+        number = begin(desk.db, desk.library, desk.learner.id, wanted, desk.now)
     else:
         number = running.id
     return RedirectResponse(f"/exams/sittings/{number}/questions/1", 303)
@@ -207,13 +203,14 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         "exams/report.html",
         learner=desk.learner,
         sat=sat,
-        exam=desk.library.exams.get(sat.exam),
+        title=title_of(desk.library, sat.exam),
         report=report,
         drawn=draw_report(report, paper, sat.target, sat.seconds),
         paper=paper,
         coming=_coming_back(desk, paper),
         syllabus=desk.library.syllabus,
         topics=topics_by_objective(desk.library),
+        names=names_of(desk.library),
         earlier=earlier[:5],
         late=late,
         token=new_token(),
@@ -253,13 +250,6 @@ def _in_time(desk: Desk, sat: Sat) -> Sat:
     )
     desk.db.rollback()
     return store.find(desk.db, desk.learner.id, sat.id)
-
-
-def _blueprint(desk: Desk, exam: str) -> ExamBlueprint:
-    blueprint = desk.library.exams.get(exam)
-    if blueprint is None:
-        raise NotFound(f"There is no mock exam “{exam}”.")
-    return blueprint
 
 
 def _slot(sat: Sat, number: int) -> Slot:
@@ -326,7 +316,7 @@ def _frame(desk: Desk, sat: Sat, number: int) -> dict[str, Any]:
     palette: list[PaperRow] = rows(sat.slots, kept, {})
     return {
         "sat": sat,
-        "exam": desk.library.exams.get(sat.exam),
+        "title": title_of(desk.library, sat.exam),
         "number": number,
         "palette": palette,
         "answered": answered,

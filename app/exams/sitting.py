@@ -1,5 +1,6 @@
 """The life of a sitting: begun once, shown as it was drawn, closed and judged once."""
 
+import dataclasses
 import datetime as dt
 import secrets
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from app.exams.paper import Slot, draw, is_over, minutes_for
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
 from app.learners.store import hold
+from app.mastery.bank import domain_of
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw as draw_variant
@@ -24,20 +26,29 @@ from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store as quiz_store
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """An exam to begin: the questions that it draws from, and what was asked of it."""
+
+    exam: ExamBlueprint
+    questions: Sequence[Question]
+    wish: BeginForm
+
+
 def begin(
     db: Session,
     library: Library,
     learner_id: int,
-    blueprint: ExamBlueprint,
-    wish: BeginForm,
+    wanted: Wanted,
     now: dt.datetime,
 ) -> int:
     """Draw a paper and start the clock; returns the sitting, also when sent twice."""
     seed = secrets.randbits(48)
+    blueprint, wish = wanted.exam, wanted.wish
     paper = draw(
         blueprint,
         domain_of(library),
-        filter(_can_be_asked, library.questions.values()),
+        filter(can_be_asked, wanted.questions),
         store.seen_items(db, learner_id),
         seed,
     )
@@ -45,7 +56,7 @@ def begin(
     # In the order of all others who begin, for two may wait for each other's.
     for slot in sorted(paper.slots, key=lambda s: s.item):
         quiz_store.keep_revision(db, library.questions[slot.item], now)
-    wanted = Begin(
+    started = Begin(
         token=f"{learner_id}-{wish.token or secrets.token_urlsafe(9)}",
         exam=blueprint.slug,
         seed=seed,
@@ -54,16 +65,7 @@ def begin(
         target=wish.target,
         minutes=minutes_for(blueprint, paper, wish.factor),
     )
-    return store.begin(db, learner_id, wanted, now)
-
-
-def domain_of(library: Library) -> dict[str, str]:
-    """The domain that each objective belongs to."""
-    return {
-        objective.number: domain.number
-        for domain in library.syllabus.domains
-        for objective in domain.objectives
-    }
+    return store.begin(db, learner_id, started, now)
 
 
 def question_of(db: Session, library: Library, slot: Slot) -> Question:
@@ -94,15 +96,23 @@ def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> 
             if slot.number in kept and kept[slot.number].answered
         ]
         store.mark(db, sat, graded, at)
-        store.bring_back(db, sat, _missed(library, sat, graded), at)
+        missed = _missed(library, sat, graded, max(kept, default=0))
+        store.bring_back(db, sat, missed, at)
         store.count_change(db, sat.learner_id)
     return store.find(db, sat.learner_id, sat.id)
 
 
-def _missed(library: Library, sat: Sat, graded: Sequence[Graded]) -> list[Addition]:
-    """The questions of a paper that were left open or not wholly right, as cards."""
+def _missed(
+    library: Library, sat: Sat, graded: Sequence[Graded], reached: int
+) -> list[Addition]:
+    """The questions of a paper that were left open or not wholly right, as cards.
+
+    What lies beyond the last one `reached` was not missed: a paper that is ended
+    early shall not fill the next day.
+    """
     right = {one.slot.number for one in graded if one.score >= 1}
-    missed = [slot for slot in sat.slots if slot.number not in right]
+    seen = [slot for slot in sat.slots if slot.number <= reached]
+    missed = [slot for slot in seen if slot.number not in right]
     return [
         Addition(question_card(slot.item), question.topic, slot.seed)
         for slot in missed
@@ -140,7 +150,7 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     return rows
 
 
-def _can_be_asked(question: Question) -> bool:
+def can_be_asked(question: Question) -> bool:
     """Whether any combination of a computed question has an answer."""
     if question.computed is None:
         return True

@@ -16,6 +16,7 @@ from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.finding import Found, find_cards
+from app.flashcards.left_words import made_of
 from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
@@ -143,10 +144,12 @@ class Rest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Table:
-    """The whole desk: `turn` or `rest`, and the place in the day's cards."""
+    """The whole desk: `turn` or `rest`, and what of the day is done and left."""
 
     done: int
     total: int
+    left: int
+    made_of: str
     turn: Turn | None
     rest: Rest | None
     undo: int = 0
@@ -171,9 +174,12 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
     """Lay out the desk: the most urgent card, or why there is none."""
     stack = stack_of(desk, wish.topic, wish.more)
     done, held = stack.queue.finished, _chosen(desk, wish, stack)
+    left = max(stack.left.cards, 1) if held else 0
     return Table(
         done=done,
-        total=done + (max(stack.left.cards, 1) if held else 0),
+        total=done + left,
+        left=left,
+        made_of=made_of(stack.left),
         turn=turn_of(desk, held, show=show, since=since) if held else None,
         rest=None if held else _rest(desk, stack.queue, stack.limits),
     )
@@ -193,6 +199,7 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
         fresh=min(allowed, sum(unseen.values())),
         over=plan.over if plan is not None and not topic else 0,
         final=plan is not None and plan.final,
+        learning=queue.learning,
     )
     return Stack(queue, limits, unseen, left)
 

@@ -28,12 +28,17 @@ class SettingsForm(BaseModel):
     calendar: str = "yes"
     missed: str = "yes"
 
-    def read(self, today: dt.date) -> tuple[dict[str, Any], Problems]:
-        """Column values, and what is wrong with the fields that have none."""
+    def read(
+        self, today: dt.date, kept: dt.date | None = None
+    ) -> tuple[dict[str, Any], Problems]:
+        """Column values, and what is wrong with the fields that have none.
+
+        The exam day that is `kept` may be over: it stays until another is typed.
+        """
         reader = _Reader(self)
         values = {
             "name": reader.text("name", 80),
-            "exam_day": reader.day("exam_day", today),
+            "exam_day": reader.day("exam_day", today, kept),
             "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
             "zone": reader.zone("zone"),
             "retention": (reader.whole("retention", 70, 97, "percent") or 0) / 100,
@@ -70,7 +75,7 @@ class _Reader:
         )
         return 0
 
-    def day(self, field: str, today: dt.date) -> str | None:
+    def day(self, field: str, today: dt.date, kept: dt.date | None) -> str | None:
         typed = self._typed(field)
         if not typed:
             return None
@@ -81,7 +86,8 @@ class _Reader:
                 field, f"Write a day such as 2026-07-03; {_quoted(typed)} is none."
             )
             return None
-        if not today <= day <= today + dt.timedelta(days=1100):
+        ahead = today <= day <= today + dt.timedelta(days=1100)
+        if not ahead and day != kept:
             self._refuse(field, "The day must lie between today and three years on.")
         return day.isoformat()
 

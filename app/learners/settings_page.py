@@ -1,5 +1,7 @@
 """The page of what a learner sets, which several routes answer with."""
 
+import datetime as dt
+
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
@@ -28,12 +30,18 @@ def settings_page(
         typed=typed,
         problems=problems,
         zones=[(zone, zone.replace("_", " ")) for zone in zones()],
+        exam_over=_is_over(learner, request.app.state.clock()),
         kept=asked.get("kept") == "yes" and not problems,
         ended=asked.get("ended") == "yes" and not problems,
         zone=zone_of(learner.zone),
         browsers=store.browsers(db, learner.id, request.state.visitor.digest),
         keys_off=request.cookies.get("keys") == "off",
     )
+
+
+def _is_over(learner: CurrentLearnerValue, now: dt.datetime) -> bool:
+    exam = learner.exam_day
+    return exam is not None and exam < learner.study_day(now)
 
 
 def as_typed(learner: CurrentLearnerValue) -> SettingsForm:

@@ -1,8 +1,14 @@
-"""First answers to unseen questions, weighed by item, by order and by age."""
+"""Answers to questions, weighed by item, by order and by age.
+
+What a first answer to an unseen question says counts whole. A later one to the same
+question counts where enough time has passed, and takes over half of its weight: so a
+question weighs one answer however often it is asked, and mastery can recover where
+the questions have run out.
+"""
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.mastery.fading import Cards, keeping
 
@@ -10,20 +16,23 @@ ENOUGH = 5  # fewer first answers than this say next to nothing about an objecti
 # The newest answers that count: one more moves a share by less than seven points, and
 # what was answered before something was learned is let go after as many again.
 WINDOW = 15.0
+# How much of a question's weight a later answer to it takes over.
+AGAIN = 0.5
+# So many study days after the last answer another one says something new: the answer
+# itself is not remembered any more, or its numbers are others.
+WEEK, NEXT_DAY = 7, 1
+_WHOLE = 1 - 1e-9
 _HINTED = 0.5  # a right answer after a hint shows half of what one without shows
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class First:
-    """The first answer to a question: its score 0..1, study day, hints taken.
-
-    `certainty` is how sure the learner was, 1 to 3; 0 where they did not say.
-    """
+class Later:
+    """A later answer: `wait` days after the question was last answered."""
 
     score: float
     day: dt.date
+    wait: int
     hints: int = 0
-    certainty: int = 0
 
     @property
     def value(self) -> float:
@@ -32,10 +41,75 @@ class First:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Evidence:
-    """The first answers of an objective, or of several, added up.
+class First:
+    """The first answer to a question: its score 0..1, study day, hints taken.
 
-    `answers` and `score` are plain counts. `weight` is in answers as hard to guess
+    `certainty` is how sure the learner was, 1 to 3; 0 where they did not say. `later`
+    are the answers after it, the newest last.
+    """
+
+    score: float
+    day: dt.date
+    hints: int = 0
+    certainty: int = 0
+    later: tuple[Later, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """What it shows of knowledge, 0..1."""
+        return self.score * _HINTED if self.hints else self.score
+
+    @property
+    def seen(self) -> dt.date:
+        """The study day of the newest answer."""
+        return max([self.day, *(one.day for one in self.later)])
+
+    @property
+    def missed(self) -> bool:
+        """Whether the newest answer was not wholly right."""
+        newest = self.later[-1].score if self.later else self.score
+        return newest < _WHOLE
+
+    def again(self, score: float, day: dt.date, hints: int = 0) -> "First":
+        """The same with one more answer to the question."""
+        wait = max(0, (day - self.seen).days)
+        later = (*self.later, Later(score, day, wait, hints))
+        return dataclasses.replace(self, later=later)
+
+    def ready(self, day: dt.date, *, varied: bool) -> bool:
+        """Whether an answer on `day` would count; `varied` numbers are drawn anew."""
+        return (day - self.seen).days >= (NEXT_DAY if varied else WEEK)
+
+    def counting(self, *, varied: bool, until: dt.date | None = None) -> "First":
+        """The same with only those later answers that count, given by `until`."""
+        if not self.later:
+            return self
+        least = NEXT_DAY if varied else WEEK
+        later = tuple(
+            one
+            for one in self.later
+            if one.wait >= least and (until is None or one.day <= until)
+        )
+        return dataclasses.replace(self, later=later)
+
+    def shares(self) -> Iterator[tuple[float, "First | Later"]]:
+        """Every answer with its part of the weight, the newest first.
+
+        Each takes half of what was left by those after it, the first takes the rest.
+        """
+        left = 1.0
+        for one in reversed(self.later):
+            left *= AGAIN
+            yield left, one
+        yield left, self
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Evidence:
+    """The answers of an objective, or of several, added up.
+
+    `answers` and `score` are plain counts, of first answers and of all points that
+    count. `weight` is in answers as hard to guess
     as the mean question of the objective; `right` is what of it is still right
     today, `fresh` what was right when answered, `force` the weight that age leaves.
     """
@@ -102,13 +176,14 @@ def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]
     days: dict[dt.date, list[float]] = {}
     scale = 1 / (1 - guess) if guess < 1 else 0.0
     for first, rate in firsts:
-        sums = days.setdefault(first.day, [0, 0.0, 0.0, 0.0])
-        weight = (1 - rate) * scale
-        sums[0] += 1
-        sums[1] += first.score
-        sums[2] += weight
         luck = (guess - rate) / (1 - rate) if rate < 1 else 0.0
-        sums[3] += weight * (first.value + (1 - first.value) * luck)
+        for share, one in first.shares():
+            sums = days.setdefault(one.day, [0, 0.0, 0.0, 0.0])
+            weight = share * (1 - rate) * scale
+            sums[0] += one is first
+            sums[1] += one.score
+            sums[2] += weight
+            sums[3] += weight * (one.value + (1 - one.value) * luck)
     made = []
     answers, score = 0.0, 0.0
     for day, (count, scored, weight, fresh) in sorted(days.items()):

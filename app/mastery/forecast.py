@@ -10,7 +10,7 @@ from app.content.model import ExamBlueprint
 from app.mastery.belief import TAIL, Belief
 from app.mastery.standing import DomainStanding
 
-RULE = "beta-1"  # names this computation in the log; another one gets another name
+RULE = "beta-2"  # names this computation in the log; another one gets another name
 # With fewer answers than this in all most objectives of an exam have one or none, and
 # the score would be what was believed before; with fewer in a domain, its own would.
 ANSWERS = 30

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 from app.content.live.library import Library
 from app.content.model import Topic
+from app.mastery.course import course_by_objective
 from app.mastery.evidence import ENOUGH, First
-from app.mastery.standing import Record, course_by_objective
+from app.mastery.standing import Record
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ground:
-    """A prerequisite that is weak; `answers` first ones, of which `right` stand."""
+    """A prerequisite that is weak: its `answers`, of which `right` count today."""
 
     topic: Topic
     answers: int
@@ -22,7 +23,7 @@ class Ground:
         """What is weak about it."""
         if not self.answers:
             return "it is neither read nor tested"
-        return f"{self.right:.3g} of {self.answers} first answers to it were right"
+        return f"{self.right:.3g} of {self.answers} answers to it were right"
 
 
 def weak_ground(library: Library, record: Record, topic: Topic) -> Ground | None:
@@ -50,9 +51,14 @@ def _weakest(
 
 def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
     firsts = _firsts(record.firsts, topic)
-    right = sum(first.value for first in firsts.values())
+    course = course_by_objective(library)
+    right = sum(
+        share * one.value
+        for item, first in firsts.items()
+        for share, one in first.counting(varied=item in course.varied).shares()
+    )
     if len(firsts) >= ENOUGH:
-        rates = course_by_objective(library).rates
+        rates = course.rates
         guess = sum(rates[q] for q in firsts) / len(firsts)
         weak = right / len(firsts) < (1 + guess) / 2
         return Ground(topic, len(firsts), right) if weak else None

@@ -8,11 +8,17 @@ from collections.abc import Collection, Iterable, Mapping
 from app.content.live.library import Library
 from app.content.model import Domain, Objective, Topic
 from app.mastery.belief import Belief, believe
+from app.mastery.course import (
+    CourseByObjective,
+    ObjectiveQuestions,
+    course_by_objective,
+)
 from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
-from app.mastery.guessing import UNKNOWN, guess_rate
-from app.questions import kinds
-from app.questions.model import Question
+from app.mastery.guessing import UNKNOWN
+
+GOOD = 0.8
+"""An objective with this chance of a right answer is known well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,8 +63,10 @@ class Pages:
 class Standing:
     """One objective: what is believed of it, and from what.
 
-    `guess` is the rate of guessing of its questions, of which there are `questions`
-    that an exam may ask; `cards` are those of its topics.
+    `guess` is the rate of guessing of the questions that an exam may ask. All that
+    name it are `questions`, exercises included, of which `answered` were answered; an
+    answer to any of those `ready` would say something new. `cards` are those of its
+    topics.
     """
 
     objective: Objective
@@ -67,6 +75,8 @@ class Standing:
     belief: Belief
     guess: float
     questions: int
+    answered: int
+    ready: int
     cards: Cards
     pages: Pages
 
@@ -74,6 +84,11 @@ class Standing:
     def started(self) -> bool:
         """Whether anything was done for this objective."""
         return bool(self.evidence.answers or self.cards.begun or self.pages.read)
+
+    @property
+    def known(self) -> bool:
+        """Whether answers say that it is known well."""
+        return self.evidence.enough and self.belief.mean >= GOOD
 
     @property
     def weak(self) -> bool:
@@ -114,31 +129,15 @@ def standings(
     known that many days before `day`, from the answers that there were then.
     """
     course = course_by_objective(library)
-    sorted_ = _sorted(course, record.firsts)
     then = day - dt.timedelta(days=ago)
+    if ago:
+        sorted_: Sorted = _lots(course, record.firsts, course.asked, then)
+    else:
+        sorted_ = _sorted(course, record.firsts)
     return tuple(
         _domain(domain, course, record, sorted_, (then, ago))
         for domain in library.syllabus.domains
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ObjectiveQuestions:
-    """The questions of an objective: each with its rate of guessing, and their mean."""
-
-    rates: tuple[tuple[str, float], ...] = ()
-    guess: float = UNKNOWN
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CourseByObjective:
-    """The course turned around: questions and topics by objective."""
-
-    asked: Mapping[str, ObjectiveQuestions]
-    topics: Mapping[str, tuple[Topic, ...]]
-    objectives: Mapping[str, tuple[str, ...]]
-    anchors: Mapping[str, frozenset[str]]
-    rates: Mapping[str, float]
 
 
 Sorted = Mapping[str, tuple[Lot, ...]]
@@ -209,50 +208,6 @@ def _count(answers: Iterable[First]) -> Sure:
     return collections.Counter((f.certainty, f.score >= 1) for f in answers)
 
 
-_turned: list[tuple[Library, CourseByObjective]] = []
-_FEW = 2
-
-
-def course_by_objective(library: Library) -> CourseByObjective:
-    """The course by objective, turned around once for each state of it."""
-    for known, course in tuple(_turned):
-        if known is library:
-            return course
-    course = _turn_around(library)
-    _turned.insert(0, (library, course))
-    del _turned[_FEW:]
-    return course
-
-
-def _turn_around(library: Library) -> CourseByObjective:
-    rates = {q.id: guess_rate(q) for q in library.questions.values()}
-    questions: dict[str, list[Question]] = {}
-    for question in library.questions.values():
-        if not kinds.of(question).in_exams:
-            continue
-        for number in question.objectives:
-            questions.setdefault(number, []).append(question)
-    topics: dict[str, list[Topic]] = {}
-    order = [s for s in library.syllabus.topics if s in library.topics]
-    for slug in dict.fromkeys([*order, *library.topics]):
-        for number in library.topics[slug].objectives:
-            topics.setdefault(number, []).append(library.topics[slug])
-    return CourseByObjective(
-        {number: _asked(mine, rates) for number, mine in questions.items()},
-        {number: tuple(mine) for number, mine in topics.items()},
-        {q.id: q.objectives for q in library.questions.values()},
-        {slug: frozenset(anchors(topic)) for slug, topic in library.topics.items()},
-        rates,
-    )
-
-
-def _asked(
-    questions: Iterable[Question], by_item: Mapping[str, float]
-) -> ObjectiveQuestions:
-    rates = tuple((q.id, by_item[q.id]) for q in questions)
-    return ObjectiveQuestions(rates, sum(rate for _, rate in rates) / len(rates))
-
-
 def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
     """The answers of each objective by day, the newest first."""
     if not isinstance(firsts, Answers):
@@ -268,12 +223,19 @@ def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
 
 
 def _lots(
-    course: CourseByObjective, firsts: Mapping[str, First], numbers: Iterable[str]
+    course: CourseByObjective,
+    firsts: Mapping[str, First],
+    numbers: Iterable[str],
+    until: dt.date | None = None,
 ) -> dict[str, tuple[Lot, ...]]:
     made = {}
     for number in numbers:
         asked = course.asked[number]
-        mine = ((firsts[item], rate) for item, rate in asked.rates if item in firsts)
+        mine = (
+            (firsts[item].counting(varied=item in course.varied, until=until), rate)
+            for item, rate in asked.rates
+            if item in firsts
+        )
         made[number] = lots(mine, asked.guess)
     return made
 
@@ -307,13 +269,28 @@ def _domain(
                 evidence=mine,
                 belief=believe(mine, asked.guess, whole - mine, floor),
                 guess=asked.guess,
-                questions=len(asked.rates),
+                **_counts(course, record, objective.number, when[0]),
                 cards=cards,
                 pages=_pages(topics, course, record),
             )
             for objective, topics, asked, cards, mine in found
         ),
     )
+
+
+def _counts(
+    course: CourseByObjective, record: Record, number: str, day: dt.date
+) -> dict[str, int]:
+    named = course.named.get(number, ())
+    known = {item: record.firsts[item] for item in named if item in record.firsts}
+    again = sum(
+        first.ready(day, varied=item in course.varied) for item, first in known.items()
+    )
+    return {
+        "questions": len(named),
+        "answered": len(known),
+        "ready": len(named) - len(known) + again,
+    }
 
 
 def _gather(
@@ -349,11 +326,6 @@ def _cards(topics: Iterable[Topic], record: Record) -> Cards:
     if not begun:
         return Cards(all=all_)
     return Cards(begun, all_, days / begun, begun / losses if losses else TAUGHT)
-
-
-def anchors(topic: Topic) -> tuple[str, ...]:
-    """What of a page can be marked as read: its headed sections, or the whole."""
-    return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
 
 
 def _pages(topics: Iterable[Topic], course: CourseByObjective, record: Record) -> Pages:

@@ -8,7 +8,7 @@ from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record, Standing
 
-_GOOD = 0.8
+_SHAKY = 0.2  # so much lower may firm ground stand and still come first
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,29 +33,45 @@ class Weak:
     @property
     def low(self) -> bool:
         """Whether it was tested and is not known well."""
-        return self.tested and self.standing.belief.mean < _GOOD
+        return self.tested and not self.standing.known
+
+    @property
+    def unseen(self) -> int:
+        """How many of its questions were never answered."""
+        return self.standing.questions - self.standing.answered
 
     @property
     def asked_out(self) -> bool:
-        """Whether it was tested by every question there is, and is known well."""
-        standing = self.standing
-        all_ = standing.evidence.answers >= standing.questions
-        return self.tested and not self.low and all_
+        """Whether no question of it is worth asking now.
+
+        Where it is known well, all were answered; where it is not, all of them so
+        lately that another answer would say nothing.
+        """
+        if self.low:
+            return not self.standing.ready
+        return self.tested and not self.unseen
 
     @property
     def why(self) -> str:
         """Why it stands where it does."""
-        evidence = self.standing.evidence
+        answers = self.standing.evidence.answers
         if self.tested:
-            share = f"{round(self.standing.belief.mean * 100)}% expected"
-            if self.lowest:
-                return f"your lowest tested: {share}"
-            firm = self.low and self.ground is None
-            return f"the lowest that rests on firm ground: {share}" if firm else share
-        if evidence.answers:
-            noun = "answer" if evidence.answers == 1 else "answers"
-            return f"only {evidence.answers} {noun} so far"
+            return self._standing_words
+        if answers:
+            noun = "answer" if answers == 1 else "answers"
+            return f"only {answers} {noun} so far"
         return "not tested yet"
+
+    @property
+    def _standing_words(self) -> str:
+        share = f"{round(self.standing.belief.mean * 100)}%"
+        if not self.low:
+            return f"well known ({share}), {self.unseen} not seen yet"
+        if self.lowest:
+            return f"your lowest tested: {share} expected"
+        if self.ground is None:
+            return f"your weakest topic whose basics you already know ({share})"
+        return f"{share} expected"
 
 
 def weakest_first(
@@ -63,10 +79,11 @@ def weakest_first(
 ) -> tuple[Weak, ...]:
     """Every objective that has questions, in the order to practice them.
 
-    First those tested and not known well, the lowest first, but whatever rests on
-    something weak after what stands on firm ground. Then those hardly tested: what was
-    read, then what stands on firm ground, then what weighs most. Then the rest, the
-    lowest first, and last what every question was answered of.
+    First those tested and not known well, the lowest first, but one that rests on
+    something weak only where it stands much lower than those on firm ground. Then
+    those hardly tested: what was read, then what stands on firm ground, then what
+    weighs most. Then the rest, the lowest first, and last what has no question left
+    that is worth asking.
     """
     found = [_weak(library, record, d, s) for d in domains for s in d.standings]
     order = _mark_lowest([weak for weak in found if weak is not None])
@@ -92,9 +109,11 @@ def _mark_lowest(found: Sequence[Weak]) -> list[Weak]:
 
 def _rank(weak: Weak, *, read: bool) -> tuple[int, bool, float]:
     mean, shaky = weak.standing.belief.mean, weak.ground is not None
+    if weak.asked_out:
+        return 3, False, mean
     if weak.low:
-        return 0, shaky, mean
+        return 0, False, mean + (_SHAKY if shaky else 0.0)
     if not weak.tested:
         unread = read and not weak.standing.pages.read
         return 1, unread if read else shaky, -weak.share
-    return (3 if weak.asked_out else 2), False, mean
+    return 2, False, mean

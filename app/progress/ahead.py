@@ -7,7 +7,6 @@ from app.scheduling import Left
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
 from app.scheduling.exam_plan import (
-    FINAL_SECONDS,
     Outline,
     PlanInputs,
     day_plan,
@@ -115,35 +114,46 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
     )
 
 
-def in_short(short: Outline, asked: PlanInputs, left: int | None) -> str:
-    """The plan in one sentence, from counts alone.
-
-    `left` cards had no last look yet; None before the last days.
-    """
+def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
+    """The plan in one sentence, from counts alone; `left` is on the desk today."""
     until = weekday_of(dt.date.fromordinal(asked.exam))
-    if left is not None:
-        fit = left * FINAL_SECONDS <= asked.left * asked.seconds
-        cards = min(left, int(asked.seconds / FINAL_SECONDS))
-        which = "every begun card" if fit else "the begun cards that gain most"
-        said = f"{which} once more, about {count_of(cards, 'card')} a day"
+    if short.final <= asked.day:
+        said = _last_days(left)
     elif short.fresh:
-        last = weekday_of(dt.date.fromordinal(short.final - 1))
-        new = count_of(short.fresh, "new card")
-        said = f"about {new} a day until {last}, then every begun card once more"
+        said = (
+            f"{pace_words(short)} until {_weekday(short.final - 1)}, "
+            "then every card you started once more"
+        )
     else:
-        final = weekday_of(dt.date.fromordinal(short.final))
-        said = f"what is due, and from {final} on every begun card once more"
+        final = _weekday(short.final)
+        said = f"what is due, and from {final} on every card you started once more"
     return f"Until {until}: {said}."
+
+
+def pace_words(short: Outline) -> str:
+    """How many new cards a day, in the words of every page that says so."""
+    if not short.fresh:
+        return ""
+    return f"about {count_of(short.fresh, 'new card')} a day"
+
+
+def _last_days(left: Left) -> str:
+    if not left.due:
+        return "nothing more to review today"
+    return f"the cards you started once more, {left.due:,} of them today"
+
+
+def _weekday(ordinal: int) -> str:
+    return weekday_of(dt.date.fromordinal(ordinal))
 
 
 def _begun_with(left: Left, outlook: Outlook) -> Outlook:
     """The days ahead, the first as the desk has it: its plan is of this morning."""
-    looks = left.due + left.waiting
     today = dataclasses.replace(
         outlook.days[0],
-        due=0 if left.final else looks,
+        due=0 if left.final else left.returning,
         fresh=left.fresh,
-        final=looks if left.final else 0,
+        final=left.returning if left.final else 0,
         seconds=left.seconds,
     )
     return dataclasses.replace(outlook, days=(today, *outlook.days[1:]))

@@ -128,7 +128,7 @@ def _column(standing: Standing, here: Collection[str]) -> Column:
     tested = standing.evidence.answers > 0
     return Column(
         number=number,
-        title=standing.objective.title,
+        title=standing.objective.name,
         address=_address(standing),
         chance=standing.belief.mean,
         look=("mark" if current else "fill") if tested else "none",

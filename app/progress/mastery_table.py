@@ -35,6 +35,9 @@ def turnouts_of(picture: Picture, db: Session) -> Turnouts:
     results = predictions.results(db, learner.id, _SITTINGS) if learner.id else ()
     # Where no exam was sat there is nothing to hold a prediction against.
     told = predictions.told(db, learner.id) if results else ()
+    # A paper of one domain or of what was missed is no exam that was foretold.
+    foretold = {one.exam for one in told} | picture.library.exams.keys()
+    results = tuple(one for one in results if one.exam in foretold)
     return turnouts_drawn(
         turnouts(told, results), lambda at: learner.study_day(moment(at))
     )

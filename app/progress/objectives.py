@@ -67,20 +67,23 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
     then = round(before.belief.mean * 100)
     return ObjectiveRow(
         number=now.objective.number,
-        title=now.objective.title,
+        title=now.objective.name,
         few=tested and not enough,
         now=f"{points}%" if enough else "",
         low=_place(low),
         high=_place(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",
-        answers=now.evidence.answers,
+        answers=now.answered,
         questions=now.questions,
         svg=_draw(now, before, target),
     )
 
 
 def _draw(now: Standing, before: Standing, target: int | None) -> Markup:
-    """Now as a dot with its range, four weeks ago as a ring; untested a square."""
+    """Now as a dot with its range, four weeks ago as a ring.
+
+    A square is what has too few answers for a number, or none.
+    """
     at = now.belief.mean * 100
     marks = [line("ax", 0, _MIDDLE, 100, _MIDDLE)]
     if target:
@@ -89,11 +92,13 @@ def _draw(now: Standing, before: Standing, target: int | None) -> Markup:
         return frame([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
     low, high = now.belief.range
     marks.append(line("thin", low * 100, _MIDDLE, high * 100, _MIDDLE))
-    if before.evidence.answers:
+    if not now.evidence.enough:
+        return frame([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
+    if before.evidence.enough:
         then = before.belief.mean * 100
         marks.append(line("edge", then, _MIDDLE, at, _MIDDLE))
         marks.append(dot("hole", then, _MIDDLE, 4))
-    marks.append(dot("ink" if now.evidence.enough else "hole", at, _MIDDLE, 5))
+    marks.append(dot("ink", at, _MIDDLE, 5))
     return frame(marks, 2 * _MIDDLE, "")
 
 

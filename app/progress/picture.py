@@ -34,8 +34,7 @@ WEEK = dt.timedelta(days=6)
 class Picture:
     """Everything that is known about a learner at one moment.
 
-    `coming` are the cards of the days up to a week from now, by ISO date; `touched`
-    the cards of the course that were begun or put aside, by topic.
+    `coming` are the cards of the days up to a week from now, by ISO date.
     """
 
     library: Library
@@ -43,7 +42,6 @@ class Picture:
     now: dt.datetime
     pages: Sequence[PageRow]
     coming: Mapping[str, store.Coming]
-    touched: Mapping[str, int]
     record: Record
     domains: tuple[DomainStanding, ...]
     readiness: Forecast | Lacking
@@ -52,14 +50,6 @@ class Picture:
     def day(self) -> dt.date:
         """The study day."""
         return self.learner.study_day(self.now)
-
-    @property
-    def unbegun(self) -> int:
-        """The cards of the course that were never begun, nor put aside."""
-        return sum(
-            max(0, len(topic.cards) - self.touched.get(slug, 0))
-            for slug, topic in self.library.topics.items()
-        )
 
     @property
     def is_new(self) -> bool:
@@ -134,7 +124,6 @@ def picture_of(
         now=now,
         pages=known.pages,
         coming=coming,
-        touched=known.cards.touched,
         record=known.record,
         domains=domains,
         readiness=forecast(domains, main_exam(library), answers),

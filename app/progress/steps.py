@@ -6,24 +6,18 @@ from typing import Literal
 
 from app.content.live.library import Library
 from app.content.model import Topic
+from app.flashcards.left_words import made_of
+from app.mastery.course import anchors
 from app.mastery.grounds import Ground, weak_ground
-from app.mastery.standing import DomainStanding, Record, anchors
+from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.scheduling import Left
 
-_QUESTION_MINUTES = 1.2
+QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
 
 Kind = Literal["exam", "review", "learn", "read", "continue", "practice"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Deck:
-    """The cards of today as the desk counts them, and all that were never begun."""
-
-    left: Left
-    unbegun: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,12 +31,15 @@ class Running:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Situation:
-    """All that a plan is made from; `minutes` are left of those for today."""
+    """All that a plan is made from.
+
+    `left` are the cards on the desk, `minutes` those left of today.
+    """
 
     library: Library
     record: Record
     domains: Sequence[DomainStanding]
-    deck: Deck
+    left: Left
     last_topic: str = ""
     minutes: float = 30.0
     running: Running | None = None
@@ -84,10 +81,10 @@ def plan(now: Situation) -> TodayPlan:
     started = any(s.started for d in now.domains for s in d.standings)
     found = (
         running_step(now.running),
-        cards_step(now.deck) if now.deck.left.due else None,
-        reading_step(now.library, now.record, now.last_topic),
+        cards_step(now.left) if now.left.due else None,
+        reading_step(now),
         practice_step(now.library, now.record, now.domains),
-        cards_step(now.deck) if started and not now.deck.left.due else None,
+        cards_step(now.left) if started and not now.left.due else None,
     )
     left = now.minutes
     steps: list[Step] = []
@@ -111,12 +108,12 @@ def _shorter(step: Step, minutes: float) -> Step | None:
     """
     if step.kind == "learn":
         return _some_of(step, minutes)
-    count = int(minutes / _QUESTION_MINUTES)
+    count = int(minutes / QUESTION_MINUTES)
     if step.kind != "practice" or count < _LEAST:
         return None
     _, _, topic = step.title.partition(": ")
     return dataclasses.replace(
-        step, title=f"{count} questions: {topic}", minutes=count * _QUESTION_MINUTES
+        step, title=f"{count} questions: {topic}", minutes=count * QUESTION_MINUTES
     )
 
 
@@ -142,44 +139,31 @@ def running_step(running: Running | None) -> Step | None:
     )
 
 
-def cards_step(deck: Deck) -> Step | None:
+def cards_step(left: Left) -> Step | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
-    left = deck.left
     if not left.due and not left.fresh:
         return None
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
-    if left.due or left.waiting:
+    if left.returning:
         title = f"Review {left.cards:,} {noun}"
-        return Step("review", title, "/flashcards", _made_of(deck), minutes)
+        return Step("review", title, "/flashcards", _made_of(left), minutes)
     title = f"Learn {left.cards:,} new {noun}"
-    reason = f"none is due, {deck.unbegun:,} not begun"
-    return Step("learn", title, "/flashcards", reason, minutes)
+    return Step("learn", title, "/flashcards", "no card is due", minutes)
 
 
-def _made_of(deck: Deck) -> str:
-    """What the cards of the day are, in the order of the desk."""
-    left = deck.left
-    said = []
-    if left.due and left.final:
-        said.append(f"{left.due:,} to see once more before the exam")
-    elif left.due and left.over:
-        said.append(f"{left.due:,} of {left.due + left.over:,} due")
-    elif left.due:
-        said.append("due now" if left.due == left.cards else f"{left.due:,} due now")
-    if left.fresh:
-        said.append(f"{left.fresh:,} of {deck.unbegun:,} not begun")
-    elif deck.unbegun:
-        said.append(f"{deck.unbegun:,} not begun")
-    if left.waiting:
-        said.append(f"{left.waiting:,} later today")
-    return ", ".join(said)
+def _made_of(left: Left) -> str:
+    """What the cards of the day are, and how many more would be due."""
+    if not left.over:
+        return made_of(left)
+    wait = "waits" if left.over == 1 else "wait"
+    return f"{made_of(left)}; {left.over:,} more {wait} for another day"
 
 
 def _some_of(step: Step, minutes: float) -> Step | None:
     """As many new cards of a day as the minutes hold, beside their number."""
     count = int(minutes / Left(fresh=1).seconds * 60)
-    if not count:
+    if count < 1:
         return None
     title = step.title.replace("Learn ", f"Learn {count} of ", 1)
     return dataclasses.replace(
@@ -187,26 +171,40 @@ def _some_of(step: Step, minutes: float) -> Step | None:
     )
 
 
-def reading_step(library: Library, record: Record, last_topic: str) -> Step | None:
+def reading_step(now: Situation) -> Step | None:
     """The page left open, or the next in the order of the course that stands well.
 
-    Where every page left rests on something weak, that comes first.
+    Pages on what is known well come after all others. Where every page left rests on
+    something weak, that comes first.
     """
-    begun = library.topics.get(last_topic)
+    library, record = now.library, now.record
+    begun = library.topics.get(now.last_topic)
     going_on = _reading(begun, record) if begun else None
     if going_on is not None:
         return going_on
+    known = _known_well(now.domains)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    order.sort(key=lambda topic: known.issuperset(topic.objectives))
     needed: Step | None = None
-    for slug in library.syllabus.topics:
-        topic = library.topics.get(slug)
-        step = _reading(topic, record) if topic else None
-        if topic is None or step is None:
+    for topic in order:
+        step = _reading(topic, record)
+        if step is None:
             continue
         ground = weak_ground(library, record, topic)
         if ground is None:
             return step
         needed = needed or _first(ground, topic, record)
     return needed
+
+
+def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
+    """The objectives that answers show to be known."""
+    return frozenset(
+        standing.objective.number
+        for domain in domains
+        for standing in domain.standings
+        if standing.known
+    )
 
 
 def _reading(topic: Topic, record: Record) -> Step | None:
@@ -264,5 +262,5 @@ def _practice(weak: Weak) -> Step:
         f"{words}: {topic.title}",
         f"/quiz/{topic.slug}",
         f"objective {weak.standing.objective.number}, {weak.why}",
-        count * _QUESTION_MINUTES,
+        count * QUESTION_MINUTES,
     )

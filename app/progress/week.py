@@ -17,14 +17,15 @@ class DayAhead:
 
 
 def week(
-    coming: Mapping[str, Coming], today: dt.date, days: int = 7
+    coming: Mapping[str, Coming], today: dt.date, returning: int, days: int = 7
 ) -> tuple[DayAhead, ...]:
-    """Today with everything overdue, and the days after it."""
+    """Today with the cards `returning` on the desk, and the days after it."""
     count = dict.fromkeys(range(days), 0)
     for day, row in coming.items():
-        ahead = max(0, (dt.date.fromisoformat(day) - today).days)
+        ahead = (dt.date.fromisoformat(day) - today).days
         if ahead in count:
             count[ahead] += row.cards
+    count[0] = returning
     return tuple(
         DayAhead(today + dt.timedelta(days=n), cards, n == 0)
         for n, cards in count.items()

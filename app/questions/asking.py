@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.content.model import Text
+from app.content.numbers.expressions import BadExpression
 from app.content.numbers.templates import PLACEHOLDER
 from app.estimator import registry
 from app.instruments.forms import Field, fields_of
@@ -131,6 +132,16 @@ def seed_for(question: Question, key: str, before: Sequence[int] = ()) -> int:
 def new_token() -> str:
     """A word that no other form has."""
     return secrets.token_urlsafe(12)
+
+
+def title_of(question: Question) -> str:
+    """The beginning of a question for lists: with numbers as one attempt has them."""
+    if question.computed is None:
+        return first_words(question.stem)
+    try:
+        return first_words(draw(question, 0).stem)
+    except BadExpression:
+        return first_words(question.stem)
 
 
 def first_words(text: Text, most: int = 90) -> str:

@@ -262,7 +262,7 @@ def question_page(
 def titles(library: Library, question: Question) -> list[str]:
     """The objectives of a question with their numbers, for the line above it."""
     return [
-        f"{objective.number} {objective.title}"
+        f"{objective.number} {objective.name}"
         for domain in library.syllabus.domains
         for objective in domain.objectives
         if objective.number in question.objectives

@@ -1,6 +1,6 @@
 """Which objective is weakest, by the order that Today goes by too."""
 
-from app.mastery.standing import standings
+from app.mastery.standing import DomainStanding, standings
 from app.mastery.store import known_of
 from app.mastery.weakest import Weak, weakest_first
 from app.quiz.showing import Desk
@@ -8,7 +8,12 @@ from app.quiz.showing import Desk
 
 def weakest_of(desk: Desk) -> tuple[Weak, ...]:
     """The objectives with questions in the order to practice them."""
+    return standing_of(desk)[1]
+
+
+def standing_of(desk: Desk) -> tuple[tuple[DomainStanding, ...], tuple[Weak, ...]]:
+    """Where the learner stands in each objective, and the order to practice them."""
     record = known_of(desk.db, desk.learner, desk.now).record
     day = desk.learner.study_day(desk.now)
     domains = standings(desk.library, record, day)
-    return weakest_first(desk.library, record, domains)
+    return domains, weakest_first(desk.library, record, domains)

@@ -37,18 +37,25 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
     return min(low, high), high
 
 
-def spread(days: int, previous: int, seed: tuple[str, int], on: dt.date) -> int:
+def spread(
+    days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0
+) -> int:
     """An interval in the range around `days` that keeps a card from its reverse.
 
     `seed` is the card and how many reviews came before, `on` the study day. Notes
     take even or odd days by their hash, the reverse (`~r`) the other ones; within
-    the range and the parity all days are equally likely.
+    the range and the parity all days are equally likely. One draw serves all buttons
+    of a turn, and none gives fewer than `least` days, so that a better grade never
+    comes back sooner.
     """
     card, turn = seed
     low, high = fuzz_range(days, previous)
+    if least > low:
+        # One day more, where there is a range at all, holds both parities.
+        low, high = least, max(high, least + (high > low))
     note = card.removesuffix(_REVERSE)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
     own = [n for n in range(low, high + 1) if (on.toordinal() + n + side) % 2 == 0]
-    choice = own or [days]
+    choice = own or [max(days, least)]
     drawn = int.from_bytes(hashlib.sha256(f"{card}:{turn}".encode()).digest()[:8])
-    return choice[drawn % len(choice)]
+    return choice[drawn * len(choice) >> 64]

@@ -10,10 +10,11 @@ from app.scheduling.exam_plan import FINAL_SECONDS
 class Left:
     """The cards that the desk still holds for a study day.
 
-    `due` are asked now, `waiting` come back later in the day, `fresh` are new and will
-    be begun. `over` are due as well and wait, for the plan has better use of the
-    minutes: they are none of the others. `final` says that those due are seen once
-    more before an exam, whether their day has come or not.
+    `due` are asked now, of which `learning` are in their steps; `waiting` are in steps
+    too and come back later in the day; `fresh` are new and will be begun. `over` are
+    due as well and wait, for the plan has better use of the minutes: they are none of
+    the others. `final` says that those due are seen once more before an exam, whether
+    their day has come or not.
     """
 
     due: int = 0
@@ -21,11 +22,27 @@ class Left:
     fresh: int = 0
     over: int = 0
     final: bool = False
+    learning: int = 0
+
+    @property
+    def reviews(self) -> int:
+        """Cards that left their steps, or are seen once more before an exam."""
+        return self.due - self.learning
+
+    @property
+    def steps(self) -> int:
+        """Cards that are still being learned, whether their step is over or not."""
+        return self.learning + self.waiting
+
+    @property
+    def returning(self) -> int:
+        """All that come back today: those left without the new ones."""
+        return self.due + self.waiting
 
     @property
     def cards(self) -> int:
-        """All of them, as the desk counts them: “Card 6 of 26” leaves 21."""
-        return self.due + self.waiting + self.fresh
+        """All of them, as every page counts them."""
+        return self.returning + self.fresh
 
     @property
     def seconds(self) -> float:
@@ -34,4 +51,4 @@ class Left:
         >>> Left(due=16, waiting=0, fresh=2).seconds
         300.0
         """
-        return (self.due + self.waiting) * FINAL_SECONDS + self.fresh * NEW_SECONDS
+        return self.returning * FINAL_SECONDS + self.fresh * NEW_SECONDS

@@ -21,6 +21,7 @@ _STATES: dict[State, fsrs.State] = {
 }
 _NAMES: dict[fsrs.State, State] = {value: key for key, value in _STATES.items()}
 _TURN = dt.time(tzinfo=dt.UTC)
+_HARD = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,10 +98,7 @@ def after(
     wait = moved.due - day
     state = _NAMES[moved.state]
     if policy.fuzz and card and state == "review":
-        previous = (before.due_day - before.last_day).days if before else 0
-        seed = card, before.reviews if before else 0
-        days = spread(wait.days, previous, seed, grade.day)
-        wait = dt.timedelta(days=min(days, policy.maximum_days))
+        wait = dt.timedelta(days=_spread(before, grade, card, policy))
     lapsed = before is not None and before.state == "review" and grade.rating == 1
     return Standing(
         state=state,
@@ -115,6 +113,22 @@ def after(
         reviews=(before.reviews if before else 0) + 1,
         lapses=(before.lapses if before else 0) + lapsed,
     )
+
+
+def _spread(before: Standing | None, grade: Grade, card: str, policy: Policy) -> int:
+    """The days until a card comes back, spread: after hard, good, easy ever more."""
+    scheduler, day = _scheduler(policy, grade.retention), _midnight(grade.day)
+    previous = (before.due_day - before.last_day).days if before else 0
+    seed = card, before.reviews if before else 0
+    days = 0
+    for rating in range(_HARD, grade.rating + 1):
+        moved, _ = scheduler.review_card(
+            _card(before, day), fsrs.Rating(rating), review_datetime=day
+        )
+        if _NAMES[moved.state] == "review":
+            wait = (moved.due - day).days
+            days = spread(wait, previous, seed, grade.day, days + 1 if days else 0)
+    return min(days, policy.maximum_days)
 
 
 def previews(

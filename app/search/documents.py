@@ -8,17 +8,36 @@ from app.content.model import Card, Topic
 from app.estimator.registry import Entry
 from app.search.findings import Document
 
+_PLACES = (
+    Document(
+        "place",
+        "Mock exams",
+        "A mock exam, practice exam or practice test: questions against the clock.",
+        "/exams",
+    ),
+    Document(
+        "place",
+        "Pass mark and target",
+        "No pass mark, passing score or cut score is published; set your own target.",
+        "/settings",
+    ),
+    Document("place", "Practice questions", "Quiz by topic and objective.", "/quiz"),
+    Document("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
+    Document("place", "Study plan", "The days until the exam date.", "/plan"),
+    Document("place", "Progress", "Mastery and readiness by objective.", "/progress"),
+)
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
 _REVERSE = "~r"
 
 
 def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
-    """Page sections, glossary terms, fronts of cards, and calculators.
+    """Page sections, glossary terms, fronts of cards, calculators, and the app itself.
 
     Questions are no documents, for their options and explanations answer them; a
     reversed card asks with what the other one answers, so it is left out too.
     """
-    return [*_pages(library), *_terms(library), *_cards(library), *_tools(calculators)]
+    found = [*_pages(library), *_terms(library), *_cards(library), *_tools(calculators)]
+    return [*_PLACES, *found]
 
 
 def _pages(library: Library) -> Iterator[Document]:

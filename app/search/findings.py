@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-Kind = Literal["page", "term", "card", "calculator"]
+Kind = Literal["page", "term", "card", "calculator", "place"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,9 +43,11 @@ class Hit:
 class Findings:
     """The best hits, the best first; `count` tells how many there are in all.
 
-    `meant` is what was looked for instead when nothing has the words as typed.
+    `meant` is what was looked for instead when nothing has the words as typed; `some`
+    says that the hits hold only some of them.
     """
 
     hits: tuple[Hit, ...] = ()
     count: int = 0
     meant: str = ""
+    some: bool = False

@@ -80,7 +80,8 @@ class _Index:
         for joint in ("AND", "OR"):
             rows = self._ask(expression(better, joint)) if better else []
             if rows:
-                return self._findings(rows, better, " ".join(better))
+                found = self._findings(rows, better, " ".join(better))
+                return dataclasses.replace(found, some=joint == "OR")
         return Findings()
 
     def _ask(self, wanted: str) -> list[Any]:
@@ -105,7 +106,7 @@ class _Index:
         """What is called exactly so comes first, cards after what explains them."""
         document = self._documents[place]
         title = document.title.casefold()
-        if title == name:
+        if title == name or document.kind == "place":
             return 0
         if document.kind == "card":
             return 3

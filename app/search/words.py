@@ -4,6 +4,20 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+# British and American, as parts of words; a form that nothing has costs nothing.
+_SPELLINGS = (
+    ("centre", "center"),
+    ("isation", "ization"),
+    ("ising", "izing"),
+    ("ised", "ized"),
+    ("ise", "ize"),
+    ("yse", "yze"),
+    ("colour", "color"),
+    ("behaviour", "behavior"),
+    ("elling", "eling"),
+    ("programme", "program"),
+)
+_SHORTEST = 5  # letters of a word that may be a slip: shorter ones are often acronyms
 _WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
 _MOST = 8
 _LONGEST = 100
@@ -24,12 +38,21 @@ def vocabulary(texts: Iterable[str]) -> dict[str, int]:
 
 
 def forms(word: str) -> tuple[str, ...]:
-    """A word and what else it may be the beginning of: plurals find the singular."""
+    """A word and what else it may be the beginning of.
+
+    Plurals find the singular, and either spelling of English finds the other.
+
+    >>> forms("centres")
+    ('centres', 'centre', 'centers', 'center')
+    """
+    found = [word]
     if len(word) > 4 and word.endswith("ies"):
-        return (word, word[:-3] + "y")
-    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-        return (word, word[:-1])
-    return (word,)
+        found.append(word[:-3] + "y")
+    elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        found.append(word[:-1])
+    for one, other in (*_SPELLINGS, *((b, a) for a, b in _SPELLINGS)):
+        found += [form.replace(one, other) for form in tuple(found) if one in form]
+    return tuple(dict.fromkeys(found))
 
 
 def expression(words: Sequence[str], joint: str = "AND") -> str:
@@ -48,13 +71,14 @@ def is_known(word: str, known: Collection[str]) -> bool:
 def mended(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
     """The words with each unknown one replaced by the likeliest known one.
 
-    A word that begins a known one, or is like none, stays as it is.
+    A word that begins a known one, or is like none, stays as it is; so does one of
+    less than five letters, which may be an acronym.
     """
     return tuple(_mended(word, known) for word in words)
 
 
 def _mended(word: str, known: Mapping[str, int]) -> str:
-    if len(word) < 3 or is_known(word, known):
+    if len(word) < _SHORTEST or is_known(word, known):
         return word
     close = difflib.get_close_matches(word, _alike(word, known), n=5, cutoff=0.7)
     if not close:

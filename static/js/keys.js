@@ -1,7 +1,7 @@
 // Keys. An element says data-key="r"; g then a letter goes to a part of the app.
 {
   const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
-  const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", k: "calculators" };
+  const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", e: "exams", k: "calculators" };
   let leader = 0;
   const typing = (element) =>
     element.isContentEditable ||

@@ -7,7 +7,7 @@ right, review five cards, take one back, restart the server, find everything as 
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from app.content.live.library import Library, load
 from app.questions.choosing import Choices
@@ -52,6 +52,11 @@ def tab_to(page: Page, selector: str, most: int = 400) -> None:
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"Tab never reached {selector}")
+
+
+def done_so_far(page: Page, cards: int) -> Locator:
+    """The bar of the desk where it says that so many cards are done."""
+    return page.locator(f"#desk svg[aria-label^='{cards} of']")
 
 
 def arrive(page: Page, address: str) -> None:
@@ -113,9 +118,9 @@ def test_an_evening_by_keyboard_alone(
         page.keyboard.press(" ")
         page.locator(".grades").wait_for()
         page.keyboard.press("4")
-        expect(page.locator("#desk")).to_contain_text(f"Card {done + 2}")
+        expect(done_so_far(page, done + 1)).to_have_count(1)
     page.keyboard.press("u")
-    expect(page.locator("#desk")).to_contain_text("Card 5")
+    expect(done_so_far(page, 4)).to_have_count(1)
 
     # After a restart everything is as it was.
     shown = page.locator("#desk").inner_text()
@@ -169,14 +174,14 @@ def test_the_same_evening_without_javascript(
     for done in range(5):
         page.get_by_role("button", name=re.compile("Show the answer")).click()
         page.get_by_role("button", name=re.compile("^Easy")).click()
-        expect(page.locator("#desk")).to_contain_text(f"Card {done + 2}")
+        expect(done_so_far(page, done + 1)).to_have_count(1)
     page.get_by_role("button", name=re.compile("^(Undo|Take back)")).first.click()
-    expect(page.locator("#desk")).to_contain_text("Card 5")
+    expect(done_so_far(page, 4)).to_have_count(1)
 
     server.stop()
     server.start()
     page.goto(f"{server.url}/flashcards")
-    expect(page.locator("#desk")).to_contain_text("Card 5")
+    expect(done_so_far(page, 4)).to_have_count(1)
     page.goto(f"{server.url}/quiz/{TOPIC}")
     expect(page.locator("main")).to_contain_text("right")
 

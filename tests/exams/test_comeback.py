@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 
+from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import AddedCard, Memory, Sitting
@@ -21,6 +22,21 @@ def papers(session: Session) -> list[str]:
     return list(session.exec(select(Sitting.paper).order_by(Sitting.id)).all())
 
 
+def reach_the_end(client: TestClient, sitting: str) -> None:
+    """Flag the last question and leave it open."""
+    save(client, sitting, 5, flag="yes")
+
+
+def test_what_was_not_reached_does_not_come_back(rosa, session: Session) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 2, flag="yes")
+
+    finish(rosa, sitting)
+
+    first = [item for _, item, *_ in json.loads(papers(session)[0])][:2]
+    assert comebacks(session) == {f"q:{item}" for item in first}
+
+
 def test_nothing_comes_back_while_the_exam_is_sat(rosa, session: Session) -> None:
     sitting = begin(rosa)
     save(rosa, sitting, 1, answer="x")
@@ -32,6 +48,7 @@ def test_wrong_and_open_questions_come_back_the_day_after(
     rosa, session: Session, right
 ) -> None:
     sitting = begin(rosa)
+    reach_the_end(rosa, sitting)
     number, response = next(iter(right().items()))
     save(rosa, sitting, number, **response)
 
@@ -46,6 +63,7 @@ def test_wrong_and_open_questions_come_back_the_day_after(
 
 def test_a_second_submission_adds_nothing(rosa, session: Session) -> None:
     sitting = begin(rosa)
+    reach_the_end(rosa, sitting)
 
     for _ in range(2):
         finish(rosa, sitting)
@@ -56,7 +74,7 @@ def test_a_second_submission_adds_nothing(rosa, session: Session) -> None:
 def test_a_paper_closed_by_the_clock_brings_its_questions_back(
     app, rosa, clock: Clock, session: Session
 ) -> None:
-    begin(rosa)
+    reach_the_end(rosa, begin(rosa))
 
     close_now(app.state.engine, app.state.library, clock.now + dt.timedelta(days=3))
 
@@ -76,6 +94,7 @@ def test_nothing_comes_back_to_who_does_not_want_it(rosa, session: Session) -> N
 
 def test_the_report_says_how_many_come_back(rosa, right) -> None:
     sitting = begin(rosa)
+    reach_the_end(rosa, sitting)
     number, response = next(iter(right().items()))
     save(rosa, sitting, number, **response)
     finish(rosa, sitting)
@@ -90,6 +109,7 @@ def test_a_question_left_out_in_the_solution_is_not_counted(
     rosa, session: Session
 ) -> None:
     sitting = begin(rosa)
+    reach_the_end(rosa, sitting)
     finish(rosa, sitting)
     html = rosa.get(f"{sitting}/questions/1").text
     assert "This question comes back among your cards tomorrow." in html
@@ -108,6 +128,7 @@ def test_a_card_whose_question_is_being_sat_stays_away(
     rosa, session: Session, clock: Clock
 ) -> None:
     sitting = begin(rosa)
+    reach_the_end(rosa, sitting)
     finish(rosa, sitting)
     clock.tick(days=1)
     card = rosa.get("/flashcards").text

@@ -209,9 +209,9 @@ class TestTheDayAfterwards:
     def live_library(self) -> HandLibrary:
         return HandLibrary(*cards_of("weights", 40))
 
-    @pytest.mark.parametrize(("rating", "place"), [(3, "1"), (4, "3")])
+    @pytest.mark.parametrize(("rating", "left"), [(3, 15), (4, 13)])
     def test_the_desk_counts_grades_that_were_given_offline(
-        self, client, clock: Clock, rating: int, place: str
+        self, client, clock: Clock, rating: int, left: int
     ) -> None:
         """Of the 15 cards of the day those are done that come back another day."""
         for number in (1, 2):
@@ -221,4 +221,4 @@ class TestTheDayAfterwards:
 
         desk = client.get("/flashcards").text
 
-        assert f"Card <b>{place}</b> of 15" in desk
+        assert f"<b>{left}</b> left" in desk

@@ -5,6 +5,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import Learner
+from tests.conftest import Clock
 
 FINE = {
     "name": "Rosa Meyer",
@@ -67,6 +68,22 @@ def test_what_cannot_be_used_is_named_and_kept(
     assert message in answer.text
     assert 'value="Rosa Meyer"' in answer.text or field == "name"
     assert 'aria-invalid="true"' in answer.text
+
+
+def test_after_the_exam_day_everything_else_can_still_be_set(
+    client: TestClient, clock: Clock, session: Session
+):
+    client.post("/settings", data=FINE)
+    clock.tick(days=30)
+    assert "This day is over" in client.get("/settings").text
+
+    answer = client.post("/settings", data={**FINE, "minutes_a_day": "20"})
+
+    assert answer.status_code == 303
+    assert session.exec(select(Learner.minutes_a_day)).one() == 20
+    assert session.exec(select(Learner.exam_day)).one() == "2026-07-03"
+    another = client.post("/settings", data={**FINE, "exam_day": "2026-07-02"})
+    assert another.status_code == 422
 
 
 def test_a_script_in_a_name_is_only_text(client: TestClient):

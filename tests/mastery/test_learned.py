@@ -110,7 +110,7 @@ def test_one_card_put_aside_for_another_is_seen_without_a_review(
     first = next(c for c in fresh if library.cards[c].topic == "weights")
     other = next(c for c in fresh if library.cards[c].topic != "weights")
     student.does("aside", first)
-    before = student.sums(app.state.engine)
+    student.sums(app.state.engine)
 
     student.does("take up", first)
     student.does("aside", other)
@@ -120,7 +120,6 @@ def test_one_card_put_aside_for_another_is_seen_without_a_review(
     anew = make_engine(database)
     after = student.sums(app.state.engine)
     assert after == student.sums(anew)
-    assert after.touched != before.touched
     anew.dispose()
 
 

@@ -4,14 +4,9 @@ import dataclasses
 import datetime as dt
 
 from app.content.live.library import Library
+from app.mastery.course import course_by_objective
 from app.mastery.evidence import First
-from app.mastery.standing import (
-    NOTHING,
-    Record,
-    TopicCards,
-    course_by_objective,
-    standings,
-)
+from app.mastery.standing import NOTHING, Record, TopicCards, standings
 
 TODAY = dt.date(2026, 6, 9)
 

@@ -10,19 +10,23 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, PracticeRun
+from app.mastery.course import anchors
 from app.mastery.evidence import First
-from app.mastery.standing import NOTHING, Record, anchors, standings
+from app.mastery.standing import NOTHING, Record, standings
 from app.mastery.weakest import Weak, weakest_first
 from app.web.clock import milliseconds
 from tests.conftest import Clock
 
 TODAY = dt.date(2026, 6, 9)
+LONG_AGO = TODAY - dt.timedelta(days=8)
 
 
-def ordered(library: Library, **scores: float) -> tuple[Weak, ...]:
+def ordered(
+    library: Library, day: dt.date = LONG_AGO, **scores: float
+) -> tuple[Weak, ...]:
     """The order after every question of the topics was answered with a score."""
     firsts = {
-        question: First(score, TODAY)
+        question: First(score, day)
         for slug, score in scores.items()
         for question in library.topics[slug.replace("_", "-")].questions
     }
@@ -47,8 +51,32 @@ def test_what_rests_on_something_weak_gives_way(library: Library):
     order = ordered(library, weights=0.35, kv_cache=0.3)
 
     assert numbers(order)[:2] == ["1.1", "2.1"]
-    assert order[0].why.startswith("the lowest that rests on firm ground: ")
+    assert order[0].why.startswith("your weakest topic whose basics you already know (")
     assert order[1].ground is not None
+
+
+def test_weak_ground_does_not_hide_what_stands_much_lower(library: Library):
+    order = ordered(library, weights=0.55, kv_cache=0.0)
+
+    assert numbers(order)[:2] == ["2.1", "1.1"]
+    assert order[0].ground is not None
+
+
+def test_what_was_asked_out_lately_is_not_the_next_thing(library: Library):
+    """Every question was answered today: another answer would say nothing."""
+    today = ordered(library, TODAY, kv_cache=0.0)
+
+    assert numbers(today) == ["1.1", "2.1"]
+    assert today[1].low
+    assert today[1].asked_out
+    assert not ordered(library, LONG_AGO, kv_cache=0.0)[0].asked_out
+
+
+def test_what_is_known_well_is_no_lowest(library: Library):
+    (first, *_rest) = ordered(library, weights=1.0, kv_cache=1.0)
+
+    assert "lowest" not in first.why
+    assert first.asked_out
 
 
 def test_what_was_hardly_tested_comes_before_what_is_known(library: Library):
@@ -83,7 +111,7 @@ def test_practice_begins_where_today_points(
             row = Attempt(learner_id=learner.id, token=item, item=item, revision="r")
             row.topic, row.seed, row.context = slug, 1, "quiz"
             row.raw = row.parsed = "{}"
-            row.score, row.first, row.study_day = score, True, TODAY.isoformat()
+            row.score, row.first, row.study_day = score, True, LONG_AGO.isoformat()
             row.at = milliseconds(clock())
             session.add(row)
     learner.changes += 1
@@ -94,7 +122,7 @@ def test_practice_begins_where_today_points(
     rosa.post("/quiz/runs", data={"pick": "weakest", "count": "5", "token": "t" * 20})
 
     assert said
-    weakest = re.search(r"Weakest first</h3><p>(\d\.\d) .*, ([^<]*)</p>", page)
+    weakest = re.search(r"Weakest first</h2>\s*<p>(\d\.\d) .*?, ([^<]*)</p>", page)
     assert weakest
     assert said.groups() == weakest.groups()
     items = session.exec(select(PracticeRun.items)).one()

@@ -67,8 +67,8 @@ class Student:
         return re.sub(r"\s+", " ", html)
 
     def on_the_desk(self) -> int:
-        found = re.search(r"Card <b>(\d+)</b> of (\d+)", self.page("/flashcards"))
-        return int(found[2]) - int(found[1]) + 1 if found else 0
+        found = re.search(r"<b>(\d+)</b> left", self.page("/flashcards"))
+        return int(found[1]) if found else 0
 
     def on_today(self) -> tuple[int, int]:
         """Cards and minutes of the step that leads to the desk."""
@@ -101,7 +101,8 @@ def test_due_and_new_cards_are_one_number(student: Student) -> None:
     page = student.page("/")
 
     assert student.on_the_desk() == student.on_today()[0] == 18 + 11
-    assert "18 due now, 11 of 47 not begun" in page
+    assert "18 reviews, 11 new cards" in page
+    assert "29</b> left: 18 reviews, 11 new cards" in student.page("/flashcards")
 
 
 def test_the_number_goes_down_with_the_desk(student: Student, clock: Clock) -> None:

@@ -4,11 +4,13 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
+import pytest
+
 from app.content.live.library import Library
+from app.mastery.course import anchors
 from app.mastery.evidence import First
-from app.mastery.standing import NOTHING, Record, anchors, standings
+from app.mastery.standing import NOTHING, Record, standings
 from app.progress.steps import (
-    Deck,
     Running,
     Situation,
     TodayPlan,
@@ -17,22 +19,22 @@ from app.progress.steps import (
 )
 from app.scheduling import Left
 
-NO_CARDS = Deck(Left())
+NO_CARDS = Left()
 TODAY = dt.date(2026, 6, 9)
 
 
 def planned(library: Library, record: Record = NOTHING, **more: Any) -> TodayPlan:
     domains = standings(library, record, TODAY)
-    return plan(Situation(library, record, domains, **{"deck": NO_CARDS, **more}))
+    return plan(Situation(library, record, domains, **{"left": NO_CARDS, **more}))
 
 
-def steps(library: Library, record: Record = NOTHING, deck=NO_CARDS, last: str = ""):
-    made = planned(library, record, deck=deck, last_topic=last, minutes=240)
+def steps(library: Library, record: Record = NOTHING, left=NO_CARDS, last: str = ""):
+    made = planned(library, record, left=left, last_topic=last, minutes=240)
     return made.steps
 
 
 def answered(score: float, *questions: str) -> dict[str, First]:
-    return dict.fromkeys(questions, First(score, TODAY))
+    return dict.fromkeys(questions, First(score, TODAY - dt.timedelta(days=8)))
 
 
 def read(library: Library, *slugs: str) -> Record:
@@ -41,62 +43,75 @@ def read(library: Library, *slugs: str) -> Record:
 
 
 def test_cards_due_come_first(library: Library):
-    first, *_ = steps(library, deck=Deck(Left(due=14), unbegun=4))
+    first, *_ = steps(library, left=Left(due=14))
 
     assert first.title == "Review 14 cards"
-    assert first.reason == "due now, 4 not begun"
+    assert first.reason == "14\N{NO-BREAK SPACE}reviews"
     assert first.minutes > 2
 
 
 def test_without_due_cards_some_new_ones_are_offered_last(library: Library):
-    *_, last = steps(library, read(library, "weights"), Deck(Left(fresh=5), unbegun=40))
+    *_, last = steps(library, read(library, "weights"), Left(fresh=5))
 
     assert last.title == "Learn 5 new cards"
 
 
 def test_new_cards_wait_until_something_was_read(library: Library):
-    assert [s.kind for s in steps(library, deck=Deck(Left(fresh=5), unbegun=40))] == [
+    assert [s.kind for s in steps(library, left=Left(fresh=5))] == [
         "read",
         "practice",
     ]
 
 
 def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
-    record, deck = read(library, *library.topics), Deck(Left(fresh=12), unbegun=40)
-    whole = planned(library, record, deck=deck, minutes=240)
+    record, deck = read(library, *library.topics), Left(fresh=12)
+    whole = planned(library, record, left=deck, minutes=240)
     assert whole.steps[-1].title == "Learn 12 new cards"
 
-    made = planned(library, record, deck=deck, minutes=whole.minutes - 6.5)
+    made = planned(library, record, left=deck, minutes=whole.minutes - 6.5)
 
     assert made.steps[-1].title == "Learn 5 of 12 new cards"
     assert made.steps[-1].minutes == 5
 
 
-def test_due_waiting_and_new_cards_are_one_number(library: Library):
-    deck = Deck(Left(due=18, waiting=2, fresh=6), unbegun=300)
+@pytest.mark.parametrize("minutes", [-27.0, 0.0, 0.4])
+def test_when_the_minutes_are_used_no_new_card_fits(library: Library, minutes: float):
+    record = read(library, *library.topics)
 
-    first, *_ = steps(library, deck=deck)
+    made = planned(library, record, left=Left(fresh=2), minutes=minutes)
+
+    titles = [step.title for step in (*made.steps, *made.beyond)]
+    assert "Learn 2 new cards" in titles
+    assert all("-" not in title and " 0 " not in title for title in titles)
+
+
+def test_due_waiting_and_new_cards_are_one_number(library: Library):
+    deck = Left(due=18, waiting=2, fresh=6, learning=1)
+
+    first, *_ = steps(library, left=deck)
 
     assert first.title == "Review 26 cards"
-    assert first.reason == "18 due now, 6 of 300 not begun, 2 later today"
-    assert first.minutes == deck.left.seconds / 60
+    words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
+    assert words == "17 reviews, 6 new cards, 3 still being learned"
+    assert first.minutes == deck.seconds / 60
 
 
 def test_cards_that_the_plan_leaves_for_another_day_are_named(library: Library):
-    deck = Deck(Left(due=33, fresh=12, over=3), unbegun=216)
+    deck = Left(due=33, fresh=12, over=3)
 
-    first, *_ = steps(library, deck=deck)
+    first, *_ = steps(library, left=deck)
 
     assert first.title == "Review 45 cards"
-    assert first.reason == "33 of 36 due, 12 of 216 not begun"
+    words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
+    assert words == "33 reviews, 12 new cards; 3 more wait for another day"
 
 
 def test_cards_that_all_wait_are_no_step(library: Library):
-    assert steps(library, deck=Deck(Left(waiting=3)))[0].kind == "read"
+    assert steps(library, left=Left(waiting=3))[0].kind == "read"
 
 
 def test_one_card_is_one_card(library: Library):
-    first, *_ = steps(library, deck=Deck(Left(due=1)))
+    first, *_ = steps(library, left=Left(due=1))
 
     assert first.title == "Review 1 card"
 
@@ -106,6 +121,16 @@ def test_reading_begins_at_the_beginning(library: Library):
 
     assert reading.address == "/concepts/weights"
     assert reading.reason == "objective 1.1, not read yet"
+
+
+def test_a_page_on_what_is_known_well_is_not_the_next(library: Library):
+    firsts = answered(1.0, *library.topics["weights"].questions)
+    record = dataclasses.replace(NOTHING, firsts=firsts)
+
+    assert steps(library, record)[0].address == "/concepts/kv-cache"
+
+    read_too = dataclasses.replace(record, read=read(library, "kv-cache").read)
+    assert steps(library, read_too)[0].address == "/concepts/weights"
 
 
 def test_reading_goes_on_where_it_stopped(library: Library):
@@ -164,14 +189,14 @@ def test_when_all_is_done_nothing_is_invented(library: Library):
 
 def test_a_running_exam_comes_before_everything(library: Library):
     running = Running(7, "Short mock", 4.0)
-    first, *_ = planned(library, deck=Deck(Left(due=14)), running=running).steps
+    first, *_ = planned(library, left=Left(due=14), running=running).steps
 
     assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
     assert first.reason == "the clock is running"
 
 
 def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
-    made = planned(library, deck=Deck(Left(due=400)), minutes=30)
+    made = planned(library, left=Left(due=400), minutes=30)
 
     (first,) = made.steps
     assert first.title == "Review 400 cards"
@@ -179,17 +204,17 @@ def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
 
 
 def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
-    all_ = planned(library, deck=Deck(Left(due=40)), minutes=240)
-    some = planned(library, deck=Deck(Left(due=40)), minutes=8)
+    all_ = planned(library, left=Left(due=40), minutes=240)
+    some = planned(library, left=Left(due=40), minutes=8)
 
     assert some.steps == all_.steps[:1]
     assert some.beyond == all_.steps[1:]
 
 
 def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
-    whole = planned(library, deck=Deck(Left(due=40)), minutes=240)
+    whole = planned(library, left=Left(due=40), minutes=240)
     practice = whole.steps[-1]
-    made = planned(library, deck=Deck(Left(due=40)), minutes=whole.minutes - 4)
+    made = planned(library, left=Left(due=40), minutes=whole.minutes - 4)
 
     last = made.steps[-1]
     assert (last.kind, last.address) == ("practice", practice.address)

@@ -44,7 +44,11 @@ def test_few_answers_are_too_few(
     questions = list(library.topics["weights"].questions)
     Desk(session, clock).answers(questions[:2], 1.0, "weights")
 
-    assert "too few" in rosa.get("/progress").text
+    page = rosa.get("/progress").text
+    assert "too few" in page
+    table = page.partition('id="mastery"')[2].partition("</section>")[0]
+    assert "<circle" not in table, "a ring is what was known four weeks ago"
+    assert 'class="hole sq"' in table
 
 
 def test_no_pass_mark_is_printed(client: TestClient):

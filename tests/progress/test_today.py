@@ -87,6 +87,7 @@ def test_the_first_visit_says_where_to_start(client: TestClient):
     page = client.get("/").text
 
     assert "Start here" in page
+    assert "Headroom prepares you for Capacity Basics (CB-1)" in " ".join(page.split())
     assert "No estimate yet" in page
     assert "Set a date" in page
     assert 'href="/concepts/weights"' in page
@@ -123,8 +124,8 @@ def test_cards_due_today_are_the_next_thing(rosa: TestClient, desk: Desk):
 
     page = rosa.get("/").text
 
-    assert "1 due now" in page
-    assert page.index("1 due now") < page.index("Continue at section")
+    assert "1\N{NO-BREAK SPACE}review" in page
+    assert page.index("1\N{NO-BREAK SPACE}review") < page.index("Continue at section")
 
 
 def test_a_card_in_its_steps_is_due_at_its_minute(

@@ -10,6 +10,7 @@ from app.content.numbers.estimates import Unanswerable, known
 from app.content.numbers.expressions import BadExpression
 from app.content.numbers.quantities import Quantity
 from app.estimator.inputs import Input, declared
+from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.kinds.design.conditions import judge, read_condition
 from app.questions.kinds.design.model import Design
@@ -18,6 +19,7 @@ from app.questions.kinds.design.planning import (
     best_value,
     outputs_of,
     problem_of,
+    start_of,
 )
 from app.questions.model import Question
 from app.questions.variants import draw
@@ -145,3 +147,34 @@ def options_of(field: Input) -> Iterator[str]:
         yield from (value for value, _ in field.choices)
     else:
         yield from COUNTS
+
+
+@pytest.mark.parametrize("item", [SERVING, TRAINING])
+def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) -> None:
+    question = course.questions[item]
+    assert isinstance(question.answer, Design)
+
+    shown = kinds.of(question).shown(question.answer, {})
+
+    begun = start_of(problem_of(question.answer))
+    assert set(begun) == set(question.answer.choose)
+    raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
+    verdict = grade(draw(question, 1), raw)
+    assert isinstance(verdict, Verdict)
+    assert verdict.score < 1
+
+
+def test_what_is_given_is_shown(course: Library) -> None:
+    answer = course.questions[TRAINING].answer
+    assert isinstance(answer, Design)
+
+    plan = kinds.of(course.questions[TRAINING]).shown(answer, {})
+
+    assert set(plan.given) == {
+        "model",
+        "tokens",
+        "gpu",
+        "sequence",
+        "pipeline_parallel",
+    }
+    assert plan.values["tokens"] == "1T"

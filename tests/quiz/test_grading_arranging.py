@@ -23,6 +23,17 @@ def test_the_right_order_is_right() -> None:
     assert (verdict.score, verdict.parsed) == (1, {"order": RIGHT})
 
 
+def test_an_item_that_is_no_step_is_named_where_it_was_placed() -> None:
+    right = grade(drawn(ORDER), placed(*RIGHT))
+    foreign = grade(drawn(ORDER), placed(*RIGHT, "vvvv"))
+
+    assert isinstance(right, Verdict)
+    assert isinstance(foreign, Verdict)
+    assert right.said == "4 of 4 steps in their place"
+    assert foreign.said.startswith("4 of 4 steps in their place, but “")
+    assert foreign.said.endswith("” is no step here")
+
+
 def test_gaps_between_places_do_not_matter() -> None:
     raw = {f"place.{key}": [str(n * 2)] for n, key in enumerate(RIGHT, 1)}
 

@@ -64,6 +64,7 @@ def test_each_partial_rule_has_its_own_arithmetic(
     assert score("bcdf") == one_right
     assert score("bcdf", "lmnp") == right_and_wrong
     assert score("bcdf", "ghjk", "lmnp", "qrst") == all_boxes
+    assert score("lmnp") == score("lmnp", "qrst") == 0, "no right box is ticked"
 
 
 boxes = st.frozensets(st.integers(0, 6), max_size=7)

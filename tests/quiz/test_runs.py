@@ -34,6 +34,17 @@ def begin(client, pick: str = "mixed", count: int = 5, token: str = "") -> str:
     return started.headers["location"]
 
 
+@pytest.mark.parametrize("address", ["/quiz/kv-cache", "result"])
+def test_the_title_of_a_computed_question_has_no_holes(client, address: str) -> None:
+    if address == "result":
+        address = f"{begin(client, count=20)}/result"
+
+    html = client.get(address).text
+
+    assert re.search(r"How large is \d+ times 10 GB\?", html)
+    assert "How large is …" not in html
+
+
 def item_at(form, html: str) -> str:
     return form(html).action.split("/")[3]
 

@@ -9,7 +9,7 @@ from app.content.model import Computed, ExamBlueprint
 from app.content.numbers.expressions import BadExpression
 from app.db.tables import Attempt, Learner
 from app.exams.forms import BeginForm
-from app.exams.sitting import begin, close
+from app.exams.sitting import Wanted, begin, close
 from app.exams.store import Change, find, keep
 from app.questions import variants
 from app.questions.model import Question
@@ -84,8 +84,13 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
     wish = BeginForm("t", 1.0, None)
 
+    library = live_library.current()
     number = begin(
-        session, live_library.current(), learner.id, blueprint, wish, clock.now
+        session,
+        library,
+        learner.id,
+        Wanted(blueprint, tuple(library.questions.values()), wish),
+        clock.now,
     )
 
     sat = find(session, learner.id, number)
@@ -102,7 +107,13 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
     wish = BeginForm("t", 1.0, None)
     library = live_library.current()
-    number = begin(session, library, learner.id, blueprint, wish, clock.now)
+    number = begin(
+        session,
+        library,
+        learner.id,
+        Wanted(blueprint, tuple(library.questions.values()), wish),
+        clock.now,
+    )
     sat = find(session, learner.id, number)
     keep(session, sat, Change(1, {"answer": ["1 GB"]}, False, ()), clock.now)
     live_library.edit("computed", computed=NONE.computed)

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import datetime as dt
+import itertools
 import random
 import zoneinfo
 
@@ -299,6 +300,31 @@ def test_a_card_and_its_reverse_never_come_back_on_the_same_day(
     assert all(low <= way <= high for way in ways)
     if high > low:
         assert ways[0] != ways[1]
+
+
+@given(
+    st.text(max_size=8),
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 60)), max_size=9),
+    st.sampled_from([0.7, 0.85, 0.9, 0.97]),
+)
+def test_a_better_grade_never_comes_back_sooner(
+    card: str, history: list[tuple[int, int]], retention: float
+) -> None:
+    """As Anki has it: Hard, Good and Easy wait ever longer, whatever the spread."""
+    day, standing = START, None
+    for rating, later in history:
+        day += dt.timedelta(days=later)
+        standing = after(standing, grade(rating, day), card or "c")
+    asked = dataclasses.replace(grade(3, day), retention=retention)
+
+    shown = previews(standing, asked, card or "c")
+
+    waits = [s.due_day - day for s in shown[1:] if s.state == "review"]
+    assert all(one < other for one, other in itertools.pairwise(waits))
+    for rating, one in enumerate(shown, 1):
+        assert one == after(
+            standing, dataclasses.replace(asked, rating=rating), card or "c"
+        )
 
 
 def test_spread_days_are_level() -> None:

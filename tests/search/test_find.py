@@ -1,5 +1,7 @@
 """`find`: what a search has, in which order, and what it must never tell."""
 
+from pathlib import Path
+
 import pytest
 
 from app.content.live.library import Library, load
@@ -75,6 +77,52 @@ def test_a_slip_of_the_finger_is_forgiven(library: Library, typed: str):
     assert "Parameter" in titles(found)
 
 
+@pytest.mark.parametrize("typed", ["TCO", "TPU", "MIG", "Groq"])
+def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
+    assert find(library, typed).meant == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("mock exam", "/exams"),
+        ("mock exams", "/exams"),
+        ("practice test", "/exams"),
+        ("pass mark", "/settings"),
+        ("passing score", "/settings"),
+        ("study plan", "/plan"),
+    ],
+)
+def test_what_the_app_has_is_found_by_its_usual_name(
+    library: Library, typed: str, address: str
+):
+    found = find(library, typed)
+
+    assert (found.hits[0].address, found.meant) == (address, "")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("data centre", "data center"),
+        ("quantisation", "quantization"),
+        ("virtualised", "virtualized"),
+        ("utilisation", "utilization"),
+    ],
+)
+def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
+    first, second = find(shipped, one), find(shipped, other)
+
+    assert first.count == second.count > 0
+    assert first.meant == second.meant == ""
+    assert {hit.address for hit in first.hits} == {hit.address for hit in second.hits}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Library:
+    return load(Path(__file__).parents[2] / "content")
+
+
 def test_only_the_wrong_word_is_mended(library: Library):
     assert find(library, "kv cahce").meant == "kv cache"
 
@@ -83,7 +131,15 @@ def test_some_of_the_words_are_better_than_nothing(library: Library):
     found = find(library, "parameter zzzzzzzz")
 
     assert found.meant == "parameter"
+    assert not found.some
     assert "Parameter" in titles(found)
+
+
+def test_words_that_never_stand_together_are_not_called_a_slip(library: Library):
+    found = find(library, "mock parameter")
+
+    assert found.some
+    assert found.count > 0
 
 
 def test_nothing_is_made_up_for_words_like_none(library: Library):

@@ -8,8 +8,10 @@ from fastapi.testclient import TestClient
 from itsdangerous import Signer
 
 from app.config import Settings
+from app.content.live.library import LiveLibrary
 from app.main import create_app
 from app.web.visitor import COOKIE, Doorkeeper
+from tests.conftest import Clock, visit
 
 
 def test_the_first_visit_gives_a_key_that_scripts_cannot_read(client: TestClient):
@@ -127,3 +129,38 @@ def test_the_secret_is_made_once_and_only_the_owner_can_read_it(
     for app in apps:
         app.state.engine.dispose()
         app.state.pages.close()
+
+
+def test_two_servers_of_one_host_keep_their_learners_apart(
+    settings: Settings, clock: Clock, live_library: LiveLibrary, databases, tmp_path
+) -> None:
+    """One browser, two servers of one name: each finds its own learner again."""
+    jar: dict[str, str] = {}
+    with databases.empty(tmp_path) as address:
+        other = settings.model_copy(
+            update={"cookie": "second", "database_url": address}
+        )
+        apps = [create_app(one, clock, live_library) for one in (settings, other)]
+        for app, minutes in zip(apps, ("20", "40"), strict=True):
+            with visit(app) as browser:
+                browser.cookies.update(jar)
+                browser.post(
+                    "/settings", data={"minutes_a_day": minutes, "zone": "UTC"}
+                )
+                jar |= dict(browser.cookies)
+
+        assert {"headroom", "second"} <= jar.keys()
+        for app, minutes in zip(apps, ("20", "40"), strict=True):
+            with visit(app) as browser:
+                browser.cookies.update(jar)
+                page = browser.get("/settings")
+                assert f'value="{minutes}"' in page.text
+                assert "set-cookie" not in page.headers
+            app.state.engine.dispose()
+            app.state.pages.close()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a=b", "theme", "x" * 41, "é"])
+def test_a_cookie_has_a_name_that_browsers_and_rooms_can_bear(name: str) -> None:
+    with pytest.raises(ValueError, match="at most 40"):
+        Settings(cookie=name or " ")

@@ -10,7 +10,7 @@ from app.concepts.sheets import Sheet, Sheets
 from app.content.live.library import Library
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
-from app.questions.asking import Asked, first_words, new_token
+from app.questions.asking import Asked, new_token, title_of
 from app.questions.variants import draw
 from app.web.course import CurrentLibrary
 from app.web.render import page
@@ -41,7 +41,7 @@ def preview(
         problems=problems,
         name_of=name_of,
         asked=_asked(library, sheet) if sheet else {},
-        questions=[(q, first_words(q.stem)) for q in questions],
+        questions=[(q, title_of(q)) for q in questions],
         cards=[library.cards[i] for i in known.cards] if known else [],
     )
 

@@ -20,6 +20,7 @@ from app.content.source_file import Manuscript
 
 _SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
 _SYLLABUS_KEYS = ("exam", "title", "order", "notes", "domains")
+_SHORT_WORDS, _SHORT_LETTERS = 4, 28
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
@@ -192,7 +193,12 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
 def _domain(table: Mapping[str, Any], sheet: Manuscript) -> Domain:
     number = _text(table, "number", sheet)
     objectives = tuple(
-        Objective(_text(r, "number", sheet), _text(r, "title", sheet), number)
+        Objective(
+            _text(r, "number", sheet),
+            _text(r, "title", sheet),
+            number,
+            _short(r, sheet),
+        )
         for r in _rows(table, "objectives", sheet)
     )
     weight = table.get("weight", 0)
@@ -201,6 +207,15 @@ def _domain(table: Mapping[str, Any], sheet: Manuscript) -> Domain:
         weight = 0
     share = weight / 100 if weight > 1 else float(weight)
     return Domain(number, _text(table, "title", sheet), share, objectives)
+
+
+def _short(table: Mapping[str, Any], sheet: Manuscript) -> str:
+    """The name of an objective; one that is as long as a sentence is reported."""
+    short = _text(table, "short", sheet)
+    if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
+        wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
+        _refuse("short", wanted, sheet)
+    return short
 
 
 def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:

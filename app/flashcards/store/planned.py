@@ -25,7 +25,7 @@ from app.flashcards.store.queue import Limits, Queue
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import PlanInputs, day_plan
+from app.scheduling.exam_plan import Outline, PlanInputs, day_plan, outline
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -54,7 +54,7 @@ class Planned:
 
     `final`, `short` and `stopped` are those of the DayPlan; `unbegun` cards were never
     begun, `over` are due today and not in the plan. `apart` keeps a card from its
-    reverse.
+    reverse, `outline` says how the days go on.
     """
 
     looks: tuple[Slot, ...]
@@ -65,6 +65,7 @@ class Planned:
     unbegun: int
     over: int
     apart: bool
+    outline: Outline
 
 
 _Key = tuple[dt.date, Aim, str]
@@ -119,6 +120,7 @@ def find_planned(
         unbegun=unseen,
         over=sum(c.due <= today and c.card not in names for c in begun),
         apart=asked.left > 1,
+        outline=outline(len(begun), unseen, asked),
     )
 
 

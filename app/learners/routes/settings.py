@@ -29,7 +29,7 @@ def change_settings(
     db: DbSession,
     now: Now,
 ) -> Response:
-    values, problems = typed.read(learner.study_day(now))
+    values, problems = typed.read(learner.study_day(now), learner.exam_day)
     if problems:
         return settings_page(request, learner, db, typed, problems)
     store.change_settings(db, learner.id, values)

@@ -1,4 +1,4 @@
-"""First answers, read once and then only what was added.
+"""Answers by question, read once and then only what was added.
 
 The log of answers only grows, and a veteran has thousands of rows of it. So each
 process keeps the first answers of the learners it served last and asks for the rows
@@ -12,7 +12,7 @@ import dataclasses
 import datetime as dt
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, bindparam, func, select
@@ -56,7 +56,7 @@ _kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, Known]] = 
 def first_answers(db: Session, learner_id: int) -> Answers:
     """First answers by question; those of a mock exam appear when it is closed.
 
-    The same mapping is given again as long as no question is answered first.
+    The same mapping is given again as long as no question is answered.
     """
     engine = db.get_bind().engine
     with _lock:
@@ -83,7 +83,7 @@ def _catch_up(db: Session, learner_id: int, known: Known) -> Known:
             return _catch_up(db, learner_id, Known())
     if not rows:
         return known
-    added = _firsts(rows)
+    added = _changed(rows, known.answers)
     return Known(
         answers=known.answers.and_(added) if added else known.answers,
         rows=known.rows + len(rows),
@@ -103,10 +103,14 @@ def _last(row: Any) -> tuple[int, str, int]:
     return row.id, row.token, row.at
 
 
-def _firsts(rows: Sequence[Any]) -> dict[str, First]:
+def _changed(rows: Sequence[Any], known: Mapping[str, First]) -> dict[str, First]:
+    """The questions of the rows: answered first in them, or once more."""
     days = {text: dt.date.fromisoformat(text) for text in {r.study_day for r in rows}}
-    return {
-        row.item: First(row.score, days[row.study_day], row.hints, row.certainty or 0)
-        for row in rows
-        if row.first
-    }
+    found: dict[str, First] = {}
+    for row in rows:
+        day, before = days[row.study_day], found.get(row.item, known.get(row.item))
+        if row.first:
+            found[row.item] = First(row.score, day, row.hints, row.certainty or 0)
+        elif before is not None:
+            found[row.item] = before.again(row.score, day, row.hints)
+    return found

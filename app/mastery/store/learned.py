@@ -59,7 +59,6 @@ _known = func.sum(case((_MEMORY.c.state == "review", 1), else_=0))
 _SUMS = (
     select(
         _MEMORY.c.topic,
-        func.count(),
         func.count(_MEMORY.c.last_at),
         _known,
         func.sum(_MEMORY.c.last_at),
@@ -85,10 +84,9 @@ _kept: weakref.WeakKeyDictionary[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Learned:
-    """The cards of the course by topic: as evidence, and how many were touched."""
+    """The cards of the course by topic, as evidence."""
 
     cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
-    touched: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def learned(db: Session, learner_id: int, now: int) -> Learned:
@@ -99,10 +97,9 @@ def learned(db: Session, learner_id: int, now: int) -> Learned:
             topic: TopicCards(
                 begun, known, float(begun * now - at) / _DAY, float(losses or 0)
             )
-            for topic, _, begun, known, at, losses in sums.values()
+            for topic, begun, known, at, losses in sums.values()
             if begun
-        },
-        {topic: row[1] for topic, row in sums.items()},
+        }
     )
 
 

@@ -34,9 +34,9 @@ class PlanFigure:
     svg: Markup
 
 
-def plan_figure(outlook: Outlook, seconds: float) -> PlanFigure:
-    """Draw the days; `seconds` of each are for cards."""
-    sentence, course = _sentence(outlook), course_of(outlook)
+def plan_figure(outlook: Outlook, seconds: float, pace: str) -> PlanFigure:
+    """Draw the days; `seconds` of each are for cards, `pace` says how many are new."""
+    sentence, course = _sentence(outlook), course_of(outlook, pace)
     says = f"Minutes of cards per day until the exam: {sentence} {course}".rstrip()
     return PlanFigure(
         days=tuple(map(_day, outlook.days)),
@@ -82,18 +82,18 @@ def _date(day: DayAhead) -> dt.date:
     return dt.date.fromordinal(day.day)
 
 
-def course_of(outlook: Outlook) -> str:
+def course_of(outlook: Outlook, pace: str) -> str:
     """How the days go on, in a sentence: new cards until when, last looks from when."""
     final = next((_date(day) for day in outlook.days if day.final), None)
-    fresh = [day.fresh for day in outlook.days if day.fresh]
     said = []
-    if fresh and outlook.last_fresh is not None:
+    if pace and outlook.last_fresh is not None:
         last = weekday_of(dt.date.fromordinal(outlook.last_fresh))
-        mean = max(1, round(sum(fresh) / len(fresh)))
-        said.append(f"About {count_of(mean, 'new card')} a day until {last}.")
+        said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
     if final is not None:
-        said.append(f"From {weekday_of(final)} on, every begun card once more.")
+        said.append(f"From {weekday_of(final)} on, every card you started once more.")
     left = outlook.cards - outlook.begun
     if left > 0:
-        said.append(f"{count_of(left, 'card')} will not be begun: the minutes end.")
+        said.append(
+            f"{count_of(left, 'card')} will not be started: there is no time for them."
+        )
     return " ".join(said)

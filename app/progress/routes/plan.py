@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.db.engine import DbSession
-from app.flashcards.desk import Desk, stack_of
+from app.flashcards.desk import Desk, plan_of, stack_of
 from app.learners.current import CurrentLearner
 from app.progress import store
-from app.progress.ahead import Ahead, ahead_of, asked_of
+from app.progress.ahead import Ahead, ahead_of, asked_of, pace_words
 from app.progress.figures.plan import plan_figure
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
@@ -31,13 +31,15 @@ def plan(
 ) -> HTMLResponse:
     keep(request, learner.next_study_day(now), strangers=True)
     day, exam = learner.study_day(now), learner.exam_day
-    ahead = None
+    ahead, pace = None, ""
     seconds = card_seconds(learner.minutes_a_day)
     held = store.held_cards(db, learner.id, library, day)
     if exam is not None:
         asked = asked_of(held, exam, seconds, day, learner.retention)
-        left = stack_of(Desk(request, library, learner, db, now)).left
-        ahead = ahead_of(held, asked, left)
+        desk = Desk(request, library, learner, db, now)
+        ahead = ahead_of(held, asked, stack_of(desk).left)
+        today = plan_of(desk)
+        pace = pace_words(today.outline) if today else ""
     return page(
         request,
         "progress/plan.html",
@@ -47,11 +49,11 @@ def plan(
         whole=WHOLE,
         held=held,
         cards=len(held.begun) + held.unseen,
-        **_shown(ahead, seconds),
+        **_shown(ahead, seconds, pace),
     )
 
 
-def _shown(ahead: Ahead | None, seconds: float) -> dict[str, Any]:
+def _shown(ahead: Ahead | None, seconds: float, pace: str) -> dict[str, Any]:
     if ahead is None:
         return {"ahead": None, "figure": None}
-    return {"ahead": ahead, "figure": plan_figure(ahead.outlook, seconds)}
+    return {"ahead": ahead, "figure": plan_figure(ahead.outlook, seconds, pace)}

@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
+from app.flashcards.desk import Desk, stack_of
 from app.flashcards.store import strays_of
 from app.mastery.standing import certainties
 from app.progress import figures, store
@@ -14,6 +15,7 @@ from app.progress.mastery_table import mastery_of, turnouts_of
 from app.progress.picture import WEEK, CurrentPicture, Picture
 from app.progress.shown import keep_shown
 from app.progress.study_log import first_day, study_log
+from app.scheduling import Left
 from app.web.page_cache import keep
 from app.web.render import page
 
@@ -29,13 +31,14 @@ def progress(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRe
         learner=picture.learner,
         **mastery_of(picture),
         turnouts=turnouts_of(picture, db),
-        **_figures(picture, db),
+        **_figures(request, picture, db),
     )
 
 
-def _figures(picture: Picture, db: Session) -> dict[str, Any]:
+def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
     """The drawings, from sums; a stranger costs no question."""
     learner, today = picture.learner, picture.day
+    desk = Desk(request, picture.library, learner, db, picture.now)
     # The study log reaches a week farther back than the figures by week.
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
@@ -45,20 +48,32 @@ def _figures(picture: Picture, db: Session) -> dict[str, Any]:
         "summary": figures.summary(days, len(firsts), today),
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
-        "due": figures.upcoming(_due(picture, db), today, learner.exam_day),
+        "due": figures.upcoming(
+            _due(picture, stack_of(desk).left, db), today, learner.exam_day
+        ),
         "calibration": figures.certainty(certainties(firsts)),
         "hours": figures.hours(weeks),
         "log": study_log(days.counts, today) if learner.calendar else None,
     }
 
 
-def _due(picture: Picture, db: Session) -> dict[str, int]:
-    """The cards of each day ahead, counted like those of Today."""
-    learner = picture.learner
+def _due(picture: Picture, left: Left, db: Session) -> dict[str, int]:
+    """The cards of each day ahead; of today those `left` on the desk.
+
+    What a plan leaves for another day is no card of today, nor overdue.
+    """
+    learner, today = picture.learner, picture.day.isoformat()
     if not learner.id:
         return {}
     week, last = picture.day + WEEK, figures.last_day(picture.day, learner.exam_day)
-    due = {day: row.cards for day, row in picture.coming.items()}
+    planned = left.over or left.final
+    due = {
+        day: row.cards
+        for day, row in picture.coming.items()
+        if day > today or not planned
+    }
+    overdue = sum(cards for day, cards in due.items() if day < today)
+    due[today] = max(0, left.returning - overdue)
     if last > week:
         gone = strays_of(db, learner.id, picture.library).gone
         return due | store.coming_later(db, learner.id, (week, last), gone)

@@ -11,11 +11,12 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.flashcards.desk import Desk, stack_of
+from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture
 from app.progress.shown import keep_shown
-from app.progress.steps import Deck, Running, Situation, plan
+from app.progress.steps import QUESTION_MINUTES, Running, Situation, plan
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
@@ -34,7 +35,7 @@ router = APIRouter()
 class Cards:
     """The cards of today, and a sentence on the plan while an exam lies ahead."""
 
-    deck: Deck
+    left: Left = dataclasses.field(default_factory=Left)
     sentence: str = ""
 
 
@@ -42,10 +43,8 @@ class Cards:
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     if not picture.learner.id:
-        nothing = Cards(Deck(Left(), picture.unbegun))
-        return page(
-            request, "progress/first.html", **_today(picture, 0.0, None, nothing)
-        )
+        shown = _today(picture, 0.0, None, Cards())
+        return page(request, "progress/first.html", **shown)
     day = picture.day
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
@@ -53,8 +52,9 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     running = _running(picture, db)
     if running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
-    held = stack_of(Desk(request, picture.library, picture.learner, db, picture.now))
-    cards = Cards(Deck(held.left, picture.unbegun), until_exam(picture, db))
+    desk = Desk(request, picture.library, picture.learner, db, picture.now)
+    stack = stack_of(desk)
+    cards = Cards(stack.left, until_exam(desk, stack))
     shown = _today(picture, spent, running, cards)
     if picture.is_new and running is None:
         return page(request, "progress/first.html", **shown)
@@ -66,9 +66,9 @@ def _running(picture: Picture, db: Session) -> Running | None:
     """The mock exam whose clock runs, under its title."""
     found = store.running(db, picture.learner.id, milliseconds(picture.now))
     exam = picture.library.exams.get(found.title) if found else None
-    if found is None or exam is None:
-        return found
-    return dataclasses.replace(found, title=exam.title)
+    if found is None:
+        return None
+    return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
 def _today(
@@ -82,7 +82,7 @@ def _today(
             library=library,
             record=picture.record,
             domains=picture.domains,
-            deck=cards.deck,
+            left=cards.left,
             last_topic=last,
             minutes=learner.minutes_a_day - spent,
             running=running,
@@ -91,12 +91,15 @@ def _today(
     exam = learner.exam_day
     return {
         "learner": learner,
+        "syllabus": library.syllabus,
         "day": picture.day,
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
         "spent": round(spent),
         "done": time_of(spent) if spent else "",
-        "left": cards.deck.left,
+        "left": cards.left,
+        "missed": missed(library, picture.record.firsts),
+        "question_minutes": QUESTION_MINUTES,
         "ahead": picture.ahead,
         "ahead_drawn": picture.ahead_drawn,
         "lacking": picture.lacking,
@@ -107,7 +110,7 @@ def _today(
             picture.ahead,
             learner.target,
         ),
-        "week": week(picture.coming, picture.day),
+        "week": week(picture.coming, picture.day, cards.left.returning),
         "recent": _recent(picture),
         "until_exam": cards.sentence,
     }

@@ -1,6 +1,6 @@
 """What a learner has done, read from the logs in few narrow questions."""
 
-from app.progress.store.decks import held_cards, last_looks
+from app.progress.store.decks import held_cards
 from app.progress.store.figures import study_days
 from app.progress.store.record import (
     Coming,
@@ -14,7 +14,6 @@ __all__ = [
     "coming",
     "coming_later",
     "held_cards",
-    "last_looks",
     "running",
     "study_days",
 ]

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, select
 from sqlmodel import Session, SQLModel
 
 from app.cards.names import is_added
@@ -50,17 +50,3 @@ def _begun(row: Any) -> Begun:
         dt.date.fromisoformat(day).toordinal() for day in (row.last_day, row.due_day)
     )
     return Begun(row.card, row.stability, row.difficulty, last, due, row.note)
-
-
-_LAST_LOOKS = select(func.count()).where(
-    _MEMORY.c.learner_id == bindparam("learner"),
-    _MEMORY.c.last_day < bindparam("first"),
-    _MEMORY.c.state != "new",
-    _MEMORY.c.suspended.is_(False),
-)
-
-
-def last_looks(db: Session, learner_id: int, first: dt.date) -> int:
-    """How many begun cards were not seen since the last days began on `first`."""
-    values = {"learner": learner_id, "first": first.isoformat()}
-    return db.connection().execute(_LAST_LOOKS, values).scalar() or 0

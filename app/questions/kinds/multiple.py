@@ -52,7 +52,8 @@ def credit(
     - `net`: (hits − misses) ÷ number of right options, never below 0
     - `coverage`: the share of the right ones found × the share of the chosen ones
       that are right
-    - `each`: the share of boxes, ticked or not, that are as they should be
+    - `each`: the share of boxes, ticked or not, that are as they should be; nothing
+      where no right one is ticked
     """
     key, chosen = set(key), set(chosen)
     hits, misses = len(key & chosen), len(chosen - key)
@@ -61,7 +62,7 @@ def credit(
     if rule == "coverage":
         return share(hits * hits, len(key) * len(chosen))
     if rule == "each":
-        return share(all_ - len(key ^ chosen), all_)
+        return share(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
     return float(key == chosen)
 
 
@@ -79,7 +80,7 @@ def _boxes(right: int, wrong: int, rule: str) -> float:
 def _credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
     right, wrong = boxes
     if rule == "each":
-        return (hits + wrong - misses) / (right + wrong)
+        return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
     if rule == "net":
         return max(0.0, (hits - misses) / right) if right else 0.0
     if rule == "coverage":

@@ -156,7 +156,7 @@ class OrderKind(Kind[Order]):
             score=order_credit(right, given, partial),
             parsed={"order": given},
             marks=_marks(answer, given),
-            said=f"{_in_place(right, given)} of {len(right)} steps in their place",
+            said=_said(answer, given),
             wanted="",
         )
 
@@ -289,6 +289,17 @@ def _step(key: str, text: Text, why: Text, wanted: str, given: int | None) -> Ma
         wanted=as_text(wanted),
         feedback=why,
     )
+
+
+def _said(answer: Order, given: Sequence[str]) -> str:
+    """How many steps stand right, and what was placed that is no step."""
+    right = [step.key for step in answer.steps]
+    said = f"{_in_place(right, given)} of {len(right)} steps in their place"
+    foreign = [d.text.plain for d in answer.distractors if d.key in given]
+    if not foreign:
+        return said
+    named = " and ".join(f"“{words}”" for words in foreign)
+    return f"{said}, but {named} {'is' if len(foreign) == 1 else 'are'} no step here"
 
 
 def _in_place(right: Sequence[str], given: Sequence[str]) -> int:

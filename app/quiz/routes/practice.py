@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from app.questions.asking import first_words, new_token
+from app.content.model import Domain
+from app.mastery.bank import Tally, domain_of, home_of, of_objective, of_topic
+from app.mastery.standing import DomainStanding, Standing
+from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
 from app.quiz.showing import Desk, Reader
 from app.quiz.store import Run
-from app.quiz.weakest import weakest_of
+from app.quiz.weakest import standing_of
 from app.web.course import find_topic
 from app.web.page_cache import keep
 from app.web.render import page
@@ -21,17 +24,20 @@ router = APIRouter()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tally:
-    """Questions of a kind: all, answered at least once, last answered rightly."""
+class Goal:
+    """An objective: where the learner stands in it, and its questions counted."""
 
-    total: int
-    answered: int
-    right: int
+    standing: Standing
+    tally: Tally
 
-    @property
-    def missed(self) -> int:
-        """How many were last answered wrongly, or only in part."""
-        return self.answered - self.right
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """A domain with its objectives; a question of two of them counts once."""
+
+    domain: Domain
+    goals: tuple[Goal, ...]
+    tally: Tally
 
 
 @router.get("")
@@ -42,14 +48,15 @@ def index(desk: Reader) -> HTMLResponse:
     past = store.history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
     newest = store.newest_run(desk.db, desk.learner.id)
+    domains, order = standing_of(desk)
     return page(
         desk.request,
         "quiz/index.html",
         learner=desk.learner,
         all=_tally(questions, past),
         topics=_by_topic(desk, past),
-        domains=_by_objective(desk, past),
-        weakest=_weakest(desk, past),
+        domains=_by_objective(desk, past, domains),
+        weakest=order[0] if order and past else None,
         run=_unfinished(newest),
         token=new_token(),
     )
@@ -61,11 +68,9 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
     keep(desk.request)
     found = find_topic(desk.library, topic)
     past = store.history(desk.db, desk.learner.id)
-    ids = desk.library.topics[topic].questions
-    questions = [desk.library.questions[i] for i in ids if i in desk.library.questions]
+    questions = of_topic(desk.library, topic)
     rows = [
-        {"id": q.id, "words": first_words(q.stem), "past": past.get(q.id)}
-        for q in questions
+        {"id": q.id, "words": title_of(q), "past": past.get(q.id)} for q in questions
     ]
     return page(
         desk.request,
@@ -91,35 +96,28 @@ def _by_topic(desk: Desk, past: Mapping[str, Past]) -> list[tuple[str, str, Tall
     order += [s for s in library.topics if s not in order]
     rows = []
     for slug in order:
-        pool = [q for q in library.questions.values() if q.topic == slug]
+        pool = of_topic(library, slug)
         if pool:
             rows.append((slug, library.topics[slug].title, _tally(pool, past)))
     return rows
 
 
 def _by_objective(
-    desk: Desk, past: Mapping[str, Past]
-) -> list[tuple[str, list[tuple[str, str, Tally]]]]:
-    """Domains, each with the objectives that have questions: number, title, tally."""
-    questions = desk.library.questions.values()
-    rows = []
-    for domain in desk.library.syllabus.domains:
-        goals = []
-        for goal in domain.objectives:
-            pool = [q for q in questions if goal.number in q.objectives]
-            if pool:
-                goals.append((goal.number, goal.title, _tally(pool, past)))
-        rows.append((f"{domain.number} {domain.title}", goals))
-    return rows
-
-
-def _weakest(desk: Desk, past: Mapping[str, Past]) -> str:
-    """The objective to practice first and why, empty before any answer."""
-    order = weakest_of(desk) if past else ()
-    if not order:
-        return ""
-    goal = order[0].standing.objective
-    return f"{goal.number} {goal.title}, {order[0].why}"
+    desk: Desk, past: Mapping[str, Past], domains: Iterable[DomainStanding]
+) -> list[Part]:
+    """The domains, each with the objectives that have questions."""
+    parts, there = [], domain_of(desk.library)
+    home = {q.id: home_of(q, there) for q in desk.library.questions.values()}
+    for domain in domains:
+        goals = [
+            Goal(standing, _tally(pool, past))
+            for standing in domain.standings
+            if (pool := of_objective(desk.library, standing.objective.number))
+        ]
+        whole = [q for q, at in home.items() if at == domain.domain.number]
+        mine = _tally((desk.library.questions[q] for q in whole), past)
+        parts.append(Part(domain.domain, tuple(goals), mine))
+    return [part for part in parts if part.goals]
 
 
 def _unfinished(run: Run | None) -> dict[str, int] | None:

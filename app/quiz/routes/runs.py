@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
 from app.learners.store.sitting import in_running_exam
-from app.questions.asking import Asked, first_words, new_token
+from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.practice import Wish, choose
@@ -77,7 +77,7 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
     rows = [
         {
             "place": place,
-            "words": first_words(desk.library.questions[item].stem),
+            "words": title_of(desk.library.questions[item]),
             "score": found.answers[item][1] if item in found.answers else None,
         }
         for place, item in enumerate(found.items, 1)

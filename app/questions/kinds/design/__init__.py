@@ -11,6 +11,7 @@ from app.questions.kind import Kind, State, Typed
 from app.questions.kinds.design.grade import grade_design
 from app.questions.kinds.design.model import Design, Plan
 from app.questions.kinds.design.parse import check_design, design
+from app.questions.kinds.design.planning import problem_of, start_of
 from app.questions.kinds.design.wording import described
 from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
@@ -45,8 +46,10 @@ class DesignKind(Kind[Design]):
         """The plan as it stands, and what it has to meet."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
-        values = {**answer.given, **{n: words for n, words in chosen.items() if words}}
-        return Plan(answer.estimate, values, fields, described(answer))
+        begun = {n: words for n, words in chosen.items() if words}
+        values = {**answer.given, **(begun or start_of(problem_of(answer)))}
+        given = {name: name for name in answer.given}
+        return Plan(answer.estimate, values, fields, given, described(answer))
 
     def grade(self, answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable:
         """Judge a plan by the estimator."""

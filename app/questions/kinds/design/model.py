@@ -19,13 +19,15 @@ class Design:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan on the page: the inputs left open, what stands in all, what has to hold.
+    """A plan on the page: the inputs left open and given, what stands in all of them.
 
-    `fields` maps the name of an input to the name under which the form sends it;
+    `fields` maps the name of an open input to the name under which the form sends
+    it, `given` has the names of the others;
     `conditions` are (what is looked at, what it has to be).
     """
 
     estimate: str
     values: Mapping[str, str]
     fields: Mapping[str, str]
+    given: Mapping[str, str]
     conditions: tuple[tuple[str, str], ...]

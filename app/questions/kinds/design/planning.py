@@ -83,6 +83,26 @@ def best_value(problem: Problem, output: str) -> Quantity | None:
     return search.found
 
 
+@functools.lru_cache(maxsize=256)
+def start_of(problem: Problem) -> dict[str, str]:
+    """The plan that the form begins with: one that does not meet the conditions.
+
+    Otherwise whoever presses the button without a thought may be right. The first
+    of the smallest, the largest, and the values in between; empty, and so what the
+    calculator begins with, where all of these hold.
+    """
+    fields = declared(estimates.known(problem.estimate).inputs)
+    options = {name: _options(fields[name]) for name in problem.choose}
+    for part in (0, 4, 1, 2, 3):
+        plan = {n: v[(len(v) - 1) * part // 4] for n, v in options.items()}
+        try:
+            if not all(judgment.met for judgment in judgments(problem, plan)):
+                return plan
+        except (Unanswerable, BadExpression):
+            continue
+    return {}
+
+
 class _Search:
     """One search: which plans were looked at, and the best of them."""
 

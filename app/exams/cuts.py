@@ -1,0 +1,86 @@
+"""Smaller papers cut from a mock exam: a short one, one domain, what was missed."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from app.content.model import Domain, ExamBlueprint
+from app.mastery.bank import shares
+
+WHOLE = 30
+"""An exam of fewer questions is short enough as it is."""
+SHORT = 0.4
+"""A short paper has so large a part of the whole one: 20 questions of 50."""
+MISSED = "missed"
+
+_CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+))")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bank:
+    """What papers are cut from, by domain: all questions, and those missed."""
+
+    all: Mapping[str, int]
+    missed: Mapping[str, int]
+
+
+def whole_of(slug: str) -> str:
+    """The exam that a paper was cut from, or the paper itself.
+
+    >>> whole_of("nca~short"), whole_of("nca")
+    ('nca', 'nca')
+    """
+    return slug.partition("~")[0]
+
+
+def asks_missed(slug: str) -> bool:
+    """Whether a paper asks only what was missed."""
+    return slug.endswith(f"~{MISSED}")
+
+
+def cuts_of(
+    exam: ExamBlueprint, domains: Collection[Domain], bank: Bank
+) -> Iterator[ExamBlueprint]:
+    """Every paper that can be cut from an exam now, at its pace."""
+    if exam.questions < WHOLE:
+        return
+    count = round(exam.questions * SHORT)
+    yield _cut(exam, "short", "Short mock exam", shares(exam.domains, count))
+    for domain in domains:
+        held = min(count, bank.all.get(domain.number, 0))
+        if domain.number in exam.domains and held:
+            way = f"domain-{domain.number}"
+            yield _cut(exam, way, f"{domain.title} only", {domain.number: held})
+    missed = {d: n for d, n in bank.missed.items() if d in exam.domains and n}
+    if sum(missed.values()) > exam.questions:
+        missed = shares(missed, exam.questions)
+    if missed:
+        yield _cut(exam, MISSED, "Only what you missed", missed)
+
+
+def named(
+    slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]
+) -> str:
+    """What a paper is called, now or long after it was cut; `titles` are of domains."""
+    if slug in exams:
+        return exams[slug].title
+    found = _CUT.fullmatch(slug)
+    if found is None:
+        return slug
+    if found["domain"]:
+        return f"{titles.get(found['domain'], 'One domain')} only"
+    return "Short mock exam" if found["way"] == "short" else "Only what you missed"
+
+
+def _cut(
+    exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]
+) -> ExamBlueprint:
+    count = sum(domains.values())
+    return dataclasses.replace(
+        exam,
+        slug=f"{exam.slug}~{way}",
+        title=title,
+        questions=count,
+        minutes=max(1, round(exam.minutes * count / exam.questions)),
+        domains=domains,
+    )

@@ -1,0 +1,104 @@
+"""The home of mock exams: what can be sat, what papers draw from, what came of them."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from app.content.live.library import Library
+from app.content.model import ExamBlueprint
+from app.errors import NotFound
+from app.exams import cuts, store
+from app.exams.paper import drawable
+from app.exams.sitting import can_be_asked
+from app.exams.store import Sat
+from app.exams.trend import Past, trend_of
+from app.mastery.bank import domain_of
+from app.questions.model import Question
+from app.quiz.showing import Desk
+from app.quiz.store import history
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Paper:
+    """An exam as it can be begun, and the questions that it draws from."""
+
+    exam: ExamBlueprint
+    questions: Sequence[Question]
+
+
+def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
+    """All that the home shows."""
+    whole = sorted(desk.library.exams.values(), key=lambda e: (-e.questions, e.slug))
+    finished = [_past(desk.library, *one) for one in _finished(desk)]
+    return {
+        "whole": whole,
+        "cuts": list(_cuts(desk, whole[0])) if whole else [],
+        "bank": bank_rows(desk.library),
+        "running": running,
+        "finished": finished,
+        "trend": trend_of(finished, desk.learner.target, desk.learner.study_day),
+    }
+
+
+def bank_rows(library: Library) -> list[tuple[str, float, int]]:
+    """What papers draw from: title, weight and questions of each domain."""
+    held = drawable(_askable(library), domain_of(library))
+    return [
+        (f"{d.number} {d.title}", d.weight, len(held.get(d.number, ())))
+        for d in library.syllabus.domains
+    ]
+
+
+def paper_of(desk: Desk, slug: str) -> Paper:
+    """The exam of an address, or one cut from it; raises NotFound."""
+    there = list(_askable(desk.library))
+    exam = desk.library.exams.get(slug)
+    if exam is None:
+        base = desk.library.exams.get(cuts.whole_of(slug))
+        made = _cuts(desk, base) if base else ()
+        exam = next((cut for cut in made if cut.slug == slug), None)
+    if exam is None:
+        raise NotFound(f"There is no mock exam “{slug}”.")
+    return Paper(exam, _missed(desk, there) if cuts.asks_missed(slug) else there)
+
+
+def title_of(library: Library, slug: str) -> str:
+    """What an exam is called, also one that was cut from another."""
+    titles = {domain.number: domain.title for domain in library.syllabus.domains}
+    return cuts.named(slug, library.exams, titles)
+
+
+def _cuts(desk: Desk, exam: ExamBlueprint) -> Iterator[ExamBlueprint]:
+    there, domains = list(_askable(desk.library)), domain_of(desk.library)
+    held, missed = (
+        {domain: len(mine) for domain, mine in drawable(pool, domains).items()}
+        for pool in (there, _missed(desk, there))
+    )
+    return cuts.cuts_of(exam, desk.library.syllabus.domains, cuts.Bank(held, missed))
+
+
+def _askable(library: Library) -> Iterator[Question]:
+    return filter(can_be_asked, library.questions.values())
+
+
+def _missed(desk: Desk, there: Sequence[Question]) -> list[Question]:
+    past = history(desk.db, desk.learner.id)
+    return [q for q in there if q.id in past and past[q.id].missed]
+
+
+def _finished(desk: Desk) -> list[tuple[Sat, float]]:
+    return store.finished(desk.db, desk.learner.id) if desk.learner.id else []
+
+
+def _past(library: Library, sat: Sat, score: float) -> Past:
+    used = ((sat.closed_at or sat.deadline) - sat.started_at).total_seconds()
+    return Past(
+        number=sat.id,
+        title=title_of(library, sat.exam),
+        whole=sat.exam in library.exams,
+        started=sat.started_at,
+        score=score,
+        questions=len(sat.slots),
+        minutes=used / 60,
+        by_clock=sat.closed_by == "time",
+    )

@@ -1,0 +1,101 @@
+"""The mock exams sat so far in the order taken: shares with their ranges."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.svg import Box, dot, frame, line, text
+from app.exams.report import interval
+from app.web.words import percent_of
+
+MOST = 12
+_PLANE = Plane(Box(0, 6.0, 92, 120.0), SHARES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Past:
+    """A finished sitting; `whole` says that it was a full exam."""
+
+    number: int
+    title: str
+    whole: bool
+    started: dt.datetime
+    score: float
+    questions: int
+    minutes: float
+    by_clock: bool
+
+    @property
+    def share(self) -> float:
+        """The part of the points that was reached, 0..1."""
+        return self.score / self.questions if self.questions else 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """What a similar paper would most likely have given, as shares."""
+        if not self.questions:
+            return 0.0, 0.0
+        low, high = interval(self.score, self.questions)
+        return low / self.questions, high / self.questions
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trend:
+    """The drawing, and what the last two full exams say in a sentence."""
+
+    svg: Markup
+    sentence: str
+
+
+def trend_of(
+    finished: Sequence[Past],
+    target: int | None,
+    day_of: Callable[[dt.datetime], dt.date],
+) -> Trend | None:
+    """The last sittings, given the newest first; None before the first."""
+    if not finished:
+        return None
+    last = list(reversed(finished[:MOST]))
+    said = _sentence(finished)
+    return Trend(_draw(last, target, day_of, f"{said} The table has each."), said)
+
+
+def _sentence(finished: Sequence[Past]) -> str:
+    full = [past for past in finished if past.whole and past.questions]
+    if len(full) < 2:
+        return "Each point is one exam; the line through it is the likely range."
+    now, before = full[:2]
+    was, is_ = (percent_of(past.share) for past in (before, now))
+    if now.range[0] <= before.range[1] and before.range[0] <= now.range[1]:
+        return (
+            f"Your last two full exams: {was}, then {is_}. Their ranges overlap, so "
+            "the difference may be chance."
+        )
+    way = "better" if now.share > before.share else "worse"
+    return f"Your last full exam, {is_}, was clearly {way} than the one before, {was}."
+
+
+def _draw(
+    last: Sequence[Past],
+    target: int | None,
+    day_of: Callable[[dt.datetime], dt.date],
+    says: str,
+) -> Markup:
+    marks = _PLANE.scale(in_percent)
+    if target:
+        at = _PLANE.down(target / 100)
+        marks.append(line("dash", 0, at, _PLANE.box.width, at))
+    for place, past in enumerate(last):
+        x = _PLANE.box.width * (place + 0.5) / len(last)
+        low, high = (_PLANE.down(share) for share in past.range)
+        marks.append(line("thin", x, high, x, low))
+        marks.append(
+            dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5)
+        )
+        if past in (last[0], last[-1]):
+            day = day_of(past.started)
+            marks.append(text(f"{day.day}\u00a0{day:%b}", x, 146, "m"))
+    return frame(marks, 150, says)

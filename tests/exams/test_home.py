@@ -1,0 +1,201 @@
+"""Mock exams are found, and their home offers whole papers and smaller ones."""
+
+import dataclasses
+import datetime as dt
+import json
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.model import Domain, ExamBlueprint, Objective, Place
+from app.db.tables import Sitting
+from app.exams.cuts import Bank, asks_missed, cuts_of, named, whole_of
+from app.exams.trend import Past, trend_of
+from tests.exams.test_paper import question
+from tests.quiz.course import HandLibrary
+
+WHOLE = ExamBlueprint(
+    "mock", "The mock", 50, 60, {"1": 30, "2": 20}, Place("exams/mock.toml", 1)
+)
+DOMAINS = (
+    Domain("1", "Models", 0.6, (Objective("1.1", "Know models", "1"),)),
+    Domain("2", "Racks", 0.4, (Objective("2.1", "Know racks", "2"),)),
+)
+NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def live_library() -> HandLibrary:
+    bank = [question(f"q{o}-{n}", o) for o in ("1.1", "2.1") for n in range(35)]
+    course = HandLibrary(*bank)
+    held = course.held
+    course.held = dataclasses.replace(
+        held,
+        syllabus=dataclasses.replace(held.syllabus, domains=DOMAINS),
+        exams={"mock": WHOLE},
+    )
+    return course
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/course", "/quiz", "/flashcards", "/calculators"]
+)
+def test_mock_exams_are_in_the_navigation_of_every_width(
+    rosa: TestClient, address: str
+) -> None:
+    page = rosa.get(address).text
+    wide = page.partition('aria-label="Main"')[2].partition("</nav>")[0]
+    thumb = page.partition('aria-label="Main, at thumb"')[2].partition("</nav>")[0]
+    foot = page.partition("<footer")[2]
+
+    assert all('href="/exams"' in part for part in (wide, thumb, foot))
+    assert wide.count("<a ") == 7
+    assert thumb.count("<a ") == 5
+    header = page.partition("<header")[2].partition("</header>")[0]
+    assert 'aria-label="Calculators"' in header
+
+
+def test_practice_and_the_course_lead_to_them(rosa: TestClient) -> None:
+    for address in ("/quiz", "/course"):
+        main = rosa.get(address).text.partition("<main")[2].partition("</main>")[0]
+        assert 'href="/exams"' in main
+
+
+def test_the_home_names_itself_in_the_navigation(rosa: TestClient) -> None:
+    found = re.findall(
+        r'<a href="/exams" aria-current="page">', rosa.get("/exams").text
+    )
+
+    assert len(found) == 2
+
+
+def test_the_whole_exam_comes_first_and_smaller_ones_keep_its_pace(
+    rosa: TestClient,
+) -> None:
+    words = " ".join(re.sub(r"<[^>]*>", " ", rosa.get("/exams").text).split())
+    words = words.replace("\xa0", " ")
+
+    order = ["The mock", "Short mock exam", "Models only", "Racks only"]
+    assert [words.index(name) for name in order] == sorted(map(words.index, order))
+    assert "50 questions, 60 min" in words
+    assert words.count("20 questions, 24 min") == 3
+    assert "Only what you missed" not in words
+    assert "72 seconds a question" in words
+    assert "1 Models 60% 35 2 Racks 40% 35 All 70" in words
+
+
+def sit(client: TestClient, exam: str) -> str:
+    html = client.get(f"/exams/{exam}").text
+    token = re.search(r'name="token" value="([^"]+)"', html)
+    assert token
+    begun = client.post(f"/exams/{exam}/sittings", data={"token": token[1]})
+    assert begun.status_code == 303
+    return begun.headers["location"].rpartition("/questions/")[0]
+
+
+@pytest.mark.parametrize(
+    ("exam", "count", "minutes"),
+    [("mock", 50, 60), ("mock~short", 20, 24), ("mock~domain-2", 20, 24)],
+)
+def test_every_paper_is_drawn_as_it_says(
+    rosa: TestClient, session: Session, exam: str, count: int, minutes: int
+) -> None:
+    sit(rosa, exam)
+
+    row = session.exec(select(Sitting)).one()
+
+    paper = json.loads(row.paper)
+    assert len(paper) == count
+    assert row.deadline_at - row.started_at == minutes * 60_000
+    if exam.endswith("2"):
+        assert {domain for *_, domain in paper} == {"2"}
+
+
+def test_what_was_missed_is_a_paper_of_its_own(
+    rosa: TestClient, session: Session
+) -> None:
+    first = sit(rosa, "mock~short")
+    for number in range(1, 4):
+        rosa.post(f"{first}/answers/{number}", data={"answer": "b"})
+    rosa.post(f"{first}/answers/4", data={"answer": "a"})
+    rosa.post(f"{first}/submission")
+    missed = {
+        item
+        for _, item, *_ in json.loads(session.exec(select(Sitting.paper)).one())[:3]
+    }
+
+    assert "Only what you missed" in rosa.get("/exams").text
+    assert "was not right" in rosa.get("/exams/mock~missed").text
+    again = sit(rosa, "mock~missed")
+
+    session.rollback()  # look anew
+    newest = session.exec(select(Sitting.paper).order_by(Sitting.id.desc())).first()
+    assert {item for _, item, *_ in json.loads(newest or "")} == missed
+    rosa.post(f"{again}/submission")
+    home = rosa.get("/exams").text
+    assert home.count("/report") == 2
+    assert "Short mock exam" in rosa.get(f"{first}/report").text
+    assert "Only what you missed" in rosa.get(f"{again}/report").text
+
+
+@pytest.mark.parametrize(
+    "exam", ["mock~", "mock~long", "mock~domain-9", "mock~missed", "other~short", "x"]
+)
+def test_a_paper_that_cannot_be_cut_is_not_there(rosa: TestClient, exam: str) -> None:
+    assert rosa.get(f"/exams/{exam}").status_code == 404
+    assert rosa.post(f"/exams/{exam}/sittings", data={"token": "t"}).status_code == 404
+
+
+def test_a_short_exam_is_not_cut() -> None:
+    small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
+
+    assert list(cuts_of(small, DOMAINS, Bank({"1": 9, "2": 9}, {"1": 3}))) == []
+
+
+def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
+    *_, missed = cuts_of(WHOLE, DOMAINS, Bank({}, {"1": 60, "2": 40, "9": 5}))
+
+    assert asks_missed(missed.slug)
+    assert missed.domains == {"1": 30, "2": 20}
+
+
+def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
+    titles = {"2": "Racks"}
+
+    assert named("gone~domain-2", {}, titles) == "Racks only"
+    assert named("gone~domain-7", {}, titles) == "One domain only"
+    assert named("gone~missed", {}, titles) == "Only what you missed"
+    assert named("gone", {}, titles) == "gone"
+    assert whole_of("gone~domain-2") == "gone"
+
+
+def past(number: int, score: float, *, whole: bool = True) -> Past:
+    started = NOON + dt.timedelta(days=number)
+    return Past(number, "The mock", whole, started, score, 50, 55.0, by_clock=False)
+
+
+def test_a_difference_that_may_be_chance_is_called_so() -> None:
+    shown = trend_of([past(2, 33), past(1, 28)], 70, dt.datetime.date)
+
+    assert shown is not None
+    assert "56%, then 66%" in shown.sentence
+    assert "may be chance" in shown.sentence
+    assert shown.svg.count("<circle") == 2
+
+
+def test_a_clear_difference_is_called_so() -> None:
+    shown = trend_of([past(2, 46), past(1, 20)], None, dt.datetime.date)
+
+    assert shown is not None
+    assert "clearly better" in shown.sentence
+
+
+def test_shorter_papers_are_hollow_and_not_compared() -> None:
+    shown = trend_of([past(2, 46, whole=False), past(1, 20)], None, dt.datetime.date)
+
+    assert shown is not None
+    assert 'class="hole"' in shown.svg
+    assert "Each point is one exam" in shown.sentence
+    assert trend_of([], None, dt.datetime.date) is None

@@ -1,0 +1,238 @@
+"""A rich past in the shipped course: a number that stands on two pages is one."""
+
+import datetime as dt
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from itsdangerous import Signer
+from sqlmodel import Session, select
+
+from app.content.live.library import Library, LiveLibrary
+from app.db.tables import Attempt, Learner
+from app.web.visitor import COOKIE
+from tests.conftest import SECRET, Clock, visit
+from tests.progress.past import Past, live
+
+COURSE = Path(__file__).parents[2] / "content"
+RICH = Past(cards=110, reviews=500, answers=150, days=24)
+KEY = "of a learner who did much"
+
+
+@pytest.fixture(scope="module")
+def live_library(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
+    return LiveLibrary(COURSE, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def library(live_library: LiveLibrary) -> Library:
+    return live_library.current()
+
+
+class Pages:
+    """What each page says to the learner, without tags."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
+
+    def page(self, address: str) -> str:
+        answer = self.client.get(address)
+        assert answer.status_code == 200, address
+        return answer.text.replace("\xa0", " ")
+
+    def words(self, address: str) -> str:
+        main = self.page(address).partition("<main")[2].partition("</main>")[0]
+        return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", main)))
+
+    def rows(self, address: str) -> list[list[str]]:
+        """The cells of every table row."""
+        found = re.findall(r"<tr[^>]*>(.*?)</tr>", self.page(address), re.DOTALL)
+        return [
+            [
+                re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", cell)).strip()
+                for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+            ]
+            for row in found
+        ]
+
+    def today(self, address: str) -> list[int]:
+        """The numbers of the table row of today."""
+        row = next(r for r in self.rows(address) if r[0] == "Today")
+        return [int(cell) for cell in row[1:]]
+
+
+def number(pattern: str, words: str) -> int:
+    found = re.search(pattern, words)
+    assert found, (pattern, words)
+    return int(found[1].replace(",", ""))
+
+
+@pytest.fixture
+def pages(app: FastAPI, library: Library, clock: Clock) -> Iterator[Pages]:
+    live(app.state.engine, library, KEY, RICH, clock())
+    with visit(app) as client:
+        client.cookies.set(COOKIE, Signer(SECRET, salt="learner").sign(KEY).decode())
+        yield Pages(client)
+
+
+@pytest.fixture(params=[None, 1, 3, 16], ids=str)
+def days(request: pytest.FixtureRequest, session: Session, pages: Pages) -> int | None:
+    """The days to the exam, with a day of 45 minutes."""
+    assert pages  # written down first
+    learner = session.exec(select(Learner)).one()
+    learner.minutes_a_day = 45
+    day = dt.date(2026, 6, 9) + dt.timedelta(days=request.param or 0)
+    learner.exam_day = day.isoformat() if request.param else None
+    learner.changes += 1
+    session.commit()
+    return request.param
+
+
+def parts(words: str) -> tuple[int, ...]:
+    """What the cards of the day are: reviews, new ones, those in their steps."""
+    looks = re.search(r"(\d+) (?:reviews?|to see once more)\b", words)
+    fresh = re.search(r"(\d+) new cards?, |(\d+) new cards? ·", words)
+    steps = re.search(r"(\d+) still being learned", words)
+    return tuple(
+        int(next(filter(None, found.groups()))) if found else 0
+        for found in (looks, fresh, steps)
+    )
+
+
+def test_the_cards_of_the_day_are_one_number(pages: Pages, days: int | None) -> None:
+    for rating in (3, 1, 4, 2):
+        answer(pages.client, rating)
+    today, desk = pages.words("/"), pages.words("/flashcards")
+    left = number(r"(\d+) left:", desk)
+    of_desk = parts(desk)
+
+    assert number(r"Review (\d+) cards", today) == left
+    assert parts(today) == of_desk
+    assert sum(of_desk) == left
+    reviews, fresh, steps = of_desk
+    assert pages.today("/") == [reviews + steps]
+    assert pages.today("/progress") == [reviews + steps]
+    if days:
+        *cards, _minutes = pages.today("/plan")
+        assert sum(cards) == left
+        assert cards[1] == fresh
+
+
+def answer(client: TestClient, rating: int) -> None:
+    """Grade the card on the desk."""
+    page = client.get("/flashcards").text
+    card = re.findall(r'name="card" value="([^"]+)"', page)[0]
+    page = client.get(f"/flashcards?card={card}&show=1").text
+    fields = dict(re.findall(r'name="(token|who|since)" value="([^"]*)"', page))
+    body = {**fields, "rating": rating}
+    posted = client.post(f"/flashcards/{card}/reviews", data=body)
+    assert posted.status_code == 303, posted.text
+
+
+def test_the_pace_of_new_cards_is_one_number(pages: Pages, days: int | None) -> None:
+    pace = re.findall(r"bout (\d+) new cards a day", pages.words("/"))
+    if not days:
+        assert pace == []
+        return
+
+    assert re.findall(r"bout (\d+) new cards a day", pages.words("/plan")) == pace
+    assert bool(pace) == (days > 1)
+
+
+def test_the_questions_of_an_objective_are_one_number(
+    pages: Pages, library: Library
+) -> None:
+    practice = {row[0].split()[0]: row for row in pages.rows("/quiz") if row}
+    progress = {row[0].split()[0]: row[-1] for row in pages.rows("/progress") if row}
+    for domain in library.syllabus.domains:
+        for goal in domain.objectives:
+            named = [
+                q for q in library.questions.values() if goal.number in q.objectives
+            ]
+            answered, of = map(int, re.findall(r"\d+", progress[goal.number]))
+            *_, unseen, all_ = practice[goal.number]
+            assert (answered, of) == (int(all_) - int(unseen), int(all_))
+            assert of == len(named)
+
+
+def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> None:
+    domains = re.findall(r"(\d+) in all", pages.words("/quiz"))
+    _head, *rows, _sum = (row for row in pages.rows("/exams") if len(row) == 3)
+    drawn = [int(row[-1]) for row in rows]
+
+    assert sum(map(int, domains)) == len(library.questions)
+    assert all(
+        0 <= int(held) - asked <= 2 for held, asked in zip(domains, drawn, strict=True)
+    )
+
+
+def test_a_page_stands_once_with_its_counts_on_the_course(
+    pages: Pages, library: Library
+) -> None:
+    course = pages.page("/course")
+
+    for slug, topic in library.topics.items():
+        assert course.count(f'<a href="/quiz/{slug}">') == bool(topic.questions)
+
+
+def tally(words: str) -> tuple[int, int]:
+    """Answered and all, of “3 right, 1 missed, 4 new”."""
+    found = re.match(r"(?:(\d+) right, (\d+) missed, )?(\d+) new", words.strip())
+    assert found, words[:60]
+    right, missed, new = (int(n or 0) for n in found.groups())
+    return right + missed, right + missed + new
+
+
+def test_the_questions_of_a_topic_are_one_number(
+    pages: Pages, library: Library
+) -> None:
+    practice, course = pages.words("/quiz"), pages.page("/course")
+    _, _, practice = practice.partition("By page")
+    for slug, topic in library.topics.items():
+        found = re.search(rf'<a href="/quiz/{slug}">\s*(.*?)\s*</a>', course, re.DOTALL)
+        assert found
+        said = [int(n) for n in re.findall(r"\d+", found[1])]
+        answered, of = said if len(said) == 2 else (0, said[0])
+        _, _, after = practice.partition(f" {topic.title} ")
+        assert tally(after) == (answered, of)
+
+
+def test_all_questions_are_the_sum_of_those_answered_missed_and_new(
+    pages: Pages, library: Library, session: Session
+) -> None:
+    items = set(session.exec(select(Attempt.item)))
+
+    practice = pages.words("/quiz")
+
+    assert number(r"(\d+) questions:", practice) == len(library.questions)
+    assert tally(practice.partition("questions: ")[2]) == (
+        len(items),
+        len(library.questions),
+    )
+
+
+def test_the_questions_missed_are_one_number(pages: Pages) -> None:
+    today, practice = pages.words("/"), pages.words("/quiz")
+
+    missed = number(r"Go over the (\d+) you missed", today)
+
+    assert missed == number(r"Missed before (\d+) questions", practice)
+    assert missed == number(
+        r"Only what you missed (\d+) questions", pages.words("/exams")
+    )
+
+
+def test_a_paper_draws_each_question_from_one_domain(
+    pages: Pages, library: Library
+) -> None:
+    exam = next(iter(library.exams))
+    rows = [row for row in pages.rows(f"/exams/{exam}") if len(row) == 3]
+
+    held = sum(int(row[2]) for row in rows[1:])
+
+    assert len(rows) == 1 + len(library.syllabus.domains)
+    assert 0 < held <= len(library.questions)
