@@ -270,6 +270,26 @@ def test_more_copies_never_need_more_memory_each(zero: str, gpus: int) -> None:
     assert more["per_gpu"].value <= few["per_gpu"].value * 1.0000001
 
 
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        (
+            "training-memory",
+            {"model": "llama-3.1-70b", "zero": "3", "recompute": "full"},
+        ),
+        ("inference-memory", {"model": "llama-3.1-70b", "concurrent": "16"}),
+        ("inference-memory", {"model": "llama-3.1-70b", "engine": "vllm-0.9"}),
+    ],
+)
+def test_the_fewest_gpus_rest_on_what_is_modeled_and_say_so(name, typed) -> None:
+    # Activations were measured at 0.9 to 1.25 of the formula, a step of vLLM at 0.6
+    # to 1.6: the GPUs that fit with the most of it are no fewer.
+    figure = estimate(name, typed)["fewest_gpus"]
+    assert figure.output.modeled
+    assert not figure.exact
+    assert figure.low <= figure.value <= figure.high
+
+
 @given(st.sampled_from(["7B", "13B", "70B"]), st.sampled_from(["1", "2", "3"]))
 def test_the_fewest_gpus_fit_and_one_fewer_does_not(name: str, zero: str) -> None:
     asked = TrainingMemory(model=name, zero=zero, gpus=64)

@@ -40,6 +40,19 @@ def test_a_system_draws_what_its_guide_says(system, kilowatts):
     assert of["machines_power"] == of["site_power"] == kilowatts * 1e3
 
 
+@pytest.mark.parametrize(
+    ("system", "slows"),
+    # User guide of the DGX H100 and H200: six supplies, four of them needed; where a
+    # distribution unit fails, three are left and the system runs on at reduced
+    # performance. Half of the six of a DGX A100 are spare.
+    [("dgx-h100", True), ("dgx-h200", True), ("dgx-a100", False)],
+)
+def test_two_feeds_do_not_carry_a_system_that_needs_four_of_six_supplies(system, slows):
+    words = "keeps 3 of its 6 supplies and needs 4 for full power"
+    assert (words in estimate(system=system, feeds="2n").verdict.text) is slows
+    assert words not in estimate(system=system, feeds="n").verdict.text
+
+
 def test_energy_and_carbon_cite_a_paper_on_energy_and_carbon():
     # Patterson et al. 2021: energy with PUE, times the carbon of the electricity.
     steps = {s.figure: s.source for s in estimate().steps}

@@ -125,7 +125,8 @@ class System:
     """A server or rack sold as one: its GPUs, links, adapters and power.
 
     `nvlink` [B/s, one way, per GPU], `nic` [B/s, one way, per adapter],
-    `power` [W, highest planned], memories [B].
+    `power` [W, highest planned], memories [B]. At full power it needs
+    `power_supplies_needed` of its `power_supplies`.
     """
 
     id: str
@@ -144,6 +145,8 @@ class System:
     cpu: str = ""
     system_memory: float | None = None
     power: float | None = None
+    power_supplies: int | None = None
+    power_supplies_needed: int | None = None
     rack_units: int | None = None
     cooling: str = ""
     note: str = ""

@@ -52,12 +52,16 @@ class Load:
         return self.weights + self.cache + self.activations + self.overhead
 
 
+Size = tuple[int, Load, float]
+"""A number of GPUs, what each of them holds, and what it may hold [B]."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
     """How far each input can go before the GPU is full; None where it never is.
 
     `usable` bytes may be filled; `room` are there for the cache, which holds
-    `tokens`.
+    `tokens`. `sizes` are the numbers of GPUs that were tried.
     """
 
     context: int | None
@@ -67,6 +71,7 @@ class Limits:
     usable: float = 0.0
     room: float = 0.0
     tokens: int | None = None
+    sizes: tuple[Size, ...] = ()
 
 
 # Memory outside of weights, cache and activations: the CUDA context and libraries;
@@ -204,6 +209,7 @@ def limits_of(
     """The furthest context, sequences, GPUs and format."""
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
+    sizes = _sizes(model, asked, gpu)
     room = limit - load.weights - load.activations - load.overhead
     if asked.engine == TRANSFORMERS:
         longest, most = _searched(model, asked, gpu)
@@ -218,7 +224,8 @@ def limits_of(
         tokens=None if held is None else held * asked.block,
         context=longest,
         concurrent=most if most is None else max(0, most),
-        gpus=fewest_gpus(model, asked, gpu),
+        gpus=fewest_gpus(sizes, lambda load: load.total),
+        sizes=sizes,
         weights=_lighter(model, asked, load, limit),
     )
 
@@ -265,16 +272,19 @@ def _furthest(fits: Callable[[int], bool]) -> int | None:
 _MOST = 2**40
 
 
-def fewest_gpus(
+def _sizes(
     model: Architecture, asked: InferenceMemory, gpu: Accelerator
-) -> int | None:
-    """The fewest GPUs, up to 64, over which the load fits."""
+) -> tuple[Size, ...]:
+    """Every number of GPUs up to 64, what each of them holds and may hold."""
     dealt = asked.engine == TRANSFORMERS
-    for gpus in range(1, 65) if dealt else tensor_parallel_choices(model):
-        load = load_of(model, asked, gpus)
-        if load.total <= limit_of(asked, gpu, load, gpus):
-            return gpus
-    return None
+    counts = range(1, 65) if dealt else tensor_parallel_choices(model)
+    loads = ((n, load_of(model, asked, n)) for n in counts)
+    return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
+
+
+def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[Load], float]) -> int | None:
+    """The fewest GPUs over which a load of some weight fits."""
+    return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
 
 
 _LIGHTER = ("fp8", "int8", "int4")

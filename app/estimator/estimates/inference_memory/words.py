@@ -23,6 +23,7 @@ from app.estimator.estimates.inference_memory.compute import (
     CONTEXT,
     Limits,
     Load,
+    fewest_gpus,
     memory_of,
     widest,
 )
@@ -47,7 +48,7 @@ OUTPUTS = (
     Output("fits", "Fits", better="more"),
     Output("max_context", "Longest context", "token", better="more"),
     Output("max_concurrent", "Most sequences", "sequence", better="more"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less", modeled=True),
     Output("cache_room", "Room for the cache on each GPU", "B", better="more"),
     Output(
         "cache_tokens",
@@ -113,7 +114,7 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
         Figure(_OUT["fits"], load.total <= limit),
         _limit("max_context", limits.context),
         _limit("max_concurrent", limits.concurrent),
-        _fewest(limits.gpus),
+        _fewest(asked, limits),
         Figure(_OUT["cache_room"], limits.room),
         *_held(asked, limits.tokens),
     )
@@ -144,9 +145,19 @@ def _spread(asked: InferenceMemory) -> tuple[float, float]:
     return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
 
 
-def _fewest(gpus: int | None) -> Figure:
-    note = "" if gpus else "More than 64 GPUs, or not at all."
-    return Figure(_OUT["fewest_gpus"], gpus, note=note)
+def _fewest(asked: InferenceMemory, limits: Limits) -> Figure:
+    """The fewest GPUs, between those with the least and the most that may be held."""
+    output = _OUT["fewest_gpus"]
+    if limits.gpus is None:
+        return Figure(output, None, note="More than 64 GPUs, or not at all.")
+    if asked.cache_memory is not None:
+        return Figure(output, limits.gpus, note="With the memory given for the cache.")
+    low = fewest_gpus(limits.sizes, lambda load: _bounds(asked, load)[0])
+    high = fewest_gpus(limits.sizes, lambda load: _bounds(asked, load)[1])
+    if low is None or high is None:
+        note = "More than 64 with the most that activations and overhead may take."
+        return Figure(output, limits.gpus, note=note)
+    return Figure(output, limits.gpus, low, high)
 
 
 def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:

@@ -42,6 +42,13 @@ class Plan:
         return self.node * max(1, self.in_rack)
 
     @property
+    def short(self) -> tuple[int, int] | None:
+        """Supplies left when one of two feeds fails, and needed; None if enough."""
+        supplies = self.system.power_supplies or 0
+        left, needed = supplies // 2, self.system.power_supplies_needed or 0
+        return (left, needed) if left < needed else None
+
+    @property
     def typical(self) -> float:
         """Typical power of the machines [W]."""
         return self.machines * self.load

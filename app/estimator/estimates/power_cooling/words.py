@@ -100,7 +100,22 @@ def _verdict(asked: PowerCooling, found: Plan) -> Verdict:
         f"{racks} of {each}.",
         f"{format_number(asked.nodes)} {name} of {most} draw at most "
         f"{format_value(found.machines, 'W')} with their network and storage, and the "
-        f"site {site}.",
+        f"site {site}.{_halved(asked, found)}",
+    )
+
+
+def _halved(asked: PowerCooling, found: Plan) -> str:
+    """What two feeds do not keep up where a system needs more than half its supplies.
+
+    Half of the supplies hang on each feed.
+    """
+    if asked.feeds != "2n" or found.short is None:
+        return ""
+    left, needed = found.short
+    return (
+        f" Without one of two feeds a system keeps {left} of its "
+        f"{found.system.power_supplies} supplies and needs {needed} for full power: "
+        "it runs on, slower."
     )
 
 

@@ -125,6 +125,9 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
         return Verdict("no", "Cannot be kept.", text)
     gpus = serving_of(asked).gpus
     copies = f"{format_number(found.replicas)} × {gpus} {gpu}"
+    if asked.spare:
+        whole = format_value(_gpus(asked, found), "GPU")
+        copies += f" and {format_number(asked.spare)} × {gpus} spare, {whole} in all"
     if found.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     first = format_value(found.settled.ttft[_share(asked)], "s")

@@ -1,5 +1,7 @@
 """The words, figures and picture of the estimate `training-memory`."""
 
+import dataclasses
+
 from app.estimator.estimate import (
     Estimate,
     Figure,
@@ -11,7 +13,7 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.training_memory.changes import changes
-from app.estimator.estimates.training_memory.compute import Case, step_of
+from app.estimator.estimates.training_memory.compute import Case, fewest_gpus, step_of
 from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.memory.frameworks import framework_of
 from app.estimator.memory.layouts import Share, Stage, stage_share, stages
@@ -31,7 +33,7 @@ OUTPUTS = (
     Output("reserved", "Reserved by PyTorch", "B", better="less", modeled=True),
     Output("free", "Free on each GPU", "B", better="more", modeled=True),
     Output("fits", "Fits", better="more"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less", modeled=True),
     Output("states", "States of the whole model", "B", better="less"),
     Output("weights_total", "Weights of the whole model", "B", better="less"),
     Output("gradients_total", "Gradients of the whole model", "B", better="less"),
@@ -73,7 +75,6 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
     spread = load.overhead + load.buffers
     low, high = _bounds(load, spread)
     free = (limit - load.total, limit - high, limit - low)
-    note = "" if case.fewest else "More copies alone do not make it fit."
     return (
         Figure(_OUT["weights"], load.weights),
         Figure(_OUT["gradients"], load.gradients),
@@ -85,8 +86,34 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
         *_peaks(case, load),
         Figure(_OUT["free"], free[0], free[1], free[2]),
         Figure(_OUT["fits"], load.total <= limit),
-        Figure(_OUT["fewest_gpus"], case.fewest, note=note),
+        _fewest(case, limit),
         *_totals(case, load),
+    )
+
+
+def _fewest(case: Case, limit: float) -> Figure:
+    """The fewest GPUs, between those with the least and the most that may be held."""
+    output = _OUT["fewest_gpus"]
+    if case.fewest is None:
+        return Figure(output, None, note="More copies alone do not make it fit.")
+    low, high = (
+        fewest_gpus(case.layout, tuple(_held(load, *f) for load in case.loads), limit)
+        for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+    )
+    if low is None or high is None:
+        note = "With the most that activations may take, no number of copies fits."
+        return Figure(output, case.fewest, note=note)
+    return Figure(output, case.fewest, low, high)
+
+
+def _held(load: Load, active: float, around: float) -> Load:
+    """A load with other activations and another overhead."""
+    return dataclasses.replace(
+        load,
+        activations=load.activations * active,
+        logits=load.logits * active,
+        buffers=load.buffers * around,
+        overhead=load.overhead * around,
     )
 
 
