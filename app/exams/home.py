@@ -9,7 +9,7 @@ from app.content.model import ExamBlueprint
 from app.errors import NotFound
 from app.exams import cuts, store
 from app.exams.paper import drawable
-from app.exams.sitting import can_be_asked
+from app.exams.sitting import askable
 from app.exams.store import Sat
 from app.exams.trend import Past, trend_of
 from app.mastery.bank import domain_of
@@ -42,7 +42,7 @@ def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
 
 def bank_rows(library: Library) -> list[tuple[str, float, int]]:
     """What papers draw from: title, weight and questions of each domain."""
-    held = drawable(_askable(library), domain_of(library))
+    held = drawable(askable(library), domain_of(library))
     return [
         (f"{d.number} {d.title}", d.weight, len(held.get(d.number, ())))
         for d in library.syllabus.domains
@@ -51,7 +51,7 @@ def bank_rows(library: Library) -> list[tuple[str, float, int]]:
 
 def paper_of(desk: Desk, slug: str) -> Paper:
     """The exam of an address, or one cut from it; raises NotFound."""
-    there = list(_askable(desk.library))
+    there = askable(desk.library)
     exam = desk.library.exams.get(slug)
     if exam is None:
         base = desk.library.exams.get(cuts.whole_of(slug))
@@ -69,16 +69,12 @@ def title_of(library: Library, slug: str) -> str:
 
 
 def _cuts(desk: Desk, exam: ExamBlueprint) -> Iterator[ExamBlueprint]:
-    there, domains = list(_askable(desk.library)), domain_of(desk.library)
+    there, domains = askable(desk.library), domain_of(desk.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable(pool, domains).items()}
         for pool in (there, _missed(desk, there))
     )
     return cuts.cuts_of(exam, desk.library.syllabus.domains, cuts.Bank(held, missed))
-
-
-def _askable(library: Library) -> Iterator[Question]:
-    return filter(can_be_asked, library.questions.values())
 
 
 def _missed(desk: Desk, there: Sequence[Question]) -> list[Question]:

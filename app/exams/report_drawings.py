@@ -51,8 +51,8 @@ def draw_result(report: Report, target: int | None) -> Markup:
         target_words=words,
     )
     says = (
-        f"{round(report.score, 1):g} of {report.count}; a like paper would most likely "
-        f"give {report.low:.0f} to {report.high:.0f}"
+        f"{round(report.score, 1):g} of {report.count}; on a similar exam probably "
+        f"{report.low:.0f} to {report.high:.0f}"
     )
     return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
 

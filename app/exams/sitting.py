@@ -150,6 +150,21 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     return rows
 
 
+_asked: list[tuple[Library, tuple[Question, ...]]] = []
+_FEW = 2
+
+
+def askable(library: Library) -> tuple[Question, ...]:
+    """The questions of a course that can be asked, tried once for each state of it."""
+    for known, found in tuple(_asked):
+        if known is library:
+            return found
+    made = tuple(filter(can_be_asked, library.questions.values()))
+    _asked.insert(0, (library, made))
+    del _asked[_FEW:]
+    return made
+
+
 def can_be_asked(question: Question) -> bool:
     """Whether any combination of a computed question has an answer."""
     if question.computed is None:

@@ -12,6 +12,7 @@ from sqlmodel import Session, select
 from app.content.model import Domain, ExamBlueprint, Objective, Place
 from app.db.tables import Sitting
 from app.exams.cuts import Bank, asks_missed, cuts_of, named, whole_of
+from app.exams.sitting import askable
 from app.exams.trend import Past, trend_of
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
@@ -146,6 +147,15 @@ def test_what_was_missed_is_a_paper_of_its_own(
 def test_a_paper_that_cannot_be_cut_is_not_there(rosa: TestClient, exam: str) -> None:
     assert rosa.get(f"/exams/{exam}").status_code == 404
     assert rosa.post(f"/exams/{exam}/sittings", data={"token": "t"}).status_code == 404
+
+
+def test_the_questions_are_tried_once_for_each_state_of_the_course(
+    live_library: HandLibrary,
+) -> None:
+    course = live_library.current()
+
+    assert askable(course) is askable(course)
+    assert len(askable(course)) == 70
 
 
 def test_a_short_exam_is_not_cut() -> None:
