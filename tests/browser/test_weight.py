@@ -26,7 +26,8 @@ HEAVIEST = [
 @pytest.fixture(scope="module")
 def reader(shared: Server) -> Iterator[httpx.Client]:
     address = (shared if shared.runs else shared.start()).url
-    with httpx.Client(base_url=address, headers={"Accept-Encoding": "gzip"}) as client:
+    as_browsers = {"Accept-Encoding": "gzip, deflate, br"}
+    with httpx.Client(base_url=address, headers=as_browsers) as client:
         yield client
 
 

@@ -30,8 +30,8 @@ def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
     missed = {m.label: m for m in verdict.marks if not m.good}
     free = missed["Free on each GPU"]
     assert free.wanted.plain == "at least 10 GB"
-    assert free.given.plain == "−22.7\u00a0GB"
-    assert free.feedback.plain == "32.7\u00a0GB short of it."
+    assert free.given.plain == "−17.7\u00a0GB"
+    assert free.feedback.plain == "27.7\u00a0GB short of it."
 
 
 def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None:
