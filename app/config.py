@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.web.front.cookies import sound
 from app.web.front.networks import Network, networks, prefix_in
-from app.web.front.rate import read_rates
+from app.web.front.rate_setting import read_rates
 from app.web.visitor import COOKIE
 
 _HIDDEN = {"secret", "metrics_token"}

@@ -45,7 +45,7 @@ from app.web.front.body import Intake, Patience
 from app.web.front.cookies import CookieNames
 from app.web.front.middleware import Door, Front
 from app.web.front.proxies import Proxies
-from app.web.front.rates import Rates
+from app.web.front.rate_limits import Rates
 from app.web.lifetime import ending_with_parent
 from app.web.metrics import Metrics, Sources
 from app.web.page_cache import Pages

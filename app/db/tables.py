@@ -128,6 +128,7 @@ class ItemReport(SQLModel, table=True):
 class Attempt(SQLModel, table=True):
     """One answer to a question. `token` makes a repeated request harmless.
 
+    Practice writes it when it is given, a mock exam when it is closed.
     `context` is page, quiz, practice or exam; `raw` what was sent, `parsed` what
     was understood, both JSON; `score` 0..1; `certainty` 1..3 or none.
     """

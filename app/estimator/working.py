@@ -6,7 +6,7 @@ for the value before rounding.
 
 from collections.abc import Iterable
 
-from app.estimator.memory.cache import share
+from app.estimator.memory.kv_cache import share
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
 

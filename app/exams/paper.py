@@ -1,7 +1,6 @@
-"""Which questions a sitting asks, and when it ends: rules that a seed repeats."""
+"""Which questions a sitting asks: rules that a seed repeats."""
 
 import dataclasses
-import datetime as dt
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,20 +60,6 @@ def draw(
         ),
         missing,
     )
-
-
-def minutes_for(blueprint: ExamBlueprint, paper: Paper, factor: float) -> float:
-    """The minutes for `paper`: the exam's pace, times the learner's time factor.
-
-    A paper that the bank could not fill keeps the pace of the whole exam.
-    """
-    share = len(paper.slots) / blueprint.questions if blueprint.questions else 1.0
-    return blueprint.minutes * min(share, 1.0) * factor
-
-
-def is_over(deadline: dt.datetime, now: dt.datetime) -> bool:
-    """Whether the time of a sitting is up; the deadline itself still counts."""
-    return now > deadline
 
 
 def drawable(

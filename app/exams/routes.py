@@ -18,7 +18,7 @@ from app.exams import store
 from app.exams.cuts import asks_missed
 from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.home import Paper, home_of, paper_of, title_of
-from app.exams.paper import Slot, drawable, is_over
+from app.exams.paper import Slot, drawable
 from app.exams.report import Marked, names_of, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
@@ -32,6 +32,7 @@ from app.exams.sitting import (
     question_of,
 )
 from app.exams.store import Change, Kept, Sat
+from app.exams.timing import is_over
 from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token

@@ -14,9 +14,10 @@ from app.content.model import ExamBlueprint
 from app.content.numbers.expressions import BadExpression
 from app.exams import store
 from app.exams.forms import BeginForm
-from app.exams.paper import Slot, draw, is_over, minutes_for
+from app.exams.paper import Slot, draw
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
+from app.exams.timing import is_over, minutes_for
 from app.learners.store import hold
 from app.mastery.bank import domain_of
 from app.questions.grading import grade

@@ -27,7 +27,7 @@ from app.learners.current import (
     EnrolledLearner,
     writing,
 )
-from app.learners.store.sitting import in_running_exam
+from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
 from app.web.clock import Now
 from app.web.course import CurrentLibrary

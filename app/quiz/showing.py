@@ -14,7 +14,7 @@ from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
-from app.learners.store.sitting import in_running_exam
+from app.learners.store.under_exam import in_running_exam
 from app.questions import kinds
 from app.questions.asking import Asked, new_token, seed_for
 from app.questions.model import Question

@@ -15,7 +15,7 @@ from app.estimator.estimates.training_memory import entry as training_memory
 from app.estimator.estimates.training_memory.asked import TrainingMemory
 from app.estimator.inputs import BadInputs
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.cache import elements_per_sequence, longest_context
+from app.estimator.memory.kv_cache import elements_per_sequence, longest_context
 from app.estimator.memory.layouts import Layout, in_flight, stage_share, stages
 from app.estimator.memory.sharding import tensor_parallel_choices
 from app.estimator.memory.states import recipe, zero_bytes

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.model import NO_TEXT, ExamBlueprint, Place, Text
-from app.exams.paper import Paper, draw, minutes_for
+from app.exams.paper import Paper, draw
+from app.exams.timing import minutes_for
 from app.questions.choosing import Choices
 from app.questions.model import Question
 from app.questions.options import Choice

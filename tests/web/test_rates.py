@@ -5,8 +5,8 @@ from starlette.exceptions import HTTPException
 
 from app.config import Settings
 from app.main import create_app
-from app.web.front.rate import read_rates
-from app.web.front.rates import Rates, client_of, kind_of
+from app.web.front.rate_limits import Rates, client_of, kind_of
+from app.web.front.rate_setting import read_rates
 from tests.conftest import visit
 
 

@@ -5,7 +5,7 @@ import re
 from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
 from app.estimator.accuracy.kinds import Translator
 from app.estimator.accuracy.question import Formula, Question, ask, formula
-from app.estimator.memory.cache import bytes_per_token
+from app.estimator.memory.kv_cache import bytes_per_token
 from app.estimator.models.adapters import adapter_parameters
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of

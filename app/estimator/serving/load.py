@@ -3,8 +3,8 @@
 import dataclasses
 import math
 
-from app.estimator.memory.cache import elements_per_sequence, recurrent_bytes
 from app.estimator.memory.engines import ENGINES, peak_bytes
+from app.estimator.memory.kv_cache import elements_per_sequence, recurrent_bytes
 from app.estimator.models.formats import weight_table
 from app.estimator.serving.step import Batch, Placed, decode_time, step_time
 

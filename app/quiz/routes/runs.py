@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
-from app.learners.store.sitting import in_running_exam
+from app.learners.store.under_exam import in_running_exam
 from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent

@@ -22,7 +22,7 @@ from app.web.front.body import Intake
 from app.web.front.characters import refuse_null, without_null
 from app.web.front.headers import security
 from app.web.front.http_exchange import Exchange
-from app.web.front.rates import Rates, kind_of
+from app.web.front.rate_limits import Rates, kind_of
 from app.web.metrics import Metrics
 from app.web.page_cache import KeptPage, Moment, Pages, Wish
 from app.web.static import StaticFiles

@@ -10,19 +10,19 @@ from app.estimator.estimates.inference_memory.asked import (
     InferenceMemory,
 )
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
-from app.estimator.memory.cache import (
-    elements_per_sequence,
-    elements_per_token,
-    longest_context,
-    recurrent_bytes,
-    whole_blocks,
-)
 from app.estimator.memory.engines import (
     ENGINES,
     peak_bytes,
     usable_bytes,
 )
 from app.estimator.memory.generation import WORKSPACE, loading_bytes, prompt_bytes
+from app.estimator.memory.kv_cache import (
+    elements_per_sequence,
+    elements_per_token,
+    longest_context,
+    recurrent_bytes,
+    whole_blocks,
+)
 from app.estimator.memory.sharding import (
     tensor_parallel_choices,
     tensor_parallel_problem,

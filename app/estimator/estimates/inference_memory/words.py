@@ -29,9 +29,9 @@ from app.estimator.estimates.inference_memory.compute import (
 )
 from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.memory.cache import recurrent_bytes, whole_blocks
 from app.estimator.memory.engines import ENGINES, measured_width
 from app.estimator.memory.generation import loading_bytes, prompt_bytes
+from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.units import format_number, format_value

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.estimates.kv_cache.asked import KvCache
-from app.estimator.memory.cache import (
+from app.estimator.memory.kv_cache import (
     elements_per_sequence,
     elements_per_token,
     recurrent_bytes,

@@ -16,7 +16,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.kv_cache.asked import KvCache
 from app.estimator.estimates.kv_cache.compute import Found
-from app.estimator.memory.cache import elements_per_sequence
+from app.estimator.memory.kv_cache import elements_per_sequence
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value

@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from app.web.front.rate import Rate, read_rates
+from app.web.front.rate_setting import Rate, read_rates
 
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
 _ESTIMATES = ("/calculators/", "/api/v1/estimates/")

@@ -1,4 +1,8 @@
-"""The key-value cache: bytes per token and sequence, blocks, and what fits."""
+"""The key-value cache: bytes per token and sequence, blocks, and what fits.
+
+What one layer keeps of a token is said by its mixer (`estimator/models/layers.py`,
+`latent.py`); here layers, windows and GPUs are added up.
+"""
 
 import functools
 import math
@@ -11,6 +15,8 @@ def bytes_per_token(
 ) -> float:
     """Cache of one token of one sequence: a key and a value in every layer.
 
+    The textbook case, where all layers are alike: a named formula of the accuracy
+    report. Calculators add up the layers of a model (`elements_per_token`).
     2 · L · g · d · W. Source: Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
     >>> bytes_per_token(80, 8, 128, 2)
