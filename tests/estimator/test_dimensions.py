@@ -7,7 +7,7 @@ numbers.
 import pytest
 from pint import DimensionalityError, UnitRegistry
 
-from app.estimator.memory import activations, cache, generation, states
+from app.estimator.memory import activations, generation, kv_cache, states
 from app.estimator.memory.states import Recipe
 from app.estimator.models import adapters, formats
 
@@ -28,7 +28,7 @@ def is_in(quantity: object, unit: object) -> bool:
 
 
 def test_the_cache_of_a_token_is_in_bytes_per_token() -> None:
-    found = cache.bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
+    found = kv_cache.bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
     assert found == 327_680 * BYTE / TOKEN
 
 
