@@ -197,7 +197,7 @@ RULES: dict[str, Rule] = {
     ),
     "E57": Rule("A card has no back.", "Write the back of the card below its comment."),
     "E58": Rule(
-        "The drawing of a question is not named, or cannot be shown.",
+        "The drawing of a question or a page is not named, or cannot be shown.",
         "Write `figure:` and the name of an SVG file in the same folder. The message "
         "says what the drawing may not hold.",
     ),
@@ -280,5 +280,13 @@ RULES: dict[str, Rule] = {
     "E88": Rule(
         "A file, an item or a text is larger or deeper than can be read.",
         "Split the file into several topics, or the text into shorter pieces.",
+    ),
+    "W90": Rule(
+        "A drawing has text that is smaller than 11 pixels where it is shown.",
+        "Write it larger, or draw a second one for phones, `name.narrow.svg`.",
+    ),
+    "W91": Rule(
+        "The wide and the narrow drawing of a figure differ in what they say.",
+        "Give both the same title, the same desc and the same regions.",
     ),
 }

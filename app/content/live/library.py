@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.content.live.assembly import Assembled, assemble, version_of
@@ -123,25 +123,47 @@ def _assembled(
 def _spared(
     bank: Bank, error: Exception, earlier: Mapping[str, ParsedFile]
 ) -> tuple[Bank, Assembled]:
-    """The course without the newest version of the one file at which it fails."""
-    for path, reading in bank.readings.items():
-        others = dict(bank.readings)
-        del others[path]
-        if path in earlier:
-            others[path] = dataclasses.replace(
-                earlier[path], problems=reading.problems, outdated=True
-            )
+    """The course without the newest version of the one file at which it fails.
+
+    Where more than one is at fault, it is the whole course as it was before.
+    """
+    for path, others in _candidates(bank.readings, earlier):
         spared = dataclasses.replace(bank, readings=others)
         try:
             made = assemble(spared)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
-        found = failure((path, 1, 1), "This file", error)
-        problems = {*made.problems, *reading.problems, found}
+        own = bank.readings[path].problems if path in bank.readings else ()
+        what = "This file" if path in bank.readings else "The course"
+        found = failure((path or "syllabus.toml", 1, 1), what, error)
+        problems = {*made.problems, *own, found}
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
     found = failure(("syllabus.toml", 1, 1), "The course", error)
     empty = dataclasses.replace(bank, readings={})
     return empty, Assembled({}, {}, {}, (found,))
+
+
+def _candidates(
+    readings: Mapping[str, ParsedFile], earlier: Mapping[str, ParsedFile]
+) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
+    """What may be put together instead, and which file it spares; "" for all."""
+    for path, reading in readings.items():
+        others = dict(readings)
+        del others[path]
+        if path in earlier:
+            others[path] = dataclasses.replace(
+                earlier[path], problems=reading.problems, outdated=True
+            )
+        yield path, others
+    if earlier:
+        changed = {p for p, r in earlier.items() if readings.get(p) != r}
+        yield (
+            "",
+            {
+                p: dataclasses.replace(r, outdated=p in changed)
+                for p, r in earlier.items()
+            },
+        )
 
 
 def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[Problem]:

@@ -200,6 +200,8 @@ class WatchedFiles:
             return _unreadable(path, error)
         if len(content) > MOST_BYTES:
             return _unreadable(path, ValueError("it is larger than 2 MB"))
+        if not content.strip():  # cut off by an editor or a full disk; or never begun
+            return _unreadable(path, ValueError("it is empty"))
         return content
 
     def _known(self, path: str, content: bytes, names: Names) -> ParsedFile | None:

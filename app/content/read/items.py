@@ -10,9 +10,17 @@ from app.content.identity import did_you_mean, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Card, Computed, Place, Text
+from app.content.model import NO_TEXT, Card, Computed, Level, Place, Text
 from app.content.numbers import templates
-from app.content.read.metadata import PARTIAL, TYPES, Front, Partial, mentioned
+from app.content.read.metadata import (
+    PARTIAL,
+    TYPES,
+    Front,
+    Partial,
+    level_of,
+    mentioned,
+    use_of,
+)
 from app.content.read.parameters import read_computed
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
@@ -69,6 +77,7 @@ class _Common:
     tags: tuple[str, ...]
     revision: str
     place: Place
+    level: Level
 
 
 def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
@@ -80,6 +89,7 @@ def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
         tags or front.tags,
         revision(draft.text),
         Place(sheet.path, draft.line),
+        level_of(fields, sheet) or front.level,
     )
 
 
@@ -185,6 +195,7 @@ def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
         common.revision,
         common.sources,
         common.tags,
+        level=common.level,
     )
 
 
@@ -213,6 +224,8 @@ def _question(
         _text(parts.mistake, scope),
         _partial(draft, scope.sheet),
         computed,
+        level=common.level,
+        use=use_of(draft.comment.fields, scope.sheet),
     )
     sources = tuple(dict.fromkeys((*common.sources, *scope.cited)))
     scope.cited[:] = cited

@@ -7,6 +7,7 @@ from typing import Literal
 
 from app.content import strict_yaml
 from app.content.identity import SLUG, did_you_mean
+from app.content.model import Level
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Scalar
 from app.questions.kinds import KINDS
@@ -21,6 +22,8 @@ _COMMON_KEYS = (
     "sources",
     "tags",
     "difficulty",
+    "level",
+    "use",
     "partial",
     "params",
     "let",
@@ -37,6 +40,7 @@ FRONT_KEYS = (
     "reviewed",
     "requires",
     "tags",
+    "level",
 )
 TYPES = (*KINDS, "card")
 Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
@@ -57,7 +61,7 @@ class Front:
     reviewed: dt.date | None = None
     requires: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    line: int = 1
+    level: Level = ""
 
 
 def front_matter(sheet: Manuscript) -> tuple[Front, str]:
@@ -79,6 +83,7 @@ def front_matter(sheet: Manuscript) -> tuple[Front, str]:
         _date(fields, sheet),
         _requires(fields, sheet),
         tuple(w.text for w in strict_yaml.words(fields.values.get("tags"))),
+        level_of(fields, sheet),
     )
     return front, blank + sheet.text[match.end() :]
 
@@ -101,6 +106,27 @@ def mentioned(
             sheet.mention(name, scalar.text, scalar.line, scalar.column)
             found.append(scalar.text)
     return tuple(dict.fromkeys(found))
+
+
+def level_of(fields: Mapped, sheet: Manuscript) -> Level:
+    """Whether `level` says deeper; another word is reported."""
+    return "deeper" if _says(fields, "level", "deeper", sheet) else ""
+
+
+def use_of(fields: Mapped, sheet: Manuscript) -> Literal["", "exam"]:
+    """Whether `use` says exam; another word is reported."""
+    return "exam" if _says(fields, "use", "exam", sheet) else ""
+
+
+def _says(fields: Mapped, key: str, word: str, sheet: Manuscript) -> bool:
+    """Whether a key that knows one word has it."""
+    node = fields.values.get(key)
+    if node is None or strict_yaml.word(node) == word:
+        return node is not None
+    message = f"“{strict_yaml.word(node)[:20]}” is not a value of “{key}”."
+    hint = f"Write {key}: {word}, or leave it out."
+    sheet.report("E13", node.line, node.column, message, hint)
+    return False
 
 
 def _requires(fields: Mapped, sheet: Manuscript) -> tuple[str, ...]:

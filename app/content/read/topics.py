@@ -204,6 +204,7 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
         revision(sheet.text),
         linked,
         page.notes,
+        front.level,
     )
 
 

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from app.content.identity import did_you_mean, likeness, normal
-from app.content.model import Card, Drawing, Flaw, Syllabus
+from app.content.model import Card, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
+from app.content.rules.drawings import check_drawing
 from app.content.source_file import Mention
-from app.content.svg_cleaning import narrow
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -151,7 +151,7 @@ _REGISTERS = {"objective": "syllabus.toml", "source": "sources.toml"}
 
 
 def check_mentions(bank: Bank) -> list[Problem]:
-    """E14, E86, E61: every word that another file must know."""
+    """E14, E86, E61 and those of drawings: every word that another file must know."""
     known: dict[str, set[str]] = {
         "objective": bank.objectives(),
         "source": bank.source_keys(),
@@ -168,8 +168,8 @@ def check_mentions(bank: Bank) -> list[Problem]:
                 words = known[mention.kind]
                 if mention.value not in words:
                     found.append(_unknown(path, mention, _hint(mention, words, hints)))
-            elif mention.kind == "drawing":
-                found += _undrawn(path, mention, bank)
+            elif mention.kind in {"drawing", "picture"}:
+                found += check_drawing(path, mention, bank.readings)
             elif not _leads_somewhere(path, mention, bank):
                 found.append(_dead(path, mention))
     return found
@@ -208,25 +208,6 @@ def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
         return False
     given = anchor.startswith(("src-", "q-")) or anchor in {"sources", "end"}
     return not anchor or given or anchor in reading.anchors
-
-
-def _undrawn(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
-    """E58, E59: a drawing can be shown, and has the region named behind the “#”."""
-    file, _, region = mention.value.partition("#")
-    place = (path, mention.line, mention.column)
-    for name in (file, narrow(file)):
-        reading = bank.readings.get(f"{path.rpartition('/')[0]}/{name}")
-        drawing = reading.drawing if reading else None
-        if isinstance(drawing, Flaw) and not region:
-            message = f"{name}, line {drawing.line}: {drawing.why}."
-            hint = "A drawing holds shapes, texts and groups, and no colors of its own."
-            yield problem(place, "E58", message, hint, mention.item)
-        if isinstance(drawing, Drawing) and region:
-            known = [area.region for area in drawing.areas]
-            if region not in known:
-                message = f"{name} has no region “{region}”."
-                hint = did_you_mean(region, known)
-                yield problem(place, "E59", message, hint, mention.item)
 
 
 def _dead(path: str, mention: Mention) -> Problem:
