@@ -18,6 +18,7 @@ class Multiple(Choosing):
     name = "multiple"
     template = "questions/multiple.html"
     several = True
+    of_exam = True
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 
