@@ -20,6 +20,10 @@ _ROOMS = {
         "app.calculators.commands:estimate_command",
     ),
     "new": ("begin a topic, a question or a mock exam", "app.cli.files:new"),
+    "coverage": (
+        "count what the course has for each objective",
+        "app.cli.files:coverage",
+    ),
     "import": ("take questions in from another format", "app.cli.files:exchange"),
     "export": ("write questions or attempts for others", "app.cli.files:exchange"),
     "backup": (

@@ -14,7 +14,7 @@ from app.content.model import ExamBlueprint
 from app.content.numbers.expressions import BadExpression
 from app.exams import store
 from app.exams.forms import BeginForm
-from app.exams.paper import Slot, draw
+from app.exams.paper import Slot, as_in_exam, draw
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
 from app.exams.timing import is_over, minutes_for
@@ -46,13 +46,12 @@ def begin(
     """Draw a paper and start the clock; returns the sitting, also when sent twice."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
-    paper = draw(
-        blueprint,
-        domain_of(library),
-        filter(can_be_asked, wanted.questions),
-        store.seen_items(db, learner_id),
-        seed,
-    )
+    domains = domain_of(library)
+    there: Sequence[Question] = list(filter(can_be_asked, wanted.questions))
+    if not wish.every_kind:
+        there = as_in_exam(there, domains, blueprint.domains)
+    last, met = store.met_items(db, learner_id)
+    paper = draw(blueprint, domains, there, met, seed, last)
     # The wording is kept, so that an edit meanwhile changes nothing for this paper.
     # In the order of all others who begin, for two may wait for each other's.
     for slot in sorted(paper.slots, key=lambda s: s.item):

@@ -220,6 +220,23 @@ def seen_items(db: Session, learner_id: int) -> Counter[str]:
     return Counter(dict(rows.all()))
 
 
+def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str, int]]:
+    """The questions of the newest paper, and how often each question was met at all.
+
+    What a paper held was met, answered or not.
+    """
+    rows = db.exec(
+        select(Sitting.paper)
+        .where(Sitting.learner_id == learner_id)
+        .order_by(col(Sitting.started_at).desc())
+    )
+    papers = [frozenset(slot[1] for slot in json.loads(paper)) for paper in rows]
+    met = seen_items(db, learner_id)
+    for item in frozenset().union(*papers):
+        met[item] = max(met[item], 1)
+    return next(iter(papers), frozenset()), met
+
+
 def answers(db: Session, sitting_id: int) -> dict[int, Kept]:
     """What is kept of each question, by number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))

@@ -174,7 +174,8 @@ def _some_of(step: Step, minutes: float) -> Step | None:
 def reading_step(now: Situation) -> Step | None:
     """The page left open, or the next in the order of the course that stands well.
 
-    Pages on what is known well come after all others. Where every page left rests on
+    Pages on what is known well come after all others, and what lies beyond the exam
+    comes last. Where every page left rests on
     something weak, that comes first.
     """
     library, record = now.library, now.record
@@ -184,7 +185,7 @@ def reading_step(now: Situation) -> Step | None:
         return going_on
     known = _known_well(now.domains)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    order.sort(key=lambda topic: known.issuperset(topic.objectives))
+    order.sort(key=lambda t: (t.level, known.issuperset(t.objectives)))
     needed: Step | None = None
     for topic in order:
         step = _reading(topic, record)

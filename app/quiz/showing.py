@@ -14,7 +14,8 @@ from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
-from app.learners.store.under_exam import in_running_exam
+from app.learners.store.under_exam import in_past_exams, in_running_exam
+from app.mastery.bank import held_back
 from app.questions import kinds
 from app.questions.asking import Asked, new_token, seed_for
 from app.questions.model import Question
@@ -144,6 +145,21 @@ def not_in_exam(desk: Desk, question: Question) -> None:
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
+    if question.id in away(desk):
+        raise Conflict(
+            "This question is kept for mock exams.",
+            "Once a mock exam has asked it, it can be practiced.",
+        )
+
+
+def away(desk: Desk) -> frozenset[str]:
+    """The questions that practice does not ask now.
+
+    Those of the mock exam that is being sat, and those kept for one to come.
+    """
+    db, learner = desk.db, desk.learner.id
+    kept = held_back(desk.library, in_past_exams(db, learner, desk.now))
+    return kept | in_running_exam(db, learner, desk.now)
 
 
 def put(desk: Desk, question: Question, sent: Sent) -> Asked:

@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
-from app.learners.store.under_exam import in_running_exam
 from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
@@ -15,6 +14,7 @@ from app.quiz.showing import (
     Desk,
     Reader,
     Writer,
+    away,
     frame_of,
     judged,
     not_in_exam,
@@ -133,8 +133,8 @@ def _find(desk: Desk, number: int) -> Run:
 
 
 def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
-    away = in_running_exam(desk.db, desk.learner.id, desk.now)
-    questions = [q for q in desk.library.questions.values() if q.id not in away]
+    hidden = away(desk)
+    questions = [q for q in desk.library.questions.values() if q.id not in hidden]
     past = store.history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
     order = weakest_of(desk) if wish.mode == "weakest" else ()
@@ -148,9 +148,9 @@ def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
     if not plain or int(wish.scope) > LAST_ROW:
         raise NotFound(f"There is no practice run “{wish.scope}” of yours.")
     run = _find(desk, int(wish.scope))
-    away = in_running_exam(desk.db, desk.learner.id, desk.now)
+    hidden = away(desk)
     return tuple(
         item
         for item in run.items
-        if item not in away and run.answers.get(item, (0, 0.0))[1] < 1
+        if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
     )
