@@ -129,8 +129,9 @@ class Attempt(SQLModel, table=True):
     """One answer to a question. `token` makes a repeated request harmless.
 
     Practice writes it when it is given, a mock exam when it is closed.
-    `context` is page, quiz, practice or exam; `raw` what was sent, `parsed` what
-    was understood, both JSON; `score` 0..1; `certainty` 1..3 or none.
+    `context` is page, quiz, practice, placement or exam; `raw` what was sent (nothing
+    where a learner said that they do not know), `parsed` what was understood, both
+    JSON; `score` 0..1; `certainty` 1..3 or none.
     """
 
     __table_args__ = (

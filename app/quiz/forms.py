@@ -41,7 +41,7 @@ class QuestionForm(BaseModel):
     seed: int | None = Field(None, ge=0, lt=2**53)
     token: str = Field("", max_length=64)
     revision: str = Field("", max_length=64)
-    context: Literal["page", "quiz", "practice"] = "quiz"
+    context: Literal["page", "quiz", "practice", "placement"] = "quiz"
     back: Address = ""
     run: Row = 0
     hints: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=50)] = 0
@@ -50,6 +50,7 @@ class QuestionForm(BaseModel):
     certainty: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=3)] = 0
     attempt: Row = 0
     move: str = Field("", max_length=200)
+    unknown: bool = False
     reported: bool = False
 
 

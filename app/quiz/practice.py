@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.questions.model import Question
 
-Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry"]
+Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry", "placement"]
 
 MODES: tuple[Mode, ...] = (
     "mixed",
@@ -16,6 +16,7 @@ MODES: tuple[Mode, ...] = (
     "weakest",
     "missed",
     "retry",
+    "placement",
 )
 _WHOLE = 1 - 1e-9
 

@@ -1,13 +1,15 @@
-"""GET the plan until the exam: the days, and what they bring."""
+"""GET the plan until the exam; POST what it is made from."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.db.engine import DbSession
 from app.flashcards.desk import Desk, plan_of, stack_of
-from app.learners.current import CurrentLearner
+from app.learners.current import CurrentLearner, EnrolledLearner
+from app.learners.settings_page import as_typed, settings_page
+from app.learners.store import change_settings
 from app.progress import store
 from app.progress.ahead import Ahead, ahead_of, asked_of, pace_words
 from app.progress.figures.plan import plan_figure
@@ -51,6 +53,25 @@ def plan(
         cards=len(held.begun) + held.unseen,
         **_shown(ahead, seconds, pace),
     )
+
+
+@router.post("/plan")
+def set_exam_day(
+    request: Request,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+    exam_day: Annotated[str, Form()] = "",
+    minutes_a_day: Annotated[str, Form()] = "",
+) -> Response:
+    """Set what a plan is made from; all other settings stay as they are."""
+    changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
+    typed = as_typed(learner).model_copy(update=changed)
+    values, problems = typed.read(learner.study_day(now), learner.exam_day)
+    if problems:
+        return settings_page(request, learner, db, typed, problems)
+    change_settings(db, learner.id, values)
+    return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
 def _shown(ahead: Ahead | None, seconds: float, pace: str) -> dict[str, Any]:

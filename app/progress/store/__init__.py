@@ -6,6 +6,7 @@ from app.progress.store.record import (
     Coming,
     coming,
     coming_later,
+    placing,
     running,
 )
 
@@ -14,6 +15,7 @@ __all__ = [
     "coming",
     "coming_later",
     "held_cards",
+    "placing",
     "running",
     "study_days",
 ]

@@ -7,9 +7,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
 from app.learners.store.under_exam import in_running_exam
+from app.mastery.bank import domain_of, home_of
 from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
+from app.quiz.placement import draw_placement
 from app.quiz.practice import Wish, choose
 from app.quiz.showing import (
     Desk,
@@ -35,6 +37,15 @@ _NOTHING = {
     "topic": "This topic has no questions.",
     "objective": "No question serves this objective yet.",
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placed:
+    """What a placement test showed of a domain."""
+
+    title: str
+    count: int
+    right: int
 
 
 @router.post("/runs")
@@ -88,9 +99,28 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
         learner=desk.learner,
         run=frame_of(desk, found, 0),
         rows=rows,
+        placed=_placed(desk, found) if found.mode == "placement" else None,
         pick=f"{found.mode}:{found.scope}",
         token=new_token(),
     )
+
+
+def _placed(desk: Desk, run: Run) -> list[Placed]:
+    """A placement test by domain."""
+    there = domain_of(desk.library)
+    home = {i: home_of(desk.library.questions[i], there) for i in run.items}
+    return [
+        Placed(
+            domain.title,
+            sum(home[item] == domain.number for item in run.items),
+            sum(
+                home[item] == domain.number and score >= 1
+                for item, (_, score) in run.answers.items()
+                if item in home
+            ),
+        )
+        for domain in desk.library.syllabus.domains
+    ]
 
 
 @router.get("/runs/{run}/{place}")
@@ -103,9 +133,9 @@ def show(
         raise NotFound(f"This run has questions 1 to {len(found.items)}.")
     frame = frame_of(desk, found, place)
     question = desk.library.questions[found.items[place - 1]]
-    sent = Sent(
-        sent.form.model_copy(update={"run": found.id, "context": "practice"}), sent.raw
-    )
+    kind = "placement" if found.mode == "placement" else "practice"
+    form = sent.form.model_copy(update={"run": found.id, "context": kind})
+    sent = Sent(form, sent.raw)
     not_in_exam(desk, question)
     answered = found.answers.get(question.id)
     if answered is None:
@@ -137,6 +167,8 @@ def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
     questions = [q for q in desk.library.questions.values() if q.id not in away]
     past = store.history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
+    if wish.mode == "placement":
+        return draw_placement(questions, desk.library.syllabus.domains, past, seed)
     order = weakest_of(desk) if wish.mode == "weakest" else ()
     weakest = [weak.standing.objective.number for weak in order]
     return choose(questions, past, wish, seed, weakest)
