@@ -163,6 +163,18 @@ class Attempt(SQLModel, table=True):
     at: int = Field(sa_column=_time())
 
 
+class QuestionFlag(SQLModel, table=True):
+    """A question that a learner flagged; the row goes when the flag is taken away."""
+
+    __tablename__ = "question_flag"
+    __table_args__ = (UniqueConstraint("learner_id", "item"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    item: str = Field(max_length=120)
+    at: int = Field(sa_column=_time())
+
+
 class Review(SQLModel, table=True):
     """One grade given to a card, or (`voids` set) the undoing of one.
 
@@ -357,6 +369,20 @@ class Reading(SQLModel, table=True):
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     topic: str = Field(max_length=80)
     section: str = Field(max_length=120)
+    at: int = Field(sa_column=_time())
+
+
+class CalendarFeed(SQLModel, table=True):
+    """The address at which a calendar program reads a learner's plan.
+
+    Who knows `key` may read the plan and nothing else; a new one ends the old.
+    """
+
+    __tablename__ = "calendar_feed"
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", unique=True)
+    key: str = Field(max_length=43, unique=True)
     at: int = Field(sa_column=_time())
 
 

@@ -209,16 +209,8 @@ def reading_step(now: Situation) -> Step | None:
     going_on = _reading(begun, record) if begun else None
     if going_on is not None:
         return going_on
-    known, shown = _known_well(now.domains), _never_missed(library, record)
-    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    order.sort(
-        key=lambda topic: (
-            known.issuperset(topic.objectives),
-            shown.issuperset(topic.objectives),
-        )
-    )
     needed: Step | None = None
-    for topic in order:
+    for topic in reading_order(library, record, now.domains):
         step = _reading(topic, record)
         if step is None:
             continue
@@ -227,6 +219,27 @@ def reading_step(now: Situation) -> Step | None:
             return step
         needed = needed or _first(ground, topic, record)
     return needed
+
+
+def reading_order(
+    library: Library, record: Record, domains: Iterable[DomainStanding]
+) -> list[Topic]:
+    """The pages of the course in the order in which they are worth reading."""
+    known, shown = _known_well(domains), _never_missed(library, record)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    order.sort(
+        key=lambda topic: (
+            known.issuperset(topic.objectives),
+            shown.issuperset(topic.objectives),
+        )
+    )
+    return order
+
+
+def minutes_left(topic: Topic, record: Record) -> float:
+    """The minutes of a page that are not read yet."""
+    step = _reading(topic, record)
+    return step.minutes if step else 0.0
 
 
 def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:

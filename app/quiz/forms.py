@@ -75,6 +75,13 @@ class RunForm(BaseModel):
         return Wish(cast("Mode", mode), scope, self.count)
 
 
+class FlagForm(BaseModel):
+    """Whether a question is to be flagged, and where to go back to."""
+
+    wanted: bool
+    back: Address = ""
+
+
 class ScoreForm(BaseModel):
     """Whether the running score is shown, and where to go back to."""
 
@@ -148,6 +155,10 @@ async def _run(fields: Fields) -> RunForm:
     return checked(RunForm, fields)
 
 
+async def _flag(fields: Fields) -> FlagForm:
+    return checked(FlagForm, fields)
+
+
 async def _score(fields: Fields) -> ScoreForm:
     return checked(ScoreForm, fields)
 
@@ -156,4 +167,5 @@ Posted = Annotated[Sent, Depends(posted)]
 AskedFor = Annotated[Sent, Depends(asked_for)]
 Reported = Annotated[ReportForm, Depends(_report)]
 RunWished = Annotated[RunForm, Depends(_run)]
+FlagWished = Annotated[FlagForm, Depends(_flag)]
 ScoreWished = Annotated[ScoreForm, Depends(_score)]

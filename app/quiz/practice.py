@@ -7,7 +7,9 @@ from typing import Literal
 
 from app.questions.model import Question
 
-Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry", "placement"]
+Mode = Literal[
+    "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"
+]
 
 MODES: tuple[Mode, ...] = (
     "mixed",
@@ -17,6 +19,7 @@ MODES: tuple[Mode, ...] = (
     "missed",
     "retry",
     "placement",
+    "flagged",
 )
 _WHOLE = 1 - 1e-9
 

@@ -166,3 +166,14 @@ def placing(db: Session, learner_id: int, known: Collection[str]) -> Placing | N
     done = set(db.connection().execute(_PLACED, {"run": row[0]}).scalars())
     left = [i for i in json.loads(row[1]) if i in known and i not in done]
     return Placing(row[0], len(left)) if left else None
+
+
+_LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
+    _SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None)
+)
+
+
+def last_sat(db: Session, learner_id: int) -> int | None:
+    """When the last finished mock exam was begun, in milliseconds."""
+    found: int | None = db.connection().scalar(_LAST_SAT, {"learner": learner_id})
+    return found

@@ -13,7 +13,8 @@ from app.questions.grading import grade, unanswered
 from app.questions.model import Question
 from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store
-from app.quiz.forms import AskedFor, Posted, Reported, Sent
+from app.quiz.flags import Flag
+from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Sent
 from app.quiz.outcomes import Judged
 from app.quiz.showing import (
     Desk,
@@ -104,6 +105,15 @@ def attempt(desk: Writer, question: Addressed, sent: Posted) -> Response:
     return _answer_to(
         desk, given, frame, Answering(sent, Judged(asked.variant, verdict))
     )
+
+
+@router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
+def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
+    """Flag a question to come back to it, or take the flag away."""
+    store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
+    made = Flag(question.topic, question.id, sent.wanted, sent.back)
+    where = sent.back or f"/quiz/{question.topic}/{question.id}"
+    return reply(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed

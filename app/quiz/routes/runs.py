@@ -34,6 +34,7 @@ _YEAR = 365 * 24 * 3600
 _NOTHING = {
     "missed": "Nothing is left to retry: every last answer was right.",
     "retry": "Every question of that run was answered rightly.",
+    "flagged": "No question is flagged.",
     "topic": "This topic has no questions.",
     "objective": "No question serves this objective yet.",
 }
@@ -169,6 +170,9 @@ def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
     if wish.mode == "placement":
         return draw_placement(questions, desk.library.syllabus.domains, past, seed)
+    if wish.mode == "flagged":
+        marked = store.flagged(desk.db, desk.learner.id)
+        questions = [q for q in questions if q.id in marked]
     order = weakest_of(desk) if wish.mode == "weakest" else ()
     weakest = [weak.standing.objective.number for weak in order]
     return choose(questions, past, wish, seed, weakest)
