@@ -9,7 +9,7 @@ from markupsafe import Markup
 from app.content.live.library import Library
 from app.content.model import Domain, Html, Objective, Topic
 
-LETTERS = 5_700
+LETTERS = 6_200
 """So many letters fit on one printed page, in three columns."""
 _TERMS = 4  # of a page at most
 _OWN = 4  # lines of the learner's own
@@ -154,8 +154,9 @@ def _length(thing: object) -> int:
 
 
 def _size(entry: Entry) -> int:
-    texts = (*entry.hooks, *entry.tested)
-    return _HEAD + len(entry.title) + sum(len(_words(text)) for text in texts)
+    texts = (*entry.hooks, *entry.tested, *entry.errors)
+    words = sum(len(_words(text)) for text in texts) + sum(map(_length, entry.terms))
+    return _HEAD + len(entry.title) + words
 
 
 def _html(topic: Topic) -> str:
