@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from markupsafe import Markup
 
@@ -16,6 +17,7 @@ _OWN = 4  # lines of the learner's own
 _LONGEST = 140  # letters of a term, an error or an own line
 _HEAD = 40  # what a heading takes, counted in letters
 
+T = TypeVar("T")
 _BOX = re.compile(
     r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
 )
@@ -71,11 +73,13 @@ def cheat_sheet(
     topics = topics_of(library, domain)
     entries = [_entry(topic, domain) for topic in topics]
     left = room - sum(map(_size, entries)) - sum(map(len, own))
-    errors = [_errors(topic) for topic in topics]
-    entries, left = _filled(entries, "errors", errors, left)
-    terms = [_terms(library, topic) for topic in topics]
-    entries, _ = _filled(entries, "terms", terms, left)
-    return CheatSheet(domain, tuple(entries), own)
+    errors, left = _filled([_errors(topic) for topic in topics], left)
+    terms, _ = _filled([_terms(library, topic) for topic in topics], left)
+    filled = (
+        dataclasses.replace(entry, errors=wrong, terms=names)
+        for entry, wrong, names in zip(entries, errors, terms, strict=True)
+    )
+    return CheatSheet(domain, tuple(filled), own)
 
 
 def topics_of(library: Library, domain: Domain) -> list[Topic]:
@@ -131,22 +135,16 @@ def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
     return [(name, words) for name, words in said if words][:_TERMS]
 
 
-def _filled(
-    entries: list[Entry], field: str, found: Sequence[Sequence[object]], left: int
-) -> tuple[list[Entry], int]:
-    """The entries with what fits of `found`, one of each page in turn."""
-    taken: list[list[object]] = [[] for _ in entries]
+def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+    """What fits of `found`, one of each page in turn, and the room that is left."""
+    taken: list[list[T]] = [[] for _ in found]
     for turn in range(max(map(len, found), default=0)):
         for place, mine in enumerate(found):
             size = _length(mine[turn]) if turn < len(mine) else 0
             if size and size <= left:
                 taken[place].append(mine[turn])
                 left -= size
-    made = [
-        dataclasses.replace(entry, **{field: tuple(some)})
-        for entry, some in zip(entries, taken, strict=True)
-    ]
-    return made, left
+    return [tuple(some) for some in taken], left
 
 
 def _length(thing: object) -> int:

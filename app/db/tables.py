@@ -274,7 +274,10 @@ class AddedCard(SQLModel, table=True):
 
 
 class OwnCard(SQLModel, table=True):
-    """A card that a learner brought along; `front` and `back` are cleaned HTML."""
+    """A card that a learner wrote or brought along.
+
+    `front` and `back` are cleaned HTML, `source` what was typed for them, in JSON.
+    """
 
     __tablename__ = "own_card"
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
@@ -285,6 +288,9 @@ class OwnCard(SQLModel, table=True):
     deck: str = Field(default="", max_length=120)
     front: str = Field(sa_column=Column(Text, nullable=False))
     back: str = Field(sa_column=Column(Text, nullable=False))
+    source: str = Field(
+        default="", sa_column=Column(Text, nullable=False, server_default="")
+    )
     at: int = Field(sa_column=_time())
 
 
@@ -424,7 +430,11 @@ class Sitting(SQLModel, table=True):
 
 
 class SittingAnswer(SQLModel, table=True):
-    """The newest state of one question of a sitting, saved at every change."""
+    """The newest state of one question of a sitting, saved at every change.
+
+    `first` is the first answer that was entered, in JSON; empty without one, and for
+    what was answered before it was kept.
+    """
 
     __tablename__ = "sitting_answer"
     __table_args__ = (UniqueConstraint("sitting_id", "number"),)
@@ -433,6 +443,9 @@ class SittingAnswer(SQLModel, table=True):
     sitting_id: int = Field(foreign_key="sitting.id", ondelete="CASCADE")
     number: int
     raw: str = Field(default="{}", sa_column=Column(Text, nullable=False))
+    first: str = Field(
+        default="", sa_column=Column(Text, nullable=False, server_default="")
+    )
     flagged: bool = False
     struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
     milliseconds: int = 0
