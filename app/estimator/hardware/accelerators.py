@@ -336,6 +336,22 @@ _NETWORK_UNITS: dict[str, tuple[str, float]] = {
 _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 
 
+# What an entry says about its values instead of being one.
+_ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
+
+
+def field_of(key: str) -> str:
+    """The field that a key of an entry fills, or the key itself.
+
+    >>> field_of("bf16_tflops_dense"), field_of("launch_year")
+    ('bf16', 'launch_year')
+    """
+    for factors in (_ACCELERATOR_UNITS, _SYSTEM_UNITS, _NETWORK_UNITS):
+        if key in factors and factors[key][0]:
+            return factors[key][0]
+    return key
+
+
 def _fields(
     row: dict[str, Any], factors: dict[str, tuple[str, float]]
 ) -> dict[str, Any]:
@@ -343,7 +359,7 @@ def _fields(
     fields: dict[str, Any] = {}
     for key, value in row.items():
         name, factor = factors.get(key, (key, 0.0))
-        if not name or key == "aliases":
+        if not name or key in _ABOUT:
             continue
         fields[name] = _exact(value * factor) if factor else _frozen(value)
     dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
