@@ -82,3 +82,46 @@ def test_a_sparse_rate_that_a_source_states_is_taken_as_stated():
 
 def test_a_part_is_what_the_calculators_compute_with():
     assert find_part("b200-sxm")["capacity"].number == find_accelerator("B200").capacity
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gb300-gpu",
+        "rubin-gpu",
+        "vera-rubin-nvl72",
+        "rtx-pro-6000-bw-server",
+        "bluefield-4",
+        "connectx-9",
+        "q3400-ra",
+        "sn5610",
+        "sn6600",
+        "mi350x",
+        "mi355x",
+        "mi455x",
+        "tpu-v6e",
+        "tpu-v7x",
+        "trainium2",
+        "trainium3",
+        "gaudi3",
+        "groq-3-lpu",
+        "cerebras-wse3",
+    ],
+)
+def test_the_catalogue_has_the_hardware_of_late_2026(name):
+    assert find_part(name)
+
+
+def test_a_rate_that_a_maker_prints_only_sparse_stays_unknown_and_says_so():
+    value = find_part("cerebras-wse3")["fp16"]
+
+    assert value.state == "unknown"
+    assert "with sparsity" in value.reason
+
+
+def test_a_value_with_a_source_of_its_own_names_that_alone():
+    value = find_part("trainium2")["memory"]
+
+    assert value.own
+    (source,) = value.sources
+    assert source.startswith("https://awsdocs-neuron.readthedocs-hosted.com/")

@@ -30,6 +30,7 @@ _RATE_OF = {
 _BEFORE_ADA = ("Volta", "Turing", "Ampere")
 _LACKING: dict[str, tuple[str, ...]] = {
     "bf16": ("Volta", "Turing"),
+    "tf32": ("Volta", "Turing", "CDNA 4"),
     "fp8": _BEFORE_ADA,
     "mxfp8": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
     "fp4": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
@@ -42,7 +43,8 @@ class Accelerator:
 
     `memory` [B] is the size on the label, `driver_memory` what the driver prints as
     total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
-    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W].
+    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W];
+    `announced` parts are not sold yet, and their values may change.
     """
 
     id: str
@@ -71,6 +73,7 @@ class Accelerator:
     nvlink: float | None = None
     pcie_generation: int | None = None
     mig_instances: int = 0
+    announced: bool = False
     note: str = ""
     unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()

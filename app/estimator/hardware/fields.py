@@ -96,7 +96,7 @@ _LINK = (
 _ADAPTER = (
     _BANDWIDTH,
     dataclasses.replace(_PORT_RATE, optional=True),
-    Field("ports", "Ports", _LINKS),
+    Field("ports", "Ports", _LINKS, says="at most"),
     _PCIE,
     *_TAIL,
 )
