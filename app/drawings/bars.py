@@ -36,7 +36,6 @@ def draw_bar(
         says=says,
         table=table_of(bar),
         key=key_of(bar),
-        folded=False,
     )
 
 

@@ -177,6 +177,10 @@ def test_a_comparison_has_room_for_its_values_on_a_phone(
     assert value.evaluate("e => e.scrollWidth <= e.clientWidth")
     assert value.evaluate("e => e.clientWidth") > 60
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for figure in page.locator(".out [data-figure]").all():
+        box = figure.bounding_box()
+        assert box
+        assert box["x"] + box["width"] <= 390
 
 
 def test_a_gold_figure_leads_to_its_line_which_is_marked(

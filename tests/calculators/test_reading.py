@@ -37,9 +37,7 @@ def test_verdict_bar_and_three_figures_come_before_all_else(client, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_all_other_figures_are_folded_in_groups_and_none_stands_twice(client, name):
     page = client.get(f"/calculators/{name}").text
-    folded = re.search(
-        r'<details class="more-figures">.*?</details>', page, re.DOTALL
-    )
+    folded = re.search(r'<details class="more-figures">.*?</details>', page, re.DOTALL)
 
     assert re.search(r'<th scope="rowgroup" colspan="3">\w', folded[0])
     shown = re.findall(r'data-figure="(\w+)"', page)
