@@ -18,7 +18,7 @@ ENTRY = Entry(
     summary="Which accelerators do a job, best first, and why the others do not.",
     group="Hardware",
     inputs=AcceleratorChoice,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic=TOPIC,
 )

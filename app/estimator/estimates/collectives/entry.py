@@ -24,7 +24,7 @@ ENTRY = Entry(
     summary="How long GPUs take to exchange data, and which links decide it.",
     group="Network",
     inputs=Collectives,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="interconnects",
 )

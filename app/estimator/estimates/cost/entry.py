@@ -18,7 +18,7 @@ ENTRY = Entry(
     summary="Renting against owning, with the utilization at which both cost the same.",
     group="Cluster",
     inputs=Cost,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic=TOPIC,
 )

@@ -18,7 +18,7 @@ ENTRY = Entry(
     summary="Switches, cables and transceivers that join a number of systems.",
     group="Cluster",
     inputs=Fabric,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="interconnects",
 )

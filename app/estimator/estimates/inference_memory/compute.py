@@ -114,7 +114,7 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
         return _generating(model, asked, gpus)
     width = CACHE_BITS[asked.cache] / 8
     tokens = whole_blocks(asked.context, asked.block)
-    sequence = elements_per_sequence(model, tokens, gpus) * width
+    sequence = elements_per_sequence(model, tokens, gpus, width) * width
     sequence += recurrent_bytes(model) / gpus
     active, default = _beside(model, asked, gpus)
     return Load(
@@ -143,7 +143,8 @@ def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     Each GPU holds its own temporary tensors; the peak may be while loading.
     """
     stored = weight_table(model, asked.weights).total / gpus
-    sequence = model.sequence_elements(asked.context) * CACHE_BITS[asked.cache] / 8
+    width = CACHE_BITS[asked.cache] / 8
+    sequence = elements_per_sequence(model, asked.context, 1, width) * width
     sequence += recurrent_bytes(model)
     cache = asked.concurrent * sequence / gpus
     prompt = min(asked.prompt or asked.context, asked.context)
@@ -216,7 +217,8 @@ def limits_of(
     else:
         longest, most = _solved(model, asked, load, room)
     given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
-    each = elements_per_token(model, gpus) * CACHE_BITS[asked.cache] / 8
+    width = CACHE_BITS[asked.cache] / 8
+    each = elements_per_token(model, gpus, width) * width
     held = int(given // (each * asked.block)) if each else None
     return Limits(
         usable=limit,
@@ -238,7 +240,9 @@ def _solved(
     state = recurrent_bytes(model) / asked.tensor_parallel
     per_sequence = load.cache / asked.concurrent
     elements = (room / asked.concurrent - state) / width
-    longest = longest_context(model, elements, asked.tensor_parallel, asked.block)
+    longest = longest_context(
+        model, elements, asked.tensor_parallel, asked.block, width
+    )
     return longest, int(room // per_sequence) if per_sequence else None
 
 

@@ -25,7 +25,7 @@ ENTRY = Entry(
     summary="Whether a model fits for serving, and how far context and load can go.",
     group="Memory",
     inputs=InferenceMemory,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="inference-memory",
 )

@@ -44,7 +44,7 @@ ENTRY = Entry(
     summary="What cached keys and values take, per token, sequence and GPU.",
     group="Memory",
     inputs=KvCache,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="inference-memory",
 )

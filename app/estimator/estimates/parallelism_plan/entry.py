@@ -22,7 +22,7 @@ ENTRY = Entry(
     summary="The best layouts of a model on a cluster, with the reason for each.",
     group="Training",
     inputs=ParallelismPlan,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="parallelism",
 )

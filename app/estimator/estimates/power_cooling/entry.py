@@ -18,7 +18,7 @@ ENTRY = Entry(
     summary="Racks, current, heat and air of a number of systems; energy and carbon.",
     group="Cluster",
     inputs=PowerCooling,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic=TOPIC,
 )

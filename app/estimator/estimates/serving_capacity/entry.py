@@ -29,7 +29,7 @@ ENTRY = Entry(
     summary="From users and promised latencies to replicas, GPUs, nodes and cost.",
     group="Serving",
     inputs=ServingCapacity,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="batching-and-latency",
 )

@@ -52,7 +52,7 @@ ENTRY = Entry(
     summary="Whether training fits, part by part and stage by stage.",
     group="Memory",
     inputs=TrainingMemory,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="training-memory",
 )

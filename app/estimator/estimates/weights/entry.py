@@ -52,7 +52,7 @@ ENTRY = Entry(
     summary="Bytes of a model by number format, with the overhead of its scales.",
     group="Models",
     inputs=Weights,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
     topic="number-formats",
 )
