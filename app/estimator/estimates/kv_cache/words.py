@@ -56,9 +56,21 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
     return Verdict(
         "info",
         f"{format_value(found.total, 'B')}.",
-        f"{model.name} keeps {format_value(found.per_token, 'B')} for each token; "
+        f"{model.name} keeps {_in_both(found.per_token)} for each token; "
         f"{count} of {tokens} tokens.",
     )
+
+
+def _in_both(size: float) -> str:
+    """A size in decimal units, and in KiB where it is a whole number of them.
+
+    >>> _in_both(327680.0).replace("\u00a0", " ")
+    '327.7 kB (320 KiB)'
+    """
+    shown = format_value(size, "B")
+    if size and size % 1024 == 0:
+        shown += f" ({format_number(size / 1024)}\u00a0KiB)"
+    return shown
 
 
 def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
