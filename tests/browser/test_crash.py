@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import FACTOR
 from tests.browser.server import Server
-from tests.drills.learners import FACTOR
 
 pytestmark = pytest.mark.browser
 
