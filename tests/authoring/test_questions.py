@@ -5,7 +5,10 @@ import io
 import json
 import re
 
+import pytest
+
 from app.db.tables import Memory, Sitting
+from tests.amounts import FACTOR
 
 
 def rows_of(text: str) -> dict[str, dict[str, str]]:
@@ -221,9 +224,10 @@ def test_under_ten_learners_the_sheet_of_exams_holds_no_index(client):
     assert row["mean"] == row["alpha"] == row["alpha_low"] == row["alpha_high"] == ""
 
 
-def test_twenty_thousand_attempts_are_answered(client, crowd, library):
+@pytest.mark.drawn
+def test_thousands_of_attempts_are_answered(client, crowd, library):
     questions = list(library.questions.values())
-    learners = crowd.join(20_000 // len(questions))
+    learners = crowd.join(2_000 * FACTOR // len(questions))
     crowd.all_answer(questions, learners)
     for path in ("/authoring/questions?show=all", "/authoring/questions/k-trade"):
         assert client.get(path).status_code == 200, path
