@@ -9,7 +9,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from app.content.live.library import Library
-from app.content.model import Calculator, Embedded, Html, Section, Topic
+from app.content.model import Calculator, Embedded, Piece, Section, Topic
 from app.estimator import registry
 from app.instruments.forms import instrument
 from app.web.course import course_of
@@ -100,12 +100,10 @@ class Sheets:
             ),
         )
 
-    def _piece(
-        self, library: Library, piece: Html | Calculator | Embedded, name: str
-    ) -> Part:
+    def _piece(self, library: Library, piece: Piece, name: str) -> Part:
         if isinstance(piece, Embedded):
             return piece
-        if isinstance(piece, Html):
+        if not isinstance(piece, Calculator):
             return Markup(_TERM.sub(_explained, piece.html))  # noqa: S704 - the content room made it safe
         entry = registry.find(piece.estimate)
         if entry is None:  # the check reports it; the rest of the page stands

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
+from typing import Literal
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Text:
 
 
 NO_TEXT = Text("", "")
+Level = Literal["", "deeper"]  # deeper: beyond the exam
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class Drawing:
     """A drawing that is safe on a page: `markup` is what stands inside of its `<svg>`.
 
     Its regions are groups with `data-region`; `title` and `desc` say it in words.
+    `areas` are the regions that can be pointed at, `blurred` says why others cannot;
+    `text` is the size of its smallest text, `meant` whether it speaks the language of
+    drawings, so that a page may show it in its own colors.
     """
 
     markup: str
@@ -55,14 +60,27 @@ class Drawing:
     title: str
     desc: str
     areas: tuple[Area, ...]
+    blurred: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    text: float = 13
+    meant: bool = False
+    line: int = 1
+
+    @property
+    def regions(self) -> frozenset[str]:
+        """The names of all its regions."""
+        return frozenset(area.region for area in self.areas) | frozenset(self.blurred)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flaw:
-    """What keeps a drawing off a page: the line of its file, and why."""
+    """What keeps a drawing off a page: the line of its file, and why.
+
+    `meant` is whether it was to speak the language of drawings; else it is a picture.
+    """
 
     line: int
     why: str
+    meant: bool = False
 
 
 # --- items -------------------------------------------------------------------
@@ -94,6 +112,7 @@ class Card:
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     sibling: str = ""
+    level: Level = ""
 
 
 # --- pages ---------------------------------------------------------------------
@@ -121,7 +140,19 @@ class Embedded:
     question: str
 
 
-Piece = Html | Calculator | Embedded
+@dataclasses.dataclass(frozen=True, slots=True)
+class Picture:
+    """An SVG file on a line of its own, until it is known whether it is a drawing.
+
+    `html` shows it as a picture; a page that is assembled has no picture left in it.
+    """
+
+    file: str
+    caption: str
+    html: str
+
+
+Piece = Html | Calculator | Embedded | Picture
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -169,6 +200,7 @@ class Topic:
     revision: str
     terms: tuple[str, ...] = ()
     notes: Mapping[str, Text] = dataclasses.field(default_factory=dict)
+    level: Level = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

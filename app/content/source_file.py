@@ -11,7 +11,9 @@ from app.content.problems import Problem, failure, problem
 _MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
 
 
-Reference = Literal["objective", "source", "topic", "page", "file", "drawing"]
+Reference = Literal[
+    "objective", "source", "topic", "page", "file", "drawing", "picture", "day"
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _NUMBERS = frozenset(
     | {"stroke-width", "font-size"}
 )
 _THINGS = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
-_THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit"}
+_THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit", "paper-box"}
 _LINES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
 _LINES |= {
     "head",
@@ -52,7 +52,22 @@ _VALUES = {
     "fill": re.compile(r"^(?:none|currentColor)$"),
     "stroke": re.compile(r"^(?:none|currentColor)$"),
     "id": SLUG,
+    "data-region": SLUG,
 }
+_NAMES = frozenset({"id", "data-region"})
+_TEXT = 13.0  # units of a text that names no size
+_OF_LANGUAGE = (_CLASSES | {"dia"}) - {
+    "b",
+    "w",
+    "gr",
+    "o",
+    "a",
+    "k",
+    "r",
+    "top",
+    "data",
+}
+_CLASS = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
 # Of the root, where the page writes its own.
 _OF_ROOT = frozenset(
     {"viewBox", "class", "xmlns", "role", "fill", "stroke", "font-family"}
@@ -67,6 +82,13 @@ class _Refused(Exception):  # noqa: N818 - reads as what it is at the raise
 
 def read_drawing(text: str) -> Drawing | Flaw:
     """The drawing of an SVG file, or the first thing that keeps it off a page."""
+    meant = any(
+        not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text)
+    )
+    return dataclasses.replace(_read(text), meant=meant)
+
+
+def _read(text: str) -> Drawing | Flaw:
     if len(text.encode()) > MOST_BYTES:
         return Flaw(1, f"it is larger than {MOST_BYTES // 1000} KB")
     reader = _Reader()
@@ -78,7 +100,7 @@ def read_drawing(text: str) -> Drawing | Flaw:
     parser.CharacterDataHandler = reader.words
     try:
         parser.Parse(text, True)
-        return reader.drawing()
+        return reader.drawing(parser.CurrentLineNumber)
     except _Refused as refused:
         return Flaw(parser.CurrentLineNumber, str(refused))
     except expat.ExpatError as error:
@@ -113,6 +135,8 @@ class _Reader:
     size: tuple[str, str] = ("", "")
     opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     areas: dict[str, Area | None] = dataclasses.field(default_factory=dict)
+    sizes: list[float] = dataclasses.field(default_factory=list)
+    least: float = _TEXT
 
     def start(self, name: str, given: dict[str, str]) -> None:
         """Write the opening of an element, once all of it is known to be harmless."""
@@ -124,13 +148,19 @@ class _Reader:
             self._begin(given)
         elif name not in self.said:
             self._write(name, given)
-        self.opened.append((name, given.get("id", "") if name == "g" else ""))
+        named = given.get("id") or given.get("data-region", "")
+        self.opened.append((name, named if name == "g" else ""))
+        size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
+        self.sizes.append(
+            float(given.get("font-size", size)) if name != "svg" else size
+        )
         if name == "rect":
             self._widen(given)
 
     def end(self, name: str) -> None:
         """Write the end of an element."""
         self.opened.pop()
+        self.sizes.pop()
         if name != "svg" and name not in self.said:
             self.out.append(f"</{name}>")
 
@@ -141,24 +171,24 @@ class _Reader:
             self.said[name] += data
         elif name in _WORDS:
             self.out.append(escape(data))
+            if data.strip():
+                self.least = min(self.least, self.sizes[-1])
         elif data.strip():
             raise _Refused("words stand outside of a text")
 
-    def drawing(self) -> Drawing:
-        """The finished drawing."""
+    def drawing(self, last: int) -> Drawing:
+        """The finished drawing, whose last line is known."""
         for name, words in self.said.items():
             if not words.strip():
                 raise _Refused(f"it has no <{name}>")
-        areas = [area for area in self.areas.values() if area is not None]
-        for name, area in self.areas.items():
-            if area is None:
-                raise _Refused(f"the region “{name}” has no <rect> to point at")
-            if min(area.width, area.height) < _LEAST:
-                message = f"the region “{name}” is smaller than {_LEAST} × {_LEAST}"
-                raise _Refused(message)
+        blurred = {n: why for n, a in self.areas.items() if (why := _blurred(n, a))}
+        areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
         title, desc = (" ".join(words.split()) for words in self.said.values())
         width, height = map(float, self.size)
-        return Drawing("".join(self.out), width, height, title, desc, tuple(areas))
+        markup = "".join(self.out)
+        return Drawing(
+            markup, width, height, title, desc, areas, blurred, self.least, line=last
+        )
 
     def _begin(self, given: dict[str, str]) -> None:
         box = _BOX.match(given.get("viewBox", ""))
@@ -167,14 +197,16 @@ class _Reader:
         unknown = sorted(set(given) - _OF_ROOT)
         if unknown:
             raise _Refused(f"the attribute {unknown[0]} is not allowed on <svg>")
+        if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
+            raise _Refused(f"its font-size is not {_TEXT:g}")
         self.size = (box[1], box[2])
 
     def _write(self, name: str, given: dict[str, str]) -> None:
         self.out.append(f"<{name}")
         for key, value in given.items():
-            if not _fits(key, value) or (key == "id" and name != "g"):
+            if not _fits(key, value) or (key in _NAMES and name != "g"):
                 raise _Refused(f"the attribute {key}=“{value[:40]}” is not allowed")
-            if key == "id":
+            if key in _NAMES:
                 self._region(value)
                 key = "data-region"  # noqa: PLW2901 - ids are the page's own
             self.out.append(f' {key}="{escape(value)}"')
@@ -198,6 +230,15 @@ class _Reader:
                 right = max(area.x + area.width, right)
                 bottom = max(area.y + area.height, bottom)
             self.areas[region] = Area(region, left, top, right - left, bottom - top)
+
+
+def _blurred(name: str, area: Area | None) -> str:
+    """Why a region cannot be pointed at; empty where it can."""
+    if area is None:
+        return f"the region “{name}” has no <rect> to point at"
+    if min(area.width, area.height) < _LEAST:
+        return f"the region “{name}” is smaller than {_LEAST} × {_LEAST}"
+    return ""
 
 
 def _fits(key: str, value: str) -> bool:

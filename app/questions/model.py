@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-from app.content.model import NO_TEXT, Computed, Place, Text
+from app.content.model import NO_TEXT, Computed, Level, Place, Text
 from app.questions.kinds import Answer
 
 
@@ -14,7 +14,8 @@ class Question:
 
     `stem`, option texts and `explanation` hold {name} templates while `computed`
     is set; `variants.draw` fills them. `section` is the anchor of the page section
-    it stands in (empty in quiz.md).
+    it stands in (empty in quiz.md). `level` is deeper for what lies beyond the exam;
+    `use` is exam for what practice leaves to mock exams, until it was met in one.
     """
 
     id: str
@@ -34,6 +35,8 @@ class Question:
     partial: Literal["", "off", "net", "coverage", "each", "lcs"] = ""
     computed: Computed | None = None
     section: str = ""
+    level: Level = ""
+    use: Literal["", "exam"] = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -108,6 +108,14 @@ def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
     assert " id=" not in drawing.markup
 
 
+def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
+    found = read_drawing(SVG.replace('width="60"', 'width="6"', 1))
+
+    assert isinstance(found, Drawing)
+    assert [area.region for area in found.areas] == ["server", "line"]
+    assert "is smaller than 24 × 24" in found.blurred["queue"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
@@ -122,7 +130,6 @@ def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
         ("<svg", "<?xml-stylesheet href='x'?><svg", "a processing instruction"),
         ("<title>A queue</title>", "", "it has no <title>"),
         ('id="server"', 'id="queue"', "the id “queue” stands twice"),
-        ('width="60"', 'width="6"', "is smaller than 24 × 24"),
         ('viewBox="0 0 200 60"', "", "its viewBox"),
         ("</svg>", "", "it is no XML"),
         ("</svg>", f"<g>{'<g>' * 20}{'</g>' * 20}</g></svg>", "nested too deep"),

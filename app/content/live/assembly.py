@@ -2,17 +2,30 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.content.identity import revision
 from app.content.live.cache import code_version
-from app.content.model import Card, Drawing, Topic
+from app.content.model import (
+    Card,
+    Drawing,
+    Embedded,
+    Html,
+    Picture,
+    Piece,
+    Section,
+    Topic,
+)
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
+from app.content.rules.course import check_fronts, check_order
+from app.content.rules.drawings import drawings_at
 from app.content.rules.topics import check_topics
+from app.content.svg_figures import figure
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -37,6 +50,9 @@ def assemble(bank: Bank) -> Assembled:
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages)
     found += rules.check_stems(bank, questions)
+    found += check_fronts(cards)
+    found += check_order(bank, pages)
+    found += _aimless(questions, pages)
     found += [_unsourced(q) for q in questions.values() if not q.sources]
     homeless = _homeless(bank, pages)
     found += homeless
@@ -67,6 +83,22 @@ def _unsourced(question: Question) -> Problem:
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
     return problem(place, "E16", message, hint, question.id)
+
+
+def _aimless(
+    questions: Mapping[str, Question], pages: Mapping[str, Topic]
+) -> Iterator[Problem]:
+    """E14, once for each page: whatever its questions could take from it is missing."""
+    found = Counter(q.topic for q in questions.values() if not q.objectives)
+    for slug, count in found.items():
+        if slug in pages:
+            message = (
+                f"Neither the page nor {count} of its questions name an objective."
+            )
+            hint = (
+                "Write objective: with a number of syllabus.toml into the front matter."
+            )
+            yield problem((pages[slug].place.path, 1, 1), "E14", message, hint)
 
 
 def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
@@ -100,14 +132,15 @@ def _items(
 
 
 def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
-    """An item that names no objective or source has those of its page."""
+    """An item that names no objective, source or level has those of its page."""
     page = pages.get(item.topic)
-    if page is None or (item.objectives and item.sources):
+    if page is None or (item.objectives and item.sources and not page.level):
         return item
     return dataclasses.replace(
         item,
         objectives=item.objectives or page.objectives,
         sources=item.sources or page.sources,
+        level=item.level or page.level,
     )
 
 
@@ -167,7 +200,7 @@ def _topics(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_sections(pages[slug], questions),
+            sections=_sections(pages[slug], questions, bank),
             questions=tuple(asked[slug]),
             cards=tuple(learned[slug]),
         )
@@ -175,20 +208,24 @@ def _topics(
     }
 
 
-def _sections(page: Topic, questions: Mapping[str, Question]) -> Any:
-    """The sections without the questions that are left out."""
-    return tuple(
-        dataclasses.replace(
-            section,
-            pieces=tuple(
-                p
-                for p in section.pieces
-                if getattr(p, "question", None) is None
-                or getattr(p, "question", "") in questions
-            ),
-        )
-        for section in page.sections
-    )
+def _sections(
+    page: Topic, questions: Mapping[str, Question], bank: Bank
+) -> tuple[Section, ...]:
+    """The sections without the questions that are left out, with their drawings."""
+    folder = page.place.path.rpartition("/")[0]
+    shown: Counter[str] = Counter()
+    sections = []
+    for section in page.sections:
+        pieces: list[Piece] = []
+        for piece in section.pieces:
+            if isinstance(piece, Picture):
+                shown[piece.file] += 1
+                found = drawings_at(bank.readings, f"{folder}/{piece.file}")
+                pieces.append(Html(figure(piece, found, shown[piece.file])))
+            elif not isinstance(piece, Embedded) or piece.question in questions:
+                pieces.append(piece)
+        sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
+    return tuple(sections)
 
 
 def version_of(readings: Mapping[str, ParsedFile]) -> str:

@@ -10,10 +10,20 @@ from app.content.identity import did_you_mean, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Card, Computed, Place, Text
+from app.content.model import NO_TEXT, Card, Computed, Level, Place, Text
 from app.content.numbers import templates
-from app.content.read.metadata import PARTIAL, TYPES, Front, Partial, mentioned
+from app.content.read.metadata import (
+    PARTIAL,
+    TYPES,
+    Front,
+    Partial,
+    level_of,
+    mentioned,
+    refuse_foreign,
+    use_of,
+)
 from app.content.read.parameters import read_computed
+from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
 from app.questions.kind import Kind
@@ -47,6 +57,10 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     if not draft.comment.id:
         return None
     scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
+    check_blocks(draft.body, sheet)
+    if not draft.heading.content.strip():
+        hint = "Write the question, or the front of the card, behind the ###."
+        sheet.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
     computed = read_computed(draft.comment, sheet)
     if computed:
         templates.protect([draft.heading, *draft.body], computed)
@@ -55,6 +69,7 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     kind_of = _type(draft, parts, kind, sheet)
     if not kind_of:
         return None
+    refuse_foreign(draft.comment, kind_of, sheet)
     written = Written(draft, parts, scope, computed is not None)
     common = _common(draft, front, sheet)
     if kind_of == "card":
@@ -69,6 +84,7 @@ class _Common:
     tags: tuple[str, ...]
     revision: str
     place: Place
+    level: Level
 
 
 def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
@@ -80,6 +96,7 @@ def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
         tags or front.tags,
         revision(draft.text),
         Place(sheet.path, draft.line),
+        level_of(fields, sheet) or front.level,
     )
 
 
@@ -185,6 +202,7 @@ def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
         common.revision,
         common.sources,
         common.tags,
+        level=common.level,
     )
 
 
@@ -213,6 +231,8 @@ def _question(
         _text(parts.mistake, scope),
         _partial(draft, scope.sheet),
         computed,
+        level=common.level,
+        use=use_of(draft.comment.fields, scope.sheet),
     )
     sources = tuple(dict.fromkeys((*common.sources, *scope.cited)))
     scope.cited[:] = cited

@@ -9,9 +9,18 @@ from markdown_it.token import Token
 
 from app.content import strict_yaml
 from app.content.limits import price_of
-from app.content.markdown.syntax import close_of, first_line, plain
+from app.content.markdown.syntax import close_of, first_line, last_line, plain
 from app.content.markdown.writer import Scope, anchor, write
-from app.content.model import Calculator, Card, Embedded, Html, Piece, Section, Text
+from app.content.model import (
+    Calculator,
+    Card,
+    Embedded,
+    Html,
+    Picture,
+    Piece,
+    Section,
+    Text,
+)
 from app.content.numbers.estimates import Unanswerable, compute
 from app.content.read.regions import Region
 from app.content.strict_yaml import Scalar
@@ -120,9 +129,10 @@ class _Desk:
         start = 0
         while at < len(tokens):
             end = close_of(tokens, at) + 1
-            if self._interrupts(tokens[at]):
+            block = tokens[at:end]
+            if self._interrupts(tokens[at]) or picture_in(block):
                 self._prose(tokens[start:at])
-                self._special(tokens[at:end])
+                self._special(block)
                 start = end
             at = end
         self._prose(tokens[start:])
@@ -160,8 +170,21 @@ class _Desk:
         elif block[0].type == "note_open":
             key = block[0].content
             self.notes[key] = write(block[1:2], self.scope)
+        elif image := picture_in(block):
+            self._picture(image, block)
         else:
             self._calculator(block[0])
+
+    def _picture(self, image: Token, block: list[Token]) -> None:
+        """Note an SVG file: what it turns out to be decides how it is shown."""
+        text = write(_as_page(block), self.scope)
+        file = str(image.attrs.get("src", ""))
+        caption = str(image.attrs.get("title", ""))
+        self.open.pieces.append(Picture(file, caption, text.html))
+        self.open.words.append(f"{text.plain}\n{caption}".strip())
+        sheet = self.scope.sheet
+        place = sheet.find(file, first_line(block[0]), last_line(block[0]))
+        sheet.mention("picture", file, *place)
 
     def _prose(self, tokens: list[Token]) -> None:
         if not tokens:
@@ -197,6 +220,18 @@ def _place_of(message: str, fields: strict_yaml.Mapped, line: int) -> tuple[int,
         if f"“{name}”" in message or (text and f"“{text}”" in message):
             return key.line, key.column
     return line, 1
+
+
+def picture_in(block: Sequence[Token]) -> Token | None:
+    """The image of a paragraph that is nothing but one SVG file of this folder."""
+    if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
+        return None
+    children = block[1].children or []
+    if len(children) != 1 or children[0].type != "image":
+        return None
+    file = str(children[0].attrs.get("src", ""))
+    local = file.endswith(".svg") and not re.search(r"[/\\:]", file)
+    return children[0] if local else None
 
 
 def _as_page(tokens: list[Token]) -> list[Token]:

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from app.content.identity import did_you_mean, likeness, normal
-from app.content.model import Card, Drawing, Flaw, Syllabus
+from app.content.model import Card, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
+from app.content.rules.drawings import check_drawing
 from app.content.source_file import Mention
-from app.content.svg_cleaning import narrow
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -29,12 +29,12 @@ _MOST_HINTS = 100  # unknown words for which the nearest known one is looked for
 class Bank:
     """All files of a course, and the day on which it is looked at.
 
-    `files` are the paths that exist beside the course's own, for pictures.
+    `files` are the pictures that pages show, each with what is wrong with it.
     """
 
     readings: Mapping[str, ParsedFile]
     today: dt.date
-    files: frozenset[str] = frozenset()
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def syllabus(self) -> Syllabus:
@@ -99,6 +99,13 @@ def _against_lock(
         return
     path, fact = found
     place = (path, fact.line, fact.column)
+    if entry.type != fact.type and not fact.broken and not entry.retired:
+        message = (
+            f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
+        )
+        hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
+        yield problem(place, "W34", message, hint, entry.id)
+        return
     if entry.retired:
         message = f"“{entry.id}” was retired on {entry.retired}."
         hint = "Use a new id: answers to the old item would count for this one."
@@ -151,7 +158,7 @@ _REGISTERS = {"objective": "syllabus.toml", "source": "sources.toml"}
 
 
 def check_mentions(bank: Bank) -> list[Problem]:
-    """E14, E86, E61: every word that another file must know."""
+    """E14, E86, E61 and those of drawings: every word that another file must know."""
     known: dict[str, set[str]] = {
         "objective": bank.objectives(),
         "source": bank.source_keys(),
@@ -159,20 +166,29 @@ def check_mentions(bank: Bank) -> list[Problem]:
     }
     unread = {k for k, f in _REGISTERS.items() if not bank.is_sound(f)}
     hints: dict[tuple[str, str], str] = {}
-    found = []
+    found: list[Problem] = []
     for path, reading in bank.readings.items():
         for mention in reading.mentions:
             if mention.kind in unread:
                 continue
-            if mention.kind in known:
+            if mention.kind not in known:
+                found += _beyond(path, mention, bank)
+            elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
-                if mention.value not in words:
-                    found.append(_unknown(path, mention, _hint(mention, words, hints)))
-            elif mention.kind == "drawing":
-                found += _undrawn(path, mention, bank)
-            elif not _leads_somewhere(path, mention, bank):
-                found.append(_dead(path, mention))
+                found.append(_unknown(path, mention, _hint(mention, words, hints)))
     return found
+
+
+def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+    """What is wrong with a word that stands in no register."""
+    if mention.kind == "day":
+        yield from _ahead(path, mention, bank.today)
+    elif mention.kind == "file":
+        yield from _unshown(path, mention, bank)
+    elif mention.kind in {"drawing", "picture"}:
+        yield from check_drawing(path, mention, bank.readings)
+    elif not _leads_somewhere(path, mention, bank):
+        yield _dead(path, mention)
 
 
 def _hint(mention: Mention, known: set[str], hints: dict[tuple[str, str], str]) -> str:
@@ -196,8 +212,6 @@ def _unknown(path: str, mention: Mention, hint: str) -> Problem:
 
 def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
     folder = path.rpartition("/")[0]
-    if mention.kind == "file":
-        return f"{folder}/{mention.value}" in bank.files
     address, _, anchor = mention.value.partition("#")
     if address.startswith("/glossary"):
         terms = {t.anchor for r in bank.readings.values() for t in r.terms}
@@ -210,28 +224,30 @@ def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
     return not anchor or given or anchor in reading.anchors
 
 
-def _undrawn(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
-    """E58, E59: a drawing can be shown, and has the region named behind the “#”."""
-    file, _, region = mention.value.partition("#")
-    place = (path, mention.line, mention.column)
-    for name in (file, narrow(file)):
-        reading = bank.readings.get(f"{path.rpartition('/')[0]}/{name}")
-        drawing = reading.drawing if reading else None
-        if isinstance(drawing, Flaw) and not region:
-            message = f"{name}, line {drawing.line}: {drawing.why}."
-            hint = "A drawing holds shapes, texts and groups, and no colors of its own."
-            yield problem(place, "E58", message, hint, mention.item)
-        if isinstance(drawing, Drawing) and region:
-            known = [area.region for area in drawing.areas]
-            if region not in known:
-                message = f"{name} has no region “{region}”."
-                hint = did_you_mean(region, known)
-                yield problem(place, "E59", message, hint, mention.item)
+def _ahead(path: str, mention: Mention, today: dt.date) -> Iterable[Problem]:
+    """E13: nobody has read a page in the future; tomorrow it may be elsewhere."""
+    if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
+        message = f"“{mention.value}” lies in the future."
+        hint = "Write the day on which the page was read last."
+        yield problem((path, mention.line, mention.column), "E13", message, hint)
+
+
+def _unshown(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+    """E61, E78: a picture is there, and is one."""
+    name = f"{path.rpartition('/')[0]}/{mention.value}"
+    flaw = bank.files.get(name, f"There is no file “{mention.value}”.")
+    if flaw:
+        gone = flaw.startswith("There is no")
+        hint = "Correct the link, or create what it names."
+        if not gone:
+            hint = "Put a picture beside the page, and name it here."
+        place = (path, mention.line, mention.column)
+        code = "E61" if gone else "E78"
+        yield problem(place, code, flaw, hint, mention.item)
 
 
 def _dead(path: str, mention: Mention) -> Problem:
-    what = "file" if mention.kind == "file" else "page or heading"
-    message = f"There is no {what} “{mention.value}”."
+    message = f"There is no page or heading “{mention.value}”."
     hint = "Correct the link, or create what it names."
     place = (path, mention.line, mention.column)
     return problem(place, "E61", message, hint, mention.item)

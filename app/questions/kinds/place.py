@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from html import escape
 
 from markdown_it.token import Token
+from markupsafe import Markup
 
 from app.content.markdown.syntax import plain
 from app.content.markdown.writer import write
 from app.content.model import Area, Drawing
 from app.content.svg_cleaning import narrow
+from app.content.svg_figures import WIDTHS, opening
 from app.questions.choosing import LETTERS, faces_of, letters, marks_of
 from app.questions.faces import Faces
 from app.questions.kind import Counted, Gap, Kind, State, Typed
@@ -58,6 +60,10 @@ class Drawn:
     drawing: Drawing
     spots: tuple[Spot, ...]
 
+    def opening(self, name: str) -> Markup:
+        """The opening of its `<svg>`; ids begin with `name`."""
+        return Markup(opening(self.drawing, self.width, name))  # noqa: S704 - cleaned
+
 
 class PlaceKind(Kind[Places]):
     """Regions of a drawing, of which one is right.
@@ -69,6 +75,7 @@ class PlaceKind(Kind[Places]):
     name = "place"
     models = (Places, Region)
     template = "questions/place.html"
+    in_parts = True
     keys = ("figure",)
     listed = "regions"
     chosen = True
@@ -193,7 +200,7 @@ def drawings_of(answer: Places) -> tuple[Drawn, ...]:
     """The drawings, each with the spots of the options that it has."""
     return tuple(
         Drawn(width, drawing, _spots(answer, drawing))
-        for width, drawing in zip(("wide", "narrow"), answer.drawings, strict=False)
+        for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
     )
 
 

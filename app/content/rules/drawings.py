@@ -1,0 +1,91 @@
+"""E58, E59, W90, W91: whether drawings can be shown, pointed at and read."""
+
+from collections.abc import Iterable, Mapping
+
+from app.content.identity import did_you_mean
+from app.content.model import Drawing, Flaw
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, problem
+from app.content.source_file import Mention
+from app.content.svg_cleaning import narrow
+
+Readings = Mapping[str, ParsedFile]
+_LEGIBLE = 11.0  # pixels
+_PHONE, _DESK = 358.0, 600.0  # the least width in pixels of a narrow and a wide one
+_HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
+
+
+def drawings_at(readings: Readings, path: str) -> tuple[Drawing, ...]:
+    """The drawing of a page, and the one for phones; none where it is a picture."""
+    found = [_of(readings, path), _of(readings, narrow(path))]
+    if not isinstance(found[0], Drawing) or not found[0].meant:
+        return ()
+    return tuple(d for d in found if isinstance(d, Drawing))
+
+
+def check_drawing(path: str, mention: Mention, readings: Readings) -> Iterable[Problem]:
+    """What is wrong with the drawing that `mention` in the file at `path` names."""
+    file, _, region = mention.value.partition("#")
+    folder = path.rpartition("/")[0]
+    place = (path, mention.line, mention.column)
+    pair = {n: _of(readings, f"{folder}/{n}") for n in (file, narrow(file))}
+    asked = mention.kind == "drawing"
+    if not asked and not any(d and d.meant for d in pair.values()):
+        return
+    for name, found in pair.items():
+        if isinstance(found, Flaw) and not region:
+            message = f"{name}, line {found.line}: {found.why}."
+            yield problem(place, "E58", message, _HINT, mention.item)
+        elif isinstance(found, Drawing) and region in found.blurred:
+            message = f"{name}, line {found.line}: {found.blurred[region]}."
+            yield problem(place, "E58", message, _HINT, mention.item)
+        elif isinstance(found, Drawing) and region and region not in found.regions:
+            message = f"{name} has no region “{region}”."
+            hint = did_you_mean(region, sorted(found.regions - set(found.blurred)))
+            yield problem(place, "E59", message, hint, mention.item)
+    if not region:
+        sound = {n: d for n, d in pair.items() if isinstance(d, Drawing)}
+        yield from _legible(sound, place, mention.item)
+        yield from _agreeing(sound, place, mention.item)
+
+
+def _legible(
+    pair: dict[str, Drawing], place: tuple[str, int, int], item: str
+) -> Iterable[Problem]:
+    """W90: no text is under 11 px at the least width at which it is shown."""
+    for number, (name, drawing) in enumerate(pair.items()):
+        wide = number == 0 and len(pair) > 1
+        pixels = min(1.0, (_DESK if wide else _PHONE) / drawing.width) * drawing.text
+        if pixels < _LEGIBLE:
+            message = f"{name} has text that is shown at {pixels:.1f} px."
+            least = _LEGIBLE * drawing.text / pixels
+            hint = f"Write it at {least:.1f} units or more."
+            if len(pair) == 1:
+                hint = f"Draw {narrow(name)}, 358 units wide, for phones."
+            yield problem(place, "W90", message, hint, item)
+
+
+def _agreeing(
+    pair: dict[str, Drawing], place: tuple[str, int, int], item: str
+) -> Iterable[Problem]:
+    """W91: the two drawings of one figure say the same."""
+    if len(pair) < 2:
+        return
+    (_, wide), (name, small) = pair.items()
+    same = {
+        "title": wide.title == small.title,
+        "desc": wide.desc == small.desc,
+        "regions": wide.regions == small.regions,
+    }
+    other = [what for what, agrees in same.items() if not agrees]
+    if other:
+        message = f"{name} differs from the wide drawing in {' and '.join(other)}."
+        only = sorted(wide.regions ^ small.regions)
+        hint = f"Only one of them has {', '.join(only)}." if only else ""
+        hint = hint or "Both say the same, in the same words."
+        yield problem(place, "W91", message, hint, item)
+
+
+def _of(readings: Readings, path: str) -> Drawing | Flaw | None:
+    reading = readings.get(path)
+    return reading.drawing if reading else None
