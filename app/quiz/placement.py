@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from app.content.model import Domain
-from app.mastery.bank import shares
+from app.mastery.bank import home_of, shares
 from app.questions import kinds
 from app.questions.model import Question
 from app.quiz.practice import Past
@@ -31,11 +31,13 @@ def draw_placement(
         (q for q in questions if q.drawable),
         key=lambda q: (not kinds.of(q).chosen, q.id in past, _mixed(seed, q.id)),
     )
+    there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
+        mine = [q for q in order if home_of(q, there) == domain.number]
         numbers = [o.number for o in domain.objectives]
         numbers.sort(key=lambda number: _mixed(seed, number))
-        taken |= dict.fromkeys(_round(order, numbers, counts[domain.number], taken))
+        taken |= dict.fromkeys(_round(mine, numbers, counts[domain.number]))
     return tuple(taken)
 
 
@@ -43,14 +45,13 @@ def _round(
     order: Sequence[Question],
     numbers: Sequence[str],
     count: int,
-    taken: Mapping[str, None],
 ) -> list[str]:
     """`count` questions of these objectives, one of each in turn."""
     piles = [[q.id for q in order if number in q.objectives] for number in numbers]
     found: dict[str, None] = {}
     while len(found) < count and any(piles):
         for pile in piles:
-            free = [item for item in pile if item not in found and item not in taken]
+            free = [item for item in pile if item not in found]
             pile[:] = free[1:]
             if free and len(found) < count:
                 found[free[0]] = None
