@@ -120,7 +120,7 @@ def report(paths: Iterable[pathlib.Path]) -> Report:
 
 def answer(case: Case, file: CaseFile) -> Result:
     """Answer one case, or say why it cannot be expressed."""
-    plain = Result(
+    result = plain = Result(
         id=case.id,
         kind=case.kind,
         expected=case.expected,
@@ -136,7 +136,6 @@ def answer(case: Case, file: CaseFile) -> Result:
         source=case.source,
         groups=_groups(case),
     )
-    result = plain
     try:
         asked = translate(case, file)
         result = _by(plain, asked)

@@ -317,7 +317,7 @@ def _bar(case: Case, load: Load, limit: float) -> StackedBar:
             Segment("gradients", "Gradients", load.gradients),
             Segment("optimizer", "Optimizer", load.optimizer),
             Segment("activations", "Activations", load.activations),
-            Segment("activations", "Logits and loss", load.logits),
+            Segment("other", "Logits and loss", load.logits),
             Segment("overhead", "Overhead", load.overhead + load.buffers),
         ),
         limit,
