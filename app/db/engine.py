@@ -125,6 +125,13 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
         async with turn() as session:
             yield session
         return
+    async with reading_session(request) as session:
+        yield session
+
+
+@contextlib.asynccontextmanager
+async def reading_session(request: Request) -> AsyncIterator[Session]:
+    """A session that keeps nothing, once there is room for one more who reads."""
     async with request.app.state.reading_room:
         session = Session(request.app.state.engine, expire_on_commit=False)
         try:

@@ -20,6 +20,7 @@ from app.exams.store import Begin, Graded, Kept, Sat
 from app.exams.timing import is_over, minutes_for
 from app.learners.store import hold
 from app.mastery.bank import domain_of
+from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw as draw_variant
@@ -145,9 +146,23 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
                 score=given[slot.item][1] if slot.item in given else 0.0,
                 answered=slot.item in given,
                 seconds=mine.milliseconds / 1000,
+                before=_before(question, slot, mine),
             )
         )
     return rows
+
+
+def _before(question: Question, slot: Slot, kept: Kept) -> float | None:
+    """What the first answer would have scored; None where no other was given later.
+
+    Where one option is chosen. Anything else is entered bit by bit, so that its first
+    state says nothing.
+    """
+    kind = kinds.of(question)
+    if not kind.chosen or kind.several or kept.first in (None, kept.raw):
+        return None
+    first = dataclasses.replace(kept, raw=kept.first or {})
+    return _graded(question, slot, first).score
 
 
 _asked: list[tuple[Library, tuple[Question, ...]]] = []

@@ -44,7 +44,7 @@ class Sat:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of one question: the raw response, flag, strikes, time."""
+    """What is kept of one question: response, flag, strikes, time, first response."""
 
     number: int
     raw: Mapping[str, Sequence[str]]
@@ -52,6 +52,7 @@ class Kept:
     struck: tuple[str, ...] = ()
     milliseconds: int = 0
     at: dt.datetime | None = None
+    first: Mapping[str, Sequence[str]] | None = None
 
     @property
     def answered(self) -> bool:
@@ -257,6 +258,8 @@ def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
             "in this browser was not put over it."
         )
     row.raw = change.answer(row.raw, row.at)
+    if not row.first and entered(json.loads(row.raw)):
+        row.first = row.raw
     row.flagged = change.flagged
     row.struck = json.dumps(list(change.struck))
     row.milliseconds += change.spent(row.at, milliseconds(now) - change.age)
@@ -361,4 +364,5 @@ def _kept(row: SittingAnswer) -> Kept:
         struck=tuple(json.loads(row.struck)),
         milliseconds=row.milliseconds,
         at=moment(row.at),
+        first=json.loads(row.first) if row.first else None,
     )

@@ -7,7 +7,9 @@ from typing import Literal
 
 from app.questions.model import Question
 
-Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry"]
+Mode = Literal[
+    "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"
+]
 
 MODES: tuple[Mode, ...] = (
     "mixed",
@@ -16,6 +18,8 @@ MODES: tuple[Mode, ...] = (
     "weakest",
     "missed",
     "retry",
+    "placement",
+    "flagged",
 )
 _WHOLE = 1 - 1e-9
 

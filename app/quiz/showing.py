@@ -21,6 +21,7 @@ from app.questions.asking import Asked, new_token, seed_for
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.quiz import store
+from app.quiz.flags import Flag
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
@@ -272,7 +273,22 @@ def question_page(
         run=frame,
         reported=reported,
         tally=tally,
+        flag=_flag(desk, shown, frame),
     )
+
+
+def _flag(desk: Desk, shown: Asked | Outcome, frame: RunFrame | None) -> Flag | None:
+    """The flag of a question that is practiced; in the text of a page there is none."""
+    context = shown.context if isinstance(shown, Asked) else shown.given.context
+    if context == "page" or shown.question.id not in desk.library.questions:
+        return None
+    question = shown.question
+    alone = f"/quiz/{question.topic}/{question.id}"
+    back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
+    if isinstance(shown, Outcome) and frame is None:
+        back = f"{alone}?attempt={shown.given.id}"
+    on = question.id in store.flagged(desk.db, desk.learner.id)
+    return Flag(question.topic, question.id, on, back)
 
 
 def titles(library: Library, question: Question) -> list[str]:

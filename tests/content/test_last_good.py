@@ -20,6 +20,7 @@ PATHS = [
 ]
 BROKEN = {
     "half of it is missing": b"---\ntitle: Weights\nobjec",
+    "it is empty": b"\n",
     "it is not text": b"\xff\xfe\x00",
     "it is larger than 2 MB": b"a" * 2_000_001,
     "an answer is wrong": b"---\nsource: herd\n---\n\n### Which?\n<!-- q: w-grow -->\n",
@@ -257,6 +258,17 @@ def test_a_file_at_which_building_fails_is_served_as_it_was(course: Path) -> Non
     assert "w-grow" in library.questions
     assert library.outdated == (QUIZ,)
     assert [p.path for p in library.problems if p.code == "E00"] == [QUIZ]
+
+
+def test_a_course_with_two_such_files_is_served_as_it_was(course: Path) -> None:
+    readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
+    both = {p: hostile(p) for p in (QUIZ, "topics/kv-cache/quiz.md")}
+
+    library = build({**readings, **both}, course, earlier=readings)
+
+    assert "w-grow" in library.questions
+    assert set(library.outdated) == set(both)
+    assert "E00" in {p.code for p in library.problems}
 
 
 def test_a_course_that_cannot_be_built_at_all_is_empty(

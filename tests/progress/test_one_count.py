@@ -5,7 +5,6 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -20,19 +19,18 @@ from app.web.visitor import COOKIE
 from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 
-COURSE = Path(__file__).parents[2] / "content"
 RICH = Past(cards=110, reviews=500, answers=150, days=24)
 KEY = "of a learner who did much"
 
 
 @pytest.fixture(scope="module")
-def live_library(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
-    return LiveLibrary(COURSE, tmp_path_factory.mktemp("cache"))
+def live_library(live_shipped: LiveLibrary) -> LiveLibrary:
+    return live_shipped
 
 
 @pytest.fixture(scope="module")
-def library(live_library: LiveLibrary) -> Library:
-    return live_library.current()
+def library(shipped: Library) -> Library:
+    return shipped
 
 
 class Pages:

@@ -6,15 +6,16 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.content.live.assembly import Assembled, assemble, version_of
 from app.content.live.lastgood import LastGood
+from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import (
     Watch,
     WatchedFiles,
-    exists,
+    hollow,
     strays,
     unnamed,
     without_collection,
@@ -123,44 +124,67 @@ def _assembled(
 def _spared(
     bank: Bank, error: Exception, earlier: Mapping[str, ParsedFile]
 ) -> tuple[Bank, Assembled]:
-    """The course without the newest version of the one file at which it fails."""
-    for path, reading in bank.readings.items():
-        others = dict(bank.readings)
-        del others[path]
-        if path in earlier:
-            others[path] = dataclasses.replace(
-                earlier[path], problems=reading.problems, outdated=True
-            )
+    """The course without the newest version of the one file at which it fails.
+
+    Where more than one is at fault, it is the whole course as it was before.
+    """
+    for path, others in _candidates(bank.readings, earlier):
         spared = dataclasses.replace(bank, readings=others)
         try:
             made = assemble(spared)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
-        found = failure((path, 1, 1), "This file", error)
-        problems = {*made.problems, *reading.problems, found}
+        own = bank.readings[path].problems if path in bank.readings else ()
+        what = "This file" if path in bank.readings else "The course"
+        found = failure((path or "syllabus.toml", 1, 1), what, error)
+        problems = {*made.problems, *own, found}
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
     found = failure(("syllabus.toml", 1, 1), "The course", error)
     empty = dataclasses.replace(bank, readings={})
     return empty, Assembled({}, {}, {}, (found,))
 
 
+def _candidates(
+    readings: Mapping[str, ParsedFile], earlier: Mapping[str, ParsedFile]
+) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
+    """What may be put together instead, and which file it spares; "" for all."""
+    for path, reading in readings.items():
+        others = dict(readings)
+        del others[path]
+        if path in earlier:
+            others[path] = dataclasses.replace(
+                earlier[path], problems=reading.problems, outdated=True
+            )
+        yield path, others
+    if earlier:
+        changed = {p for p, r in earlier.items() if readings.get(p) != r}
+        yield (
+            "",
+            {
+                p: dataclasses.replace(r, outdated=p in changed)
+                for p, r in earlier.items()
+            },
+        )
+
+
 def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[Problem]:
     return [
         *_missing(readings),
         *map(_stray, strays(folder)),
+        *map(_hollow, hollow(folder)),
         *map(_unnamed, unnamed(folder)),
     ]
 
 
-def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> frozenset[str]:
-    """Which of the files that pages show do exist."""
+def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
+    """The files that pages show, each with what is wrong with it as a picture."""
     wanted = (
         f"{path.rpartition('/')[0]}/{mention.value}"
         for path, reading in readings.items()
         for mention in reading.mentions
         if mention.kind == "file"
     )
-    return frozenset(name for name in wanted if exists(folder / name))
+    return {name: flaw_of(folder, name) for name in wanted}
 
 
 def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
@@ -174,8 +198,15 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
     ]
 
 
+def _hollow(path: str) -> Problem:
+    hint = "Write its concept.md, or delete the folder."
+    return problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
+
+
 def _stray(path: str) -> Problem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
+    if path.startswith("exams/"):
+        hint = "A mock exam is a file with .toml at its end."
     return problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import is_added
-from app.db.engine import aside
+from app.db.engine import aside, reading_session
 from app.flashcards import store
 from app.flashcards.desk import (
     Desk,
@@ -76,28 +76,50 @@ def _answer(desk: Desk, card: str, wished: WishForm) -> HTMLResponse:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Graded:
+    """What the desk says after a grade: the number to undo, a card that fails often."""
+
+    wish: Wish
+    undo: int = 0
+    leech: Found | None = None
+
+
 async def review(request: Request) -> Response:
-    """Grade a card, once, and lay out the next."""
+    """Grade a card, once, and lay out the next.
+
+    The next card is looked for when the grade is on disk: that takes longer than the
+    grade, and others who write would wait for it.
+    """
     graded = await sent(request, GradeForm)
+    card: str = request.path_params["card"]
     async with writing(request) as (db, learner):
         desk = await desk_of(request, learner, db)
-        card: str = request.path_params["card"]
-        return await aside(db, lambda: _review(desk, card, graded))
+        if graded.given:
+            return await aside(db, lambda: _late(desk, card, graded))
+        done = await aside(db, lambda: _grade(desk, card, graded))
+    async with reading_session(request) as db:
+        after = await desk_of(request, learner, db)
+        return await aside(
+            db, lambda: _onward(after, done.wish, undo=done.undo, leech=done.leech)
+        )
 
 
-def _review(desk: Desk, card: str, graded: GradeForm) -> Response:
+def _late(desk: Desk, card: str, graded: GradeForm) -> Response:
     found = find_card(desk, card)
     refuse_others(desk, graded.who)
-    if graded.given:
-        return late(desk, found.card, graded)
+    return late(desk, found.card, graded)
+
+
+def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
+    found = find_card(desk, card)
+    refuse_others(desk, graded.who)
     wish = _wish(desk, graded.topic, graded.more)
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
     sent = store.Sent(graded.token, _looked(desk, graded.since))
     done = store.record(desk.db, desk.learner.id, found.card, grade, sent)
     leech = done is not None and done.lapsed and is_leech(done.standing.lapses)
-    return _onward(
-        desk, wish, undo=done.number if done else 0, leech=found if leech else None
-    )
+    return _Graded(wish, done.number if done else 0, found if leech else None)
 
 
 @router.post("/undo")
