@@ -13,11 +13,13 @@ START = "/exams/short"
 
 
 def begin(client: TestClient, **fields: str) -> str:
-    """Start the exam; returns the address of the sitting."""
+    """Start the exam with all kinds; returns the address of the sitting."""
     html = client.get(START).text
     token = re.search(r'name="token" value="([^"]+)"', html)
     assert token
-    answer = client.post(f"{START}/sittings", data={"token": token[1], **fields})
+    answer = client.post(
+        f"{START}/sittings", data={"token": token[1], "kinds": "all", **fields}
+    )
     assert answer.status_code == 303
     return answer.headers["location"].rpartition("/questions/")[0]
 
