@@ -13,7 +13,7 @@ def check_topics(
     topics: Mapping[str, Topic], readings: Mapping[str, ParsedFile]
 ) -> list[Problem]:
     """Report topics without exam box, memory hook, cards or five questions."""
-    found = []
+    found: list[Problem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
         found += _unsaid(topic)
