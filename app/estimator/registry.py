@@ -16,7 +16,9 @@ class Entry:
 
     `name` is the word in URL, API, command and links (`training-memory`);
     `inputs` the frozen dataclass; `compute` the pure function; `topic` the slug
-    of the concept page that teaches it; `group` the heading it is listed under.
+    of the concept page that teaches it; `group` the heading it is listed under;
+    `first` the outputs that matter first, of which a reading shows the three that
+    are known.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Entry:
     compute: Callable[[Any], Estimate]
     outputs: tuple[Output, ...]
     topic: str = ""
+    first: tuple[str, ...] = ()
 
 
 # Every estimate, in the order in which people see them. `kv-cache` lives in the

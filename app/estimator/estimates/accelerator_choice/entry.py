@@ -20,5 +20,6 @@ ENTRY = Entry(
     inputs=AcceleratorChoice,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("gpus", "need", "token_time", "gpu_hours"),
     topic=TOPIC,
 )

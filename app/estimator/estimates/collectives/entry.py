@@ -26,5 +26,6 @@ ENTRY = Entry(
     inputs=Collectives,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("time", "bus_bandwidth", "link_share"),
     topic="interconnects",
 )

@@ -20,5 +20,6 @@ ENTRY = Entry(
     inputs=Cost,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("owned_hour", "rented_hour", "break_even"),
     topic=TOPIC,
 )

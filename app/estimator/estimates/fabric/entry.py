@@ -20,5 +20,6 @@ ENTRY = Entry(
     inputs=Fabric,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("switches", "cables", "power"),
     topic="interconnects",
 )

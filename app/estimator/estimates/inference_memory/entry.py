@@ -27,5 +27,6 @@ ENTRY = Entry(
     inputs=InferenceMemory,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("per_gpu", "max_concurrent", "fewest_gpus"),
     topic="inference-memory",
 )

@@ -46,5 +46,6 @@ ENTRY = Entry(
     inputs=KvCache,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("total", "per_token", "per_gpu"),
     topic="inference-memory",
 )

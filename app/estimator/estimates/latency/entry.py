@@ -37,5 +37,6 @@ ENTRY = Entry(
     inputs=Latency,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("ttft", "tpot", "throughput"),
     topic="batching-and-latency",
 )

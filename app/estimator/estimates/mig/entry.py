@@ -49,5 +49,6 @@ ENTRY = Entry(
     inputs=Mig,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("instances", "memory", "more"),
     topic="virtualisation",
 )

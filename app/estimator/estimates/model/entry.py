@@ -38,5 +38,6 @@ ENTRY = Entry(
     inputs=Model,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("parameters", "active_parameters", "weights"),
     topic="training-versus-inference",
 )

@@ -24,5 +24,6 @@ ENTRY = Entry(
     inputs=ParallelismPlan,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("time", "tokens_per_second_per_gpu", "mfu"),
     topic="parallelism",
 )

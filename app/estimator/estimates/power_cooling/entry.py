@@ -20,5 +20,6 @@ ENTRY = Entry(
     inputs=PowerCooling,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("racks", "machines_power", "site_power"),
     topic=TOPIC,
 )

@@ -40,5 +40,6 @@ ENTRY = Entry(
     inputs=Quantization,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("total", "saved", "decode_speedup"),
     topic="number-formats",
 )

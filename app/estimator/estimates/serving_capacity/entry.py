@@ -31,5 +31,6 @@ ENTRY = Entry(
     inputs=ServingCapacity,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("gpus", "throughput", "cost_per_million_tokens"),
     topic="batching-and-latency",
 )

@@ -20,5 +20,6 @@ ENTRY = Entry(
     inputs=Storage,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("interval", "lost", "checkpoint"),
     topic="cluster-components",
 )

@@ -54,5 +54,6 @@ ENTRY = Entry(
     inputs=TrainingMemory,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("per_gpu", "states", "fewest_gpus"),
     topic="training-memory",
 )

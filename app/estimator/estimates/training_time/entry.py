@@ -42,5 +42,6 @@ ENTRY = Entry(
     inputs=TrainingTime,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("time", "mfu", "gpu_hours"),
     topic="parallelism",
 )

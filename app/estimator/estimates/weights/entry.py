@@ -54,5 +54,6 @@ ENTRY = Entry(
     inputs=Weights,
     compute=estimate,
     outputs=OUTPUTS,
+    first=("total", "per_gpu", "saved"),
     topic="number-formats",
 )
