@@ -13,6 +13,7 @@ from app.concepts.outline import outline
 from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
 from app.content.live.library import Library
+from app.content.live.pictures import PICTURES
 from app.db.engine import DbSession
 from app.errors import NotFound, Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
@@ -25,7 +26,6 @@ from app.web.page_cache import keep
 from app.web.render import page, reply
 
 router = APIRouter(include_in_schema=False)
-_PICTURES = {".svg", ".png", ".jpg", ".jpeg", ".webp", ".gif"}
 
 
 async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
@@ -105,7 +105,7 @@ def picture(
     # Looked for among the files that are there: no path is made of what was asked.
     beside = folder.iterdir() if folder.is_dir() else ()
     file = next((f.resolve() for f in beside if f.name == name), folder)
-    if file.parent != folder or file.suffix not in _PICTURES or not file.is_file():
+    if file.parent != folder or file.suffix not in PICTURES or not file.is_file():
         raise NotFound("There is no picture of this name beside the page.")
     return FileResponse(file)
 

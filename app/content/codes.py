@@ -132,6 +132,39 @@ RULES: dict[str, Rule] = {
         "“a” or “an” at the end of the stem gives the answer away.",
         "Write “a(n)”, or move the article into the options.",
     ),
+    "E32": Rule(
+        "An item has no words to ask with.",
+        "Write the question, or the front of the card, behind the `###`.",
+    ),
+    "E33": Rule(
+        "Every option is marked right.",
+        "Add an option that is wrong and likely, or take a tick away.",
+    ),
+    "W34": Rule(
+        "An item kept its id and changed its type.",
+        "Give it a new id. If it is the same item, run the check with `--fix`; what "
+        "was answered before is counted apart.",
+    ),
+    "W35": Rule(
+        "Two cards ask the same.",
+        "Ask for something else, or delete one.",
+    ),
+    "W36": Rule(
+        "A topic stands twice in the order of the syllabus, or not at all.",
+        "Write each topic once into `order`.",
+    ),
+    "W37": Rule(
+        "Two topics have the same title.",
+        "Give one of them another title.",
+    ),
+    "W38": Rule(
+        "A page has no summary, or no day of its last review.",
+        "Write `summary:` and `reviewed:` into its front matter.",
+    ),
+    "E39": Rule(
+        "A topic is to be read before itself.",
+        "Take one of the requirements away that the message names.",
+    ),
     "E40": Rule(
         "A numeric answer does not start with a number.",
         "Write the whole answer as one code span that begins with a number: `140 GB ±"
@@ -171,6 +204,10 @@ RULES: dict[str, Rule] = {
         "What is shown differs from what is graded.",
         "Show more digits in the stem, or round the parameter.",
     ),
+    "W49": Rule(
+        "The right answer is the same for all parameters.",
+        "Correct the expression, or ask without parameters.",
+    ),
     "E50": Rule(
         "An order question has fewer than three steps.", "Write at least three steps."
     ),
@@ -180,7 +217,7 @@ RULES: dict[str, Rule] = {
         "Write a table of left, right and, if you like, why, with at least two pairs.",
     ),
     "E53": Rule(
-        "Two right cells are equal without a note that both count.",
+        "Two cells of a column are equal without a note that both count.",
         "Say in the third column why both count, or change one.",
     ),
     "E54": Rule(
@@ -231,6 +268,14 @@ RULES: dict[str, Rule] = {
     "W65": Rule("A stem has more than 120 words.", "Shorten the stem."),
     "W66": Rule("A glossary term is defined twice.", "Keep one meaning."),
     "W67": Rule("A hint contains the answer.", "Point the way without the answer."),
+    "W68": Rule(
+        "A row of a table has more or fewer cells than its head.",
+        "Give each row as many cells as the head; write `\\|` for a bar in a cell.",
+    ),
+    "W69": Rule(
+        "A dollar sign begins a formula that nothing ends.",
+        "Write the second one, or `\\$` for the sign itself.",
+    ),
     "E70": Rule(
         "The weights of the blueprint do not add up.",
         "Make the weights add up to 100, and the counts of an exam to its questions, "
@@ -244,6 +289,27 @@ RULES: dict[str, Rule] = {
     "W73": Rule(
         "An objective has no page, no questions or no cards.",
         "Write what is missing, or add the objective to a topic that treats it.",
+    ),
+    "E74": Rule(
+        "A fenced block or a box has a name that nothing reads.",
+        "Write `calculator`, `figure bar` or a language behind the three backticks, "
+        "and TIP, NOTE, IMPORTANT, WARNING or CAUTION in `[!…]`.",
+    ),
+    "E75": Rule(
+        "Marks of an unfinished merge stand in the file.",
+        "Decide for one of the texts, and delete the marks.",
+    ),
+    "E76": Rule(
+        "A character stands in the file that cannot be seen.",
+        "Delete it, or type it anew.",
+    ),
+    "W77": Rule(
+        "Text to begin with was not replaced.",
+        "Write what is meant there.",
+    ),
+    "E78": Rule(
+        "A picture is none, or does not lie beside its page.",
+        "Put an SVG, PNG, JPEG, WebP or GIF file into the folder of the topic.",
     ),
     "E80": Rule(
         "An estimate, card or model is not in the catalogue.",

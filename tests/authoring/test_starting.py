@@ -16,11 +16,16 @@ def new(folder: Path, *words: str) -> int:
     return main(["new", words[0], "--content", str(folder), *words[1:]])
 
 
+def lacking(folder):
+    """What is wrong beside what the command says is left to do: words and order."""
+    return [p for p in check(folder) if p.code not in {"W36", "W77"}]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
-    assert check(folder) == []
+    assert lacking(folder) == []
     made = load(folder)
     assert f"weights-{kind}" in {**made.questions, **made.cards}
 
@@ -29,7 +34,7 @@ def test_all_types_together_pass_the_check_twice_over(folder):
     for kind in (*KINDS, *KINDS):
         assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
-    assert check(folder) == []
+    assert lacking(folder) == []
 
 
 def test_a_question_stands_behind_what_was_there(folder, capsys):
@@ -49,7 +54,7 @@ def test_a_topic_without_a_quiz_gets_one(folder):
 
     assert new(folder, "question", "--topic", "weights", "--type", "card") == 0
 
-    assert check(folder) == []
+    assert lacking(folder) == []
     assert load(folder).cards["weights-card"].objectives == ("1.1",)
 
 
@@ -84,7 +89,7 @@ def test_a_topic_that_is_not_there_is_named_with_its_neighbor(folder, capsys):
 def test_a_topic_passes_the_check_with_nothing_lacking(folder, title):
     assert new(folder, "topic", "power", "--title", title) == 0
 
-    assert check(folder) == []
+    assert lacking(folder) == []
     topic = load(folder).topics["power"]
     assert topic.title == title
     assert len(topic.questions) == 5
@@ -95,7 +100,7 @@ def test_two_topics_begun_alike_pass_the_check(folder):
     new(folder, "topic", "power", "--title", "Power")
     new(folder, "topic", "cooling", "--title", "Cooling", "--objective", "2.1")
 
-    assert check(folder) == []
+    assert lacking(folder) == []
     assert load(folder).topics["cooling"].objectives == ("2.1",)
 
 
@@ -133,7 +138,7 @@ def test_what_cannot_be_is_one_sentence(folder, capsys, words, said):
 def test_an_exam_follows_the_weights_and_passes_the_check(folder):
     assert new(folder, "exam", "longer", "--questions", "10", "--minutes", "9") == 0
 
-    assert check(folder) == []
+    assert lacking(folder) == []
     exam = load(folder).exams["longer"]
     assert (exam.questions, exam.minutes) == (10, 9)
     assert exam.domains == {"1": 6, "2": 4}
@@ -145,7 +150,7 @@ def test_an_exam_asks_at_most_what_the_bank_has(folder):
     made = tomllib.loads((folder / "exams/longest.toml").read_text())
 
     assert made["questions"] == sum(made["domains"].values())
-    assert check(folder) == []
+    assert lacking(folder) == []
 
 
 def test_a_course_without_sources_says_what_comes_first(folder, capsys):

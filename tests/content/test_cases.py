@@ -32,6 +32,9 @@ def lay_out(case: Path, folder: Path) -> str:
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
+    register = folder / "syllabus.toml"
+    ordered = register.read_text("utf-8").replace('"kv-cache"]', '"kv-cache", "case"]')
+    register.write_text(ordered, encoding="utf-8")
     return expected
 
 

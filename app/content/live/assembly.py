@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.content.identity import revision
@@ -22,6 +22,7 @@ from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
+from app.content.rules.course import check_fronts, check_order
 from app.content.rules.drawings import drawings_at
 from app.content.rules.topics import check_topics
 from app.content.svg_figures import figure
@@ -49,6 +50,9 @@ def assemble(bank: Bank) -> Assembled:
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages)
     found += rules.check_stems(bank, questions)
+    found += check_fronts(cards)
+    found += check_order(bank, pages)
+    found += _aimless(questions, pages)
     found += [_unsourced(q) for q in questions.values() if not q.sources]
     homeless = _homeless(bank, pages)
     found += homeless
@@ -79,6 +83,22 @@ def _unsourced(question: Question) -> Problem:
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
     return problem(place, "E16", message, hint, question.id)
+
+
+def _aimless(
+    questions: Mapping[str, Question], pages: Mapping[str, Topic]
+) -> Iterator[Problem]:
+    """E14, once for each page: whatever its questions could take from it is missing."""
+    found = Counter(q.topic for q in questions.values() if not q.objectives)
+    for slug, count in found.items():
+        if slug in pages:
+            message = (
+                f"Neither the page nor {count} of its questions name an objective."
+            )
+            hint = (
+                "Write objective: with a number of syllabus.toml into the front matter."
+            )
+            yield problem((pages[slug].place.path, 1, 1), "E14", message, hint)
 
 
 def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:

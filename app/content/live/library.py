@@ -11,10 +11,11 @@ from pathlib import Path
 
 from app.content.live.assembly import Assembled, assemble, version_of
 from app.content.live.lastgood import LastGood
+from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import (
     Watch,
     WatchedFiles,
-    exists,
+    hollow,
     strays,
     unnamed,
     without_collection,
@@ -170,19 +171,20 @@ def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[Problem]:
     return [
         *_missing(readings),
         *map(_stray, strays(folder)),
+        *map(_hollow, hollow(folder)),
         *map(_unnamed, unnamed(folder)),
     ]
 
 
-def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> frozenset[str]:
-    """Which of the files that pages show do exist."""
+def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
+    """The files that pages show, each with what is wrong with it as a picture."""
     wanted = (
         f"{path.rpartition('/')[0]}/{mention.value}"
         for path, reading in readings.items()
         for mention in reading.mentions
         if mention.kind == "file"
     )
-    return frozenset(name for name in wanted if exists(folder / name))
+    return {name: flaw_of(folder, name) for name in wanted}
 
 
 def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
@@ -196,8 +198,15 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
     ]
 
 
+def _hollow(path: str) -> Problem:
+    hint = "Write its concept.md, or delete the folder."
+    return problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
+
+
 def _stray(path: str) -> Problem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
+    if path.startswith("exams/"):
+        hint = "A mock exam is a file with .toml at its end."
     return problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
 
 

@@ -66,13 +66,22 @@ def unnamed(folder: Path) -> list[str]:
 
 
 def strays(folder: Path) -> list[str]:
-    """Markdown files of topics that nothing reads, because of their names."""
+    """Files of topics and exams that nothing reads, because of their names."""
+    found = [f for f in folder.glob("topics/*/*.md") if f.name not in _TOPIC]
+    found += [f for f in folder.glob("exams/[!.]*") if f.suffix != ".toml"]
     return sorted(
-        f"topics/{file.parent.name}/{file.name}"
-        for file in folder.glob("topics/*/*.md")
-        if _is_text(str(file))
-        and file.name not in _TOPIC
-        and file.name.lower() != "readme.md"
+        str(file.relative_to(folder))
+        for file in found
+        if _is_text(str(file)) and file.name.lower() != "readme.md"
+    )
+
+
+def hollow(folder: Path) -> list[str]:
+    """Folders of topics in which there is nothing at all."""
+    return sorted(
+        f"topics/{topic.name}"
+        for topic in folder.glob("topics/*/")
+        if _is_text(str(topic)) and next(topic.iterdir(), None) is None
     )
 
 

@@ -16,6 +16,7 @@ from app.content.read.registers import (
     read_syllabus,
 )
 from app.content.read.topics import read_topic_file
+from app.content.rules.source_text import check_source
 from app.content.source_file import Manuscript
 from app.content.svg_cleaning import read_drawing
 from app.content.terms import Names, names_of
@@ -53,6 +54,7 @@ def _read(sheet: Manuscript, names: Names) -> ParsedFile:
         raise TooMuch(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
         return ParsedFile(sheet.path, exam=read_exam(sheet, where.stem))
+    check_source(sheet)
     read = _READERS.get(sheet.path)
     return read(sheet) if read else read_topic_file(sheet, where, names)
 

@@ -19,9 +19,11 @@ from app.content.read.metadata import (
     Partial,
     level_of,
     mentioned,
+    refuse_foreign,
     use_of,
 )
 from app.content.read.parameters import read_computed
+from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
 from app.questions.kind import Kind
@@ -55,6 +57,10 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     if not draft.comment.id:
         return None
     scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
+    check_blocks(draft.body, sheet)
+    if not draft.heading.content.strip():
+        hint = "Write the question, or the front of the card, behind the ###."
+        sheet.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
     computed = read_computed(draft.comment, sheet)
     if computed:
         templates.protect([draft.heading, *draft.body], computed)
@@ -63,6 +69,7 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     kind_of = _type(draft, parts, kind, sheet)
     if not kind_of:
         return None
+    refuse_foreign(draft.comment, kind_of, sheet)
     written = Written(draft, parts, scope, computed is not None)
     common = _common(draft, front, sheet)
     if kind_of == "card":

@@ -43,6 +43,7 @@ FRONT_KEYS = (
     "level",
 )
 TYPES = (*KINDS, "card")
+_SWITCHES = ("shuffle", "reverse", "case")
 Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
 PARTIAL: dict[str, Partial] = {
     p: p for p in ("", "off", "net", "coverage", "each", "lcs")
@@ -102,7 +103,16 @@ def mentioned(
     """The words of `objective(s)` or `source(s)`, noted to be checked later."""
     found: list[str] = []
     for key in (name, f"{name}s"):
-        for scalar in strict_yaml.words(fields.values.get(key)):
+        node, scalars = (
+            fields.values.get(key),
+            strict_yaml.words(fields.values.get(key)),
+        )
+        if node is not None and not any(scalar.text for scalar in scalars):
+            message = f"“{key}” names nothing."
+            hint = "Write at least one, or leave the line out to take the page's."
+            sheet.report("E13", node.line, node.column, message, hint)
+            continue
+        for scalar in scalars:
             sheet.mention(name, scalar.text, scalar.line, scalar.column)
             found.append(scalar.text)
     return tuple(dict.fromkeys(found))
@@ -141,11 +151,13 @@ def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
     if not isinstance(node, Scalar):
         return None
     try:
-        return dt.date.fromisoformat(node.text)
+        day = dt.date.fromisoformat(node.text)
     except ValueError:
         message = f"“{node.text}” is not a date."
         sheet.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
         return None
+    sheet.mention("day", node.text, node.line, node.column)
+    return day
 
 
 def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
@@ -162,10 +174,36 @@ def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
         sheet.item = name[1]
     fields = strict_yaml.read(stripped, sheet.report, line, column)
     _refuse_unknown(fields, ITEM_KEYS, sheet)
+    _refuse_maybe(fields, sheet)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
     return Comment(_id(fields, sheet, (line, column)), fields, line, column)
+
+
+def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
+    """E13: a switch is on or off."""
+    for key in _SWITCHES:
+        node = fields.values.get(key)
+        said = strict_yaml.word(node).lower()
+        if node is not None and said not in {"yes", "no", "true", "false"}:
+            message = f"“{said[:20]}” is not a value of “{key}”."
+            hint = f"Write {key}: yes or {key}: no."
+            sheet.report("E13", node.line, node.column, message, hint)
+
+
+def refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
+    """E12: a key that another type has, and that would do nothing here."""
+    own = {"q", "type", "objective", "objectives", "source", "sources", "tags", "level"}
+    if kind == "card":
+        own.add("reverse")
+    else:
+        own |= {*_COMMON_KEYS, *KINDS[kind].keys} - {"reverse"}
+        own -= set() if KINDS[kind].in_parts else {"partial"}
+    for name, key in comment.fields.keys.items():
+        if name in ITEM_KEYS and name not in own:
+            message = f"“{name}” has no meaning for an item of the type “{kind}”."
+            sheet.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
 def _id(fields: Mapped, sheet: Manuscript, where: tuple[int, int]) -> str:

@@ -113,6 +113,12 @@ def _draft(found: list[Token], at: int, end: int, sheet: Manuscript) -> Draft:
     comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
     broken = any(p.severity == "error" for p in sheet.problems[before:])
     text = "\n".join(sheet.lines[line - 1 : last])
+    for token in found[at + 4 : end]:
+        if token.type == "html_block" and _COMMENT.match(token.content):
+            hint = "An item has one comment: keep the id that it had first."
+            message = "The item has a second question comment."
+            sheet.report("E02", first_line(token), 1, message, hint)
+            broken = True
     level = int(found[at].tag[1])
     return Draft(found[at + 1], comment, found[at + 4 : end], line, level, text, broken)
 

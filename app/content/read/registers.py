@@ -201,6 +201,10 @@ def _domain(table: Mapping[str, Any], sheet: Manuscript) -> Domain:
         )
         for r in _rows(table, "objectives", sheet)
     )
+    if not objectives:
+        place = sheet.find(f'"{number}"', 1, len(sheet.lines))
+        hint = "Write its objectives below it, each after [[domains.objectives]]."
+        sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
         _refuse("weight", "a number from 0 to 100", sheet)

@@ -15,6 +15,7 @@ from app.content.read.pages import Page, lay_out
 from app.content.read.regions import Prose, Region, cut, report_unnamed
 from app.content.rules.items import check_item
 from app.content.rules.prose import check_prose
+from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.content.terms import FirstMentions, Names
 from app.questions import kinds
@@ -42,6 +43,8 @@ def read_topic_file(
     for region in regions:
         if isinstance(region, Prose):
             report_unnamed(region.tokens, kind != "page", sheet)
+            sheet.item = ""
+            check_blocks(region.tokens, sheet)
     scope = Scope(sheet, folder=slug)
     items, facts = _items(regions, kind, front, scope)
     balance: list[tuple[int, int]] = []

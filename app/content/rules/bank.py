@@ -29,12 +29,12 @@ _MOST_HINTS = 100  # unknown words for which the nearest known one is looked for
 class Bank:
     """All files of a course, and the day on which it is looked at.
 
-    `files` are the paths that exist beside the course's own, for pictures.
+    `files` are the pictures that pages show, each with what is wrong with it.
     """
 
     readings: Mapping[str, ParsedFile]
     today: dt.date
-    files: frozenset[str] = frozenset()
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def syllabus(self) -> Syllabus:
@@ -99,6 +99,13 @@ def _against_lock(
         return
     path, fact = found
     place = (path, fact.line, fact.column)
+    if entry.type != fact.type and not fact.broken and not entry.retired:
+        message = (
+            f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
+        )
+        hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
+        yield problem(place, "W34", message, hint, entry.id)
+        return
     if entry.retired:
         message = f"“{entry.id}” was retired on {entry.retired}."
         hint = "Use a new id: answers to the old item would count for this one."
@@ -159,20 +166,29 @@ def check_mentions(bank: Bank) -> list[Problem]:
     }
     unread = {k for k, f in _REGISTERS.items() if not bank.is_sound(f)}
     hints: dict[tuple[str, str], str] = {}
-    found = []
+    found: list[Problem] = []
     for path, reading in bank.readings.items():
         for mention in reading.mentions:
             if mention.kind in unread:
                 continue
-            if mention.kind in known:
+            if mention.kind not in known:
+                found += _beyond(path, mention, bank)
+            elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
-                if mention.value not in words:
-                    found.append(_unknown(path, mention, _hint(mention, words, hints)))
-            elif mention.kind in {"drawing", "picture"}:
-                found += check_drawing(path, mention, bank.readings)
-            elif not _leads_somewhere(path, mention, bank):
-                found.append(_dead(path, mention))
+                found.append(_unknown(path, mention, _hint(mention, words, hints)))
     return found
+
+
+def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+    """What is wrong with a word that stands in no register."""
+    if mention.kind == "day":
+        yield from _ahead(path, mention, bank.today)
+    elif mention.kind == "file":
+        yield from _unshown(path, mention, bank)
+    elif mention.kind in {"drawing", "picture"}:
+        yield from check_drawing(path, mention, bank.readings)
+    elif not _leads_somewhere(path, mention, bank):
+        yield _dead(path, mention)
 
 
 def _hint(mention: Mention, known: set[str], hints: dict[tuple[str, str], str]) -> str:
@@ -196,8 +212,6 @@ def _unknown(path: str, mention: Mention, hint: str) -> Problem:
 
 def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
     folder = path.rpartition("/")[0]
-    if mention.kind == "file":
-        return f"{folder}/{mention.value}" in bank.files
     address, _, anchor = mention.value.partition("#")
     if address.startswith("/glossary"):
         terms = {t.anchor for r in bank.readings.values() for t in r.terms}
@@ -210,9 +224,30 @@ def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
     return not anchor or given or anchor in reading.anchors
 
 
+def _ahead(path: str, mention: Mention, today: dt.date) -> Iterable[Problem]:
+    """E13: nobody has read a page in the future; tomorrow it may be elsewhere."""
+    if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
+        message = f"“{mention.value}” lies in the future."
+        hint = "Write the day on which the page was read last."
+        yield problem((path, mention.line, mention.column), "E13", message, hint)
+
+
+def _unshown(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+    """E61, E78: a picture is there, and is one."""
+    name = f"{path.rpartition('/')[0]}/{mention.value}"
+    flaw = bank.files.get(name, f"There is no file “{mention.value}”.")
+    if flaw:
+        gone = flaw.startswith("There is no")
+        hint = "Correct the link, or create what it names."
+        if not gone:
+            hint = "Put a picture beside the page, and name it here."
+        place = (path, mention.line, mention.column)
+        code = "E61" if gone else "E78"
+        yield problem(place, code, flaw, hint, mention.item)
+
+
 def _dead(path: str, mention: Mention) -> Problem:
-    what = "file" if mention.kind == "file" else "page or heading"
-    message = f"There is no {what} “{mention.value}”."
+    message = f"There is no page or heading “{mention.value}”."
     hint = "Correct the link, or create what it names."
     place = (path, mention.line, mention.column)
     return problem(place, "E61", message, hint, mention.item)

@@ -17,13 +17,31 @@ from app.questions.written import Comment
 
 
 def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> None:
-    """E46, E47, W48, and the rules of its kind for every combination."""
+    """E46, E47, W48, W49, and the rules of its kind for every combination."""
     computed = question.computed
     if computed is None:
         return
     if not _check_names(question, computed, comment, sheet):
         return
     sheet.spend(_effort(question, computed))
+    if not _check_combinations(question, computed, (comment, sheet)):
+        return
+    places = variants.indices(question)
+    rights = (
+        _rights(question, computed, variants.combination(computed, i)) for i in places
+    )
+    first = next(rights, ())
+    if first and len(places) > 1 and all(other == first for other in rights):
+        message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
+        hint = "Correct the expression, or ask without parameters."
+        sheet.report("W49", *comment.place("let"), message, hint)
+
+
+def _check_combinations(
+    question: Question, computed: Computed, where: tuple[Comment, Manuscript]
+) -> bool:
+    """Whether every combination has an answer; three faults are enough to know."""
+    comment, sheet = where
     told: set[str] = set()
     for index in variants.indices(question):
         chosen = variants.combination(computed, index)
@@ -35,7 +53,22 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
             place = comment.place("params")
             sheet.report(code, *place, f"With {given}: {message}", hint)
         if len(told) >= 3:
-            return
+            break
+    return not told
+
+
+def _rights(
+    question: Question, computed: Computed, chosen: Mapping[str, str | float]
+) -> tuple[str, ...]:
+    """The right answers of one combination, where they are computed."""
+    kind = kinds.of(question)
+    if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
+        return ()
+    try:
+        answer = kind.filled(question.answer, variants.resolve(computed, chosen))
+    except BadExpression:
+        return ()
+    return tuple(kind.right_words(answer))
 
 
 def _effort(question: Question, computed: Computed) -> float:

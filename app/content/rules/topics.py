@@ -1,6 +1,6 @@
-"""W87: what every topic needs besides its text."""
+"""W38, W87: what every topic needs besides its text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from app.content.model import Topic
 from app.content.parsed import ParsedFile
@@ -13,9 +13,10 @@ def check_topics(
     topics: Mapping[str, Topic], readings: Mapping[str, ParsedFile]
 ) -> list[Problem]:
     """Report topics without exam box, memory hook, cards or five questions."""
-    found = []
+    found: list[Problem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
+        found += _unsaid(topic)
         lacking = []
         if "IMPORTANT" not in reading.alerts:
             lacking.append("exam box ([!IMPORTANT])")
@@ -30,6 +31,14 @@ def check_topics(
             message = f"“{topic.title}” has {len(topic.questions)} questions, not five."
             found.append(_lack(topic, message))
     return found
+
+
+def _unsaid(topic: Topic) -> Iterator[Problem]:
+    for name, value in (("summary", topic.summary), ("reviewed", topic.reviewed)):
+        if not value:
+            message = f"The page has no “{name}” in its front matter."
+            hint = f"Write a line “{name}: …”."
+            yield problem((topic.place.path, 1, 1), "W38", message, hint)
 
 
 def _lack(topic: Topic, message: str) -> Problem:

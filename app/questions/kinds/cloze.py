@@ -59,6 +59,7 @@ class ClozeKind(Kind[Cloze]):
     name = "cloze"
     models = (Cloze, Blank)
     template = "questions/cloze.html"
+    in_parts = True
     fields = ("blank.",)
     gapped = True
 
@@ -166,13 +167,15 @@ def _cloze(blocks: list[Token], written: Written) -> Cloze:
 
 def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None:
     """Put a mark for each blank of a text, and note the blank."""
+    nested: list[str] = []
 
     def cut(found: re.Match[str]) -> str:
+        nested.append(found[1])
         blanks.append(_blank(found[1], (line, len(blanks)), written))
         return _MARK
 
     child.content = _BLANK.sub(cut, child.content)
-    if "[[" in child.content:
+    if "[[" in child.content or any("[[" in inner for inner in nested):
         at = written.sheet.find("[[", line, line + 20)
         message = "A blank is opened and not closed."
         written.sheet.report("E54", *at, message, "Close it with ]].")

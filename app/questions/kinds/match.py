@@ -63,6 +63,7 @@ class MatchKind(Kind[Match]):
     name = "match"
     models = (Match, Pair)
     template = "questions/match.html"
+    in_parts = True
     fields = ("pair.",)
     block = "table_open"
     verb = "had"
@@ -106,7 +107,15 @@ class MatchKind(Kind[Match]):
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             sheet.report("E52", at, 1, message, "Add a row.")
+        _check_lefts(answer, at, written)
         _check_rights(answer, at, written)
+        tables = [
+            t for t in written.draft.body if t.type == "table_open" and not t.level
+        ]
+        if len(tables) > 1:
+            message = "A second table stands behind the first, and is no part of it."
+            hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
+            sheet.report("E52", first_line(tables[1]), 1, message, hint)
 
     def shuffled(self, answer: Match, mixer: random.Random) -> Match:
         """Both sides mixed."""
@@ -211,6 +220,17 @@ def rows_of(table: list[Token]) -> list[list[list[Token]]]:
         elif token.type == "inline" and rows:
             rows[-1].append([token] if token.content.strip() else [])
     return rows
+
+
+def _check_lefts(answer: Match, at: int, written: Written) -> None:
+    seen: set[str] = set()
+    for index, pair in enumerate(answer.pairs):
+        words = normal(pair.left.plain)
+        if words and words in seen:
+            message = f"“{pair.left.plain[:50]}” stands twice on the left."
+            hint = "Change one: what is asked twice has two right answers."
+            written.sheet.report("E53", at + 2 + index, 1, message, hint)
+        seen.add(words)
 
 
 def _check_rights(answer: Match, at: int, written: Written) -> None:

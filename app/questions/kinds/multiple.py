@@ -10,6 +10,7 @@ from app.questions.choosing import Choices, Choosing
 from app.questions.kind import State
 from app.questions.options import Option
 from app.questions.verdict import share
+from app.questions.written import Written
 
 
 class Multiple(Choosing):
@@ -18,11 +19,27 @@ class Multiple(Choosing):
     name = "multiple"
     template = "questions/multiple.html"
     several = True
+    in_parts = True
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 
     def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
         """Any number may be right."""
+
+    def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
+        """E33: not everything is right."""
+        super().check(answer, written, exam=exam)
+        sheet = written.sheet
+        unread = any(p.code == "E24" for p in sheet.problems[sheet.mark :])
+        if (
+            len(answer.options) > 1
+            and all(o.right for o in answer.options)
+            and not unread
+        ):
+            line = written.parts.options[0].line
+            hint = "Add an option that is wrong and likely, or take a tick away."
+            message = "Every option is marked right."
+            sheet.report("E33", line, 1, message, hint)
 
     def score(self, answer: Choices, chosen: set[str], partial: str) -> float:
         """The score by the rule of the item."""

@@ -50,6 +50,7 @@ class OrderKind(Kind[Order]):
     name = "order"
     models = (Order, Choice)
     template = "questions/order.html"
+    in_parts = True
     fields = ("place.",)
     block = "ordered_list_open"
     verb = "had"

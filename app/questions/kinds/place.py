@@ -75,6 +75,7 @@ class PlaceKind(Kind[Places]):
     name = "place"
     models = (Places, Region)
     template = "questions/place.html"
+    in_parts = True
     keys = ("figure",)
     listed = "regions"
     chosen = True

@@ -27,6 +27,7 @@ class DesignKind(Kind[Design]):
     name = "design"
     models = (Design,)
     template = "questions/design.html"
+    in_parts = True
     keys = ("estimate", "given", "choose", "accept")
     fields = ("choose.",)
     in_exams = False

@@ -19,6 +19,7 @@ _NUMBER = re.compile(
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
 _SPACERS = re.compile(r"[,_ \u00a0\u202f]")
+_DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
 _DUST = 1e-9
 _MOST_LETTERS = 200
 
@@ -79,6 +80,10 @@ def _quantity(text: str) -> tuple[float, str]:
     if match is None:
         hint = "Write a number first, then its unit: 140 GB ± 3%."
         raise BadRange("E40", f"“{text.strip()}” is not a number.", hint)
+    if _DECIMAL_COMMA.search(match["number"]):
+        hint = "Write 7.5; a comma parts thousands: 7,500."
+        message = f"The comma in “{match['number']}” parts no thousands."
+        raise BadRange("E40", message, hint)
     digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
     number = float(digits)
     if abs(number) > 1e300:
@@ -105,6 +110,9 @@ def _between(low: tuple[float, str], high: str) -> Range:
 
 def _tolerance(text: str, center: float, unit: str) -> float:
     number, word = _quantity(text)
+    if number < 0:
+        hint = "Write how far an answer may be off on both sides: ± 3%."
+        raise BadRange("E40", f"The tolerance “{text.strip()}” is negative.", hint)
     if word == "%":
         return abs(center) * number / 100
     try:

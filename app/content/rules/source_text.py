@@ -1,0 +1,115 @@
+"""Rules for a file as it is written: what a person would not want to be shown."""
+
+import re
+from collections.abc import Sequence
+
+from markdown_it.token import Token
+
+from app.content.identity import did_you_mean
+from app.content.markdown.alerts import KINDS
+from app.content.markdown.code import is_language
+from app.content.markdown.syntax import first_line
+from app.content.source_file import Manuscript
+
+_BLOCKS = ("calculator", "figure")
+_CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
+# Characters that turn the direction of what follows, and that nobody sees.
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# What every piece that `headroom new` writes begins with.
+_STARTS = re.compile(
+    r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
+    r"|^Begin with the number that matters, and why it does\."
+)
+_OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
+
+
+def check_source(sheet: Manuscript) -> None:
+    """E75, E76, W77: marks of a merge, unseen characters, text to begin with."""
+    merging = False
+    for number, line in enumerate(sheet.lines, 1):
+        if _CONFLICT.match(line) and (line[0] == "<" or merging):
+            if not merging:
+                message = "An unfinished merge left its marks here."
+                hint = "Decide for one of the two texts, and delete the three marks."
+                sheet.report("E75", number, 1, message, hint)
+            merging = line[0] != ">"
+        if "\0" in line or "\ufffd" in line:
+            at = max(line.find("\0"), line.find("\ufffd"))
+            message = "A character stands here that is no text."
+            sheet.report("E76", number, at + 1, message, "Delete it, or type it anew.")
+        elif found := _TURNING.search(line):
+            message = f"A character (U+{ord(found[0]):04X}) turns what follows around."
+            hint = "Delete it; it is not seen."
+            sheet.report("E76", number, found.start() + 1, message, hint)
+        if _STARTS.match(line):
+            message = f"“{line.strip('# ')[:50]}” is text to begin with."
+            sheet.report("W77", number, 1, message, "Write what is meant here.")
+
+
+def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
+    """E74, W68, W69: names that nothing reads, ragged tables, lone dollars."""
+    for token in found:
+        if token.type == "fence":
+            _check_fence(token, sheet)
+        elif token.type == "blockquote_open":
+            _check_alert(token, sheet)
+        elif token.type == "table_open":
+            _check_table(token, sheet)
+        elif token.type == "inline":
+            _check_dollars(token, sheet)
+
+
+def _check_fence(token: Token, sheet: Manuscript) -> None:
+    name = (token.info.split() or [""])[0]
+    if name in _BLOCKS or is_language(name):
+        return
+    line = first_line(token)
+    message = f"Nothing reads a block named “{name[:40]}”."
+    hint = did_you_mean(name, _BLOCKS) or "Write calculator, figure bar, or a language."
+    sheet.report("E74", line, 1, message, hint)
+
+
+def _check_alert(token: Token, sheet: Manuscript) -> None:
+    name = token.meta.get("alert", "")
+    if name and name not in KINDS:
+        message = f"“[!{name[:40]}]” is not a kind of box."
+        hint = did_you_mean(name, KINDS) or f"Known: {', '.join(KINDS)}."
+        sheet.report("E74", first_line(token), 1, message, hint)
+
+
+def _check_table(token: Token, sheet: Manuscript) -> None:
+    first, last = token.map or (0, 0)
+    wanted = 0
+    for number in range(first, last):
+        cells = _cells(sheet.lines[number])
+        wanted = wanted or cells
+        if cells != wanted:
+            message = f"The row has {_count(cells)}, the head of the table {wanted}."
+            hint = "Give each row as many cells as the head; write \\| for a bar."
+            sheet.report("W68", number + 1, 1, message, hint)
+
+
+def _cells(line: str) -> int:
+    """How many cells a line of a table has."""
+    row = line.strip().lstrip("> ").removeprefix("|")
+    row = re.sub(r"\\\\|\\\|", "", row)
+    return row.removesuffix("|").count("|") + 1
+
+
+def _count(cells: int) -> str:
+    return f"{cells} cell{'s' * (cells != 1)}"
+
+
+def _check_dollars(inline: Token, sheet: Manuscript) -> None:
+    for child in inline.children or ():
+        found = _OPENING.search(child.content) if child.type == "text" else None
+        if found:
+            near = child.content[found.start() : found.start() + 20]
+            line, column = sheet.find(
+                near,
+                first_line(inline),
+                first_line(inline) + inline.content.count("\n"),
+            )
+            message = "A dollar sign begins a formula here, and none ends it."
+            hint = "Write the second one, or \\$ for the sign itself."
+            sheet.report("W69", line, column, message, hint)
