@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test accuracy audit drills load bench docs env dev-env browser format lock clean
+.PHONY: run test types style layers course accuracy audit drills load bench docs env dev-env browser format lock clean
 .DEFAULT_GOAL := run
+# Where compiled modules are not kept, each server that a test starts compiles the app.
+unexport PYTHONDONTWRITEBYTECODE
 
 run: env
 	@exec $(BIN)/headroom serve
@@ -31,21 +33,31 @@ browser: dev-env
 	@$(BIN)/python -m tests.browser.install
 
 test: dev-env browser
+	@$(MAKE) --no-print-directory --jobs=2 types style layers course
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+# What is looked at without being run, the longest first and two at a time.
+types:
+	$(BIN)/mypy
+style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+layers:
 	$(BIN)/lint-imports
+course:
 	$(BIN)/headroom check content
-	$(BIN)/python -m pytest -q -n auto
 
 # Every reference case that the project knows, answered and compared.
 accuracy: env
 	@$(BIN)/headroom accuracy
 
-# Kills, full disks, restarts of databases, damaged backups: many times over. With
-# HEADROOM_TEST_DATABASE_URL they are done to PostgreSQL as well.
+# Kills, full disks, restarts of databases, damaged backups, and drawn examples of what
+# holds for any value: many times over. With HEADROOM_TEST_DATABASE_URL the drills are
+# done to PostgreSQL as well.
+drills: export HEADROOM_TEST_DRILLS = 25
 drills: dev-env
-	HEADROOM_TEST_DRILLS=25 $(BIN)/python -m pytest -q -n 2 tests/drills tests/upkeep tests/db/test_upgrading.py tests/browser/test_crash.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/drills tests/upkeep tests/db/test_upgrading.py tests/browser/test_crash.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "hypothesis or drawn"
 
 # Attacks on a server of its own, and what is known of the packages: minutes.
 audit: .venv/made-audit

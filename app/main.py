@@ -29,6 +29,7 @@ from app.exams.closing import closing
 from app.exchange import routes as exchange
 from app.exchange.importing import Imports
 from app.flashcards import routes as flashcards
+from app.hardware import routes as hardware
 from app.learners import routes as learners
 from app.notes import routes as notes
 from app.progress import routes as progress
@@ -151,6 +152,7 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     """
     together = APIRouter(routes=[*calculators.quick, *flashcards.quick])
     together.include_router(calculators.router)
+    together.include_router(hardware.router)
     together.include_router(health.router)
     together.include_router(worker.router)
     together.include_router(learners.router)

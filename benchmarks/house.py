@@ -13,7 +13,7 @@ import importlib
 import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from app.estimator.accuracy.report import own_cases, report
@@ -42,8 +42,15 @@ class Row:
 
 
 @functools.cache
-def _tree(path: Path) -> ast.Module:
+def tree(path: Path) -> ast.Module:
+    """A module, parsed once however many rows and rules look at it."""
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Everything in a module, walked once."""
+    return tuple(ast.walk(tree(path)))
 
 
 def modules(root: Path = ROOT) -> dict[str, Path]:
@@ -59,14 +66,14 @@ def imports(root: Path = ROOT) -> Graph:
     """Which modules of the app each module imports, wherever the import stands."""
     known = modules(root)
     return {
-        name: frozenset(_imported(_tree(path), known) - {name})
+        name: frozenset(_imported(nodes(path), known) - {name})
         for name, path in known.items()
     }
 
 
-def _imported(tree: ast.Module, known: Mapping[str, Path]) -> set[str]:
+def _imported(inside: Iterable[ast.AST], known: Mapping[str, Path]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in inside:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -142,9 +149,16 @@ def guards(root: Path = ROOT) -> list[str]:
     return [
         f"{_named(path, root)}:{node.lineno}"
         for path in modules(root).values()
-        for node in ast.walk(_tree(path))
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for node in nodes(path)
+        if isinstance(node, ast.If) and _says(node.test, "TYPE_CHECKING")
     ]
+
+
+def _says(test: ast.expr, name: str) -> bool:
+    return any(
+        name in (getattr(node, "id", ""), getattr(node, "attr", ""))
+        for node in ast.walk(test)
+    )
 
 
 def largest_folder(root: Path = ROOT) -> tuple[str, int]:
@@ -201,19 +215,23 @@ def retentions(root: Path = ROOT) -> list[str]:
     return [
         f"{_named(path, root)}:{value.lineno}"
         for path in modules(root).values()
-        for name, value in _given(_tree(path))
-        if "retention" in name.lower() and _holds(value, 0.9)
+        for name, value in _given(nodes(path))
+        if _holds(value, 0.9) and "retention" in _written(name).lower()
     ]
 
 
-def _given(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+def _written(name: ast.expr | str) -> str:
+    return name if isinstance(name, str) else ast.unparse(name)
+
+
+def _given(inside: Iterable[ast.AST]) -> Iterator[tuple[ast.expr | str, ast.expr]]:
     """Every name that is given a value, with the value."""
-    for node in ast.walk(tree):
+    for node in inside:
         if isinstance(node, ast.AnnAssign) and node.value is not None:
-            yield ast.unparse(node.target), node.value
+            yield node.target, node.value
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                yield ast.unparse(target), node.value
+                yield target, node.value
         elif isinstance(node, ast.keyword) and node.arg:
             yield node.arg, node.value
         elif isinstance(node, ast.arguments):
@@ -236,7 +254,7 @@ def engines(root: Path = ROOT) -> list[str]:
         {
             _named(path.parent, root)
             for path in modules(root).values()
-            for node in ast.walk(_tree(path))
+            for node in nodes(path)
             if isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and _SHAPE.search(node.value)
@@ -257,13 +275,13 @@ def patched(root: Path = ROOT) -> list[str]:
     return [
         f"{_named(path, root)}:{line} {name}"
         for path in modules(root).values()
-        for line, name in _patches(_tree(path))
+        for line, name in _patches(nodes(path))
     ]
 
 
-def _patches(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    foreign = set(_taken(tree))
-    for node in ast.walk(tree):
+def _patches(inside: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    foreign = set(_taken(inside))
+    for node in inside:
         if isinstance(node, ast.ImportFrom) and not _is_ours(node.module):
             for alias in node.names:
                 if re.match(r"_[a-z]", alias.name):
@@ -274,9 +292,9 @@ def _patches(tree: ast.Module) -> Iterator[tuple[int, str]]:
                     yield node.lineno, ast.unparse(target)
 
 
-def _taken(tree: ast.Module) -> Iterator[str]:
+def _taken(inside: Iterable[ast.AST]) -> Iterator[str]:
     """The names that a module has from libraries."""
-    for node in ast.walk(tree):
+    for node in inside:
         if isinstance(node, ast.ImportFrom) and not _is_ours(node.module):
             yield from (alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -290,13 +308,12 @@ def _is_ours(module: str | None) -> bool:
 
 def _is_patch(target: ast.expr, foreign: set[str]) -> bool:
     """Whether an assignment replaces something that belongs to a library."""
-    written = ast.unparse(target)
     if isinstance(target, ast.Subscript):
-        return "__globals__" in written
+        return "__globals__" in ast.unparse(target)
     if not isinstance(target, ast.Attribute) or target.attr in _OFFERED:
         return False
     methods = {"getRules", "renderInline", "parse", "render"}
-    return written.split(".")[0] in foreign or target.attr in methods
+    return ast.unparse(target).split(".")[0] in foreign or target.attr in methods
 
 
 def wide(root: Path = ROOT) -> tuple[list[str], int]:
@@ -319,7 +336,7 @@ def code_lines(root: Path = ROOT) -> int:
 def _code_lines(path: Path) -> int:
     words = {
         line
-        for node in ast.walk(_tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
@@ -339,7 +356,7 @@ def gradings(root: Path = ROOT) -> list[str]:
         f"{_named(path, root)}:{node.lineno}"
         for name, path in modules(root).items()
         if name.startswith("app.quiz.")
-        for node in ast.walk(_tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] == "grade"
     ]
@@ -350,7 +367,7 @@ def returns(
 ) -> int | None:
     """Ways out of the route that takes an answer; None where it has moved."""
     file = ROOT / path
-    found = ast.walk(_tree(file)) if file.exists() else iter(())
+    found = nodes(file) if file.exists() else ()
     for node in found:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return sum(isinstance(n, ast.Return) for n in ast.walk(node))

@@ -1,6 +1,7 @@
 """The stage of the tests: a tiny course, an empty database, a clock, the cast."""
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,14 +15,15 @@ from app.authors.commands import new_link
 from app.config import Settings
 from app.content.live.library import Library, LiveLibrary
 from app.main import create_app
+from tests.amounts import EXAMPLES
 from tests.databases import Databases, databases_in
 
-# No test asks how long something takes: a busy machine would fail it.
-hypothesis.settings.register_profile("patient", deadline=None)
-hypothesis.settings.load_profile("patient")
+hypothesis.settings.register_profile("ours", EXAMPLES)
+hypothesis.settings.load_profile("ours")
 
 SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept with it
 TINY = Path(__file__).parent / "courses" / "tiny"
+SHIPPED = Path(__file__).resolve().parents[1] / "content"
 
 
 class Clock:
@@ -52,6 +54,25 @@ def live_library(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
 def library(live_library: LiveLibrary) -> Library:
     """The tiny course: two domains, two objectives, two topics."""
     return live_library.current()
+
+
+@pytest.fixture(scope="session")
+def live_shipped(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
+    """The course that is shipped, parsed once in a run of all tests.
+
+    Its cache lies where the other processes of the run find it as well.
+    """
+    base = tmp_path_factory.getbasetemp()
+    among_others = "PYTEST_XDIST_WORKER" in os.environ
+    folder = (base.parent if among_others else base) / "shipped"
+    live = LiveLibrary(SHIPPED, folder)
+    live.current()
+    return live
+
+
+@pytest.fixture(scope="session")
+def shipped(live_shipped: LiveLibrary) -> Library:
+    return live_shipped.current()
 
 
 @pytest.fixture(scope="session")

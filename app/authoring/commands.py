@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.authoring import new_files
+from app.authoring.coverage import coverage, fresh_papers, heads
+from app.authoring.cues import cues
 from app.authoring.new_files import Course, Unwilling, read_course
 from app.authoring.watching import watch
 
@@ -21,6 +23,27 @@ def new_command(words: Sequence[str], folder: Path) -> int:
         sys.stderr.write(f"headroom: {error}\n")
         return 2
     sys.stdout.write(f"{said}\n")
+    return 0
+
+
+def coverage_command(words: Sequence[str], folder: Path) -> int:
+    """`headroom coverage`: what each objective has, and what choices give away."""
+    parser = argparse.ArgumentParser(
+        prog="headroom coverage", description="Count what serves each objective."
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=folder, metavar="DIR")
+    library = read_course(parser.parse_args(words).folder).library
+    for row in coverage(library):
+        sys.stdout.write(f"{row.number} {row.name}\n")
+        cells = zip(heads(), row.cells, strict=True)
+        sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))
+    for title, count in fresh_papers(library).items():
+        sys.stdout.write(f"{title}: {count} papers without a repeat\n")
+    for cue in cues(library.questions.values()):
+        sys.stdout.write(
+            f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "
+            f"± {cue.noise:.1%}, of {cue.questions} questions\n"
+        )
     return 0
 
 

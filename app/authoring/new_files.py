@@ -13,6 +13,7 @@ from app.content.identity import SLUG, did_you_mean
 from app.content.live.library import Library, build
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
+from app.mastery.bank import domain_of as domains_of
 from app.mastery.bank import shares
 from app.questions import kinds
 
@@ -160,14 +161,9 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
 
 
 def _bank(library: Library) -> Counter[str]:
-    domain_of = {
-        o.number: d.number for d in library.syllabus.domains for o in d.objectives
-    }
-    have: Counter[str] = Counter()
-    for question in library.questions.values():
-        if kinds.of(question).in_exams:
-            have.update({domain_of[o] for o in question.objectives if o in domain_of})
-    return have
+    domain_of = domains_of(library)
+    drawn = (q for q in library.questions.values() if q.drawable)
+    return Counter(question.home(domain_of) for question in drawn)
 
 
 def _before(course: Course, topic: Topic, path: Path) -> str:

@@ -30,7 +30,9 @@ own_card         cards of your own
 card_import      the last file of cards that you imported
 study_day        what each day held, added up
 prediction       what you were told about your score, day by day
+question_flag    questions that you flagged
 reading          sections of pages that you have read
+calendar_feed    that a calendar program may read your plan
 note             what you wrote beside sections, and your bookmarks
 practice_run     sets of questions that you worked through
 sitting          mock exams; paper is the list of questions drawn for it

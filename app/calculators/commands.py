@@ -199,7 +199,7 @@ def _figures(figures: Sequence[Figure]) -> str:
 
 
 def _value(figure: Figure) -> str:
-    text = _plain(format_value(figure.value, figure.unit))
+    text = _plain(figure.words)
     if not figure.exact:
         text += f"  ({exports.range_of(figure)})"
     return f"{text}  {figure.note}" if figure.note else text

@@ -229,7 +229,7 @@ def _values(figures: Sequence[Figure]) -> tuple[Value, ...]:
     first = figures[0]
     return tuple(
         Value(
-            words=format_value(f.value, f.unit),
+            words=f.words,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
             against="" if f is first else _against(f, first),

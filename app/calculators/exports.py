@@ -54,7 +54,7 @@ def as_csv(estimate: Estimate) -> str:
             "" if f.value is None else f.value,
             f.unit,
             *("" if bound is None else bound for bound in (f.low, f.high)),
-            plain(format_value(f.value, f.unit)),
+            plain(f.words),
         )
         for f in estimate.figures
     ]
@@ -117,7 +117,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
         "high": figure.high,
         "exact": figure.exact,
         "primary": figure.primary,
-        "text": plain(format_value(figure.value, figure.unit)),
+        "text": plain(figure.words),
         "note": figure.note,
     }
 
@@ -156,9 +156,7 @@ def _inputs_line(entry: Entry, inputs: Any) -> str:
 
 
 def _figure_rows(estimate: Estimate) -> list[tuple[str, ...]]:
-    return [
-        (f.label, format_value(f.value, f.unit), range_of(f)) for f in estimate.figures
-    ]
+    return [(f.label, f.words, range_of(f)) for f in estimate.figures]
 
 
 def _working(estimate: Estimate) -> str:

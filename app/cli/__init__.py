@@ -19,7 +19,15 @@ _ROOMS = {
         "size a model: estimate --list names all",
         "app.calculators.commands:estimate_command",
     ),
+    "catalogue": (
+        "list the hardware, its values, and what is unknown of it",
+        "app.hardware.commands:catalogue_command",
+    ),
     "new": ("begin a topic, a question or a mock exam", "app.cli.files:new"),
+    "coverage": (
+        "count what the course has for each objective",
+        "app.cli.files:coverage",
+    ),
     "import": ("take questions in from another format", "app.cli.files:exchange"),
     "export": ("write questions or attempts for others", "app.cli.files:exchange"),
     "backup": (

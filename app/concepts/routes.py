@@ -9,6 +9,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from app.cards.names import TERM, origin
 from app.cards.store import studied
 from app.concepts import store
+from app.concepts.cheatsheet import cheat_sheet, topics_of
 from app.concepts.outline import outline
 from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
@@ -20,6 +21,7 @@ from app.learners.current import CurrentLearner, EnrolledLearner
 from app.mastery.bank import answered_by_topic
 from app.mastery.store import first_answers
 from app.questions.asking import Asked, ask
+from app.web.addresses import public
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
@@ -66,6 +68,7 @@ def show(
         learner=learner,
         asked=_asked(library, sheet, learner.key, past),
         past=past,
+        notes=store.notes_beside(db, learner.id, sheet.topic.slug),
         **_marks(sheet, store.sections_read(db, learner.id, sheet.topic.slug), past),
     )
 
@@ -108,6 +111,41 @@ def picture(
     if file.parent != folder or file.suffix not in PICTURES or not file.is_file():
         raise NotFound("There is no picture of this name beside the page.")
     return FileResponse(file)
+
+
+@router.get("/cheatsheets")
+def cheat_sheets(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner
+) -> HTMLResponse:
+    keep(request, strangers=True)
+    domains = library.syllabus.domains
+    return page(request, "concepts/cheatsheets.html", learner=learner, domains=domains)
+
+
+@router.get("/cheatsheets/{number}")
+def cheat_sheet_of(
+    request: Request,
+    number: str,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+) -> HTMLResponse:
+    keep(request, strangers=True)
+    domains = library.syllabus.domains
+    domain = next((d for d in domains if d.number == number), None)
+    if domain is None:
+        raise NotFound(f"There is no domain “{number}” in this course.")
+    slugs = [topic.slug for topic in topics_of(library, domain)]
+    notes = store.own_lines(db, learner.id, slugs)
+    return page(
+        request,
+        "concepts/cheatsheet.html",
+        learner=learner,
+        syllabus=library.syllabus,
+        exam=max(library.exams.values(), key=lambda e: e.questions, default=None),
+        sheet=cheat_sheet(library, domain, notes),
+        site=public(request),
+    )
 
 
 @router.get("/glossary")

@@ -1,12 +1,13 @@
 """What of a page was read, in the database."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from app.db.tables import Attempt, Reading
+from app.db.tables import Attempt, Note, Reading
 from app.web.clock import milliseconds
 
 
@@ -45,6 +46,38 @@ def seeds(
     for item, seed in rows:
         found[item] = (*found.get(item, ()), seed)
     return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Noted:
+    """What a learner wrote beside a section, and whether they marked it."""
+
+    words: str
+    marked: bool
+
+
+def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, Noted]:
+    """The notes of a page by the anchors of its sections."""
+    if not learner_id:
+        return {}
+    rows = db.execute(
+        select(col(Note.section), col(Note.words), col(Note.marked)).where(
+            col(Note.learner_id) == learner_id, col(Note.topic) == topic
+        )
+    )
+    return {section: Noted(words, marked) for section, words, marked in rows}
+
+
+def own_lines(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
+    """What a learner wrote on some pages, what they marked first."""
+    if not (learner_id and topics):
+        return []
+    rows = db.execute(
+        select(col(Note.words))
+        .where(col(Note.learner_id) == learner_id, col(Note.topic).in_(topics))
+        .order_by(col(Note.marked).desc(), col(Note.id))
+    )
+    return [words for (words,) in rows if words]
 
 
 def record_reading(

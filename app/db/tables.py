@@ -129,8 +129,9 @@ class Attempt(SQLModel, table=True):
     """One answer to a question. `token` makes a repeated request harmless.
 
     Practice writes it when it is given, a mock exam when it is closed.
-    `context` is page, quiz, practice or exam; `raw` what was sent, `parsed` what
-    was understood, both JSON; `score` 0..1; `certainty` 1..3 or none.
+    `context` is page, quiz, practice, placement or exam; `raw` what was sent (nothing
+    where a learner said that they do not know), `parsed` what was understood, both
+    JSON; `score` 0..1; `certainty` 1..3 or none.
     """
 
     __table_args__ = (
@@ -159,6 +160,18 @@ class Attempt(SQLModel, table=True):
     hints: int = 0
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
+    at: int = Field(sa_column=_time())
+
+
+class QuestionFlag(SQLModel, table=True):
+    """A question that a learner flagged; the row goes when the flag is taken away."""
+
+    __tablename__ = "question_flag"
+    __table_args__ = (UniqueConstraint("learner_id", "item"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    item: str = Field(max_length=120)
     at: int = Field(sa_column=_time())
 
 
@@ -261,7 +274,10 @@ class AddedCard(SQLModel, table=True):
 
 
 class OwnCard(SQLModel, table=True):
-    """A card that a learner brought along; `front` and `back` are cleaned HTML."""
+    """A card that a learner wrote or brought along.
+
+    `front` and `back` are cleaned HTML, `source` what was typed for them, in JSON.
+    """
 
     __tablename__ = "own_card"
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
@@ -272,6 +288,9 @@ class OwnCard(SQLModel, table=True):
     deck: str = Field(default="", max_length=120)
     front: str = Field(sa_column=Column(Text, nullable=False))
     back: str = Field(sa_column=Column(Text, nullable=False))
+    source: str = Field(
+        default="", sa_column=Column(Text, nullable=False, server_default="")
+    )
     at: int = Field(sa_column=_time())
 
 
@@ -359,6 +378,20 @@ class Reading(SQLModel, table=True):
     at: int = Field(sa_column=_time())
 
 
+class CalendarFeed(SQLModel, table=True):
+    """The address at which a calendar program reads a learner's plan.
+
+    Who knows `key` may read the plan and nothing else; a new one ends the old.
+    """
+
+    __tablename__ = "calendar_feed"
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", unique=True)
+    key: str = Field(max_length=43, unique=True)
+    at: int = Field(sa_column=_time())
+
+
 class Note(SQLModel, table=True):
     """What a learner wrote beside a section, or that they marked it to come back."""
 
@@ -397,7 +430,11 @@ class Sitting(SQLModel, table=True):
 
 
 class SittingAnswer(SQLModel, table=True):
-    """The newest state of one question of a sitting, saved at every change."""
+    """The newest state of one question of a sitting, saved at every change.
+
+    `first` is the first answer that was entered, in JSON; empty without one, and for
+    what was answered before it was kept.
+    """
 
     __tablename__ = "sitting_answer"
     __table_args__ = (UniqueConstraint("sitting_id", "number"),)
@@ -406,6 +443,9 @@ class SittingAnswer(SQLModel, table=True):
     sitting_id: int = Field(foreign_key="sitting.id", ondelete="CASCADE")
     number: int
     raw: str = Field(default="{}", sa_column=Column(Text, nullable=False))
+    first: str = Field(
+        default="", sa_column=Column(Text, nullable=False, server_default="")
+    )
     flagged: bool = False
     struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
     milliseconds: int = 0

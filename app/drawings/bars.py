@@ -36,7 +36,6 @@ def draw_bar(
         says=says,
         table=table_of(bar),
         key=key_of(bar),
-        folded=False,
     )
 
 
@@ -102,10 +101,20 @@ def key_of(bar: StackedBar) -> tuple[tuple[str, str], ...]:
         if part.value:
             color = look.key
             before = names.get(color)
-            names[color] = f"{before}; {part.label}" if before else part.label
+            words = _named(part.label, look.letter)
+            names[color] = f"{before}; {words}" if before else words
     free = bar.capacity is not None and bar.capacity > total(bar)
     left = (("k-f", _left_word(bar).capitalize()),) if free else ()
     return (*names.items(), *left)
+
+
+def _named(label: str, letter: str) -> str:
+    """A part with its letter, where that is not how its name begins.
+
+    >>> _named("Overhead", "R"), _named("Weights", "W")
+    ('Overhead (R)', 'Weights')
+    """
+    return label if label.startswith(letter) else f"{label} ({letter})"
 
 
 def _left_word(bar: StackedBar) -> str:

@@ -1,6 +1,7 @@
 """How parts are drawn: the colors of what memory holds, and of the parts of any sum."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 
 from app.estimator.estimate import Component, StackedBar
 
@@ -39,10 +40,37 @@ LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
 
 
 def looks_of(bar: StackedBar) -> tuple[Look, ...]:
-    """The look of each part, in the order of the parts."""
+    """The look of each part, in the order of the parts; no two neighbors share one.
+
+    Nor do any two parts share a letter, so that nobody needs to see the colors.
+    """
     if bar.unit == "B":
-        return tuple(LOOKS[s.component] for s in bar.segments)
-    return tuple(
-        dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
-        for i, s in enumerate(bar.segments)
+        looks = [LOOKS[s.component] for s in bar.segments]
+    else:
+        looks = [
+            dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
+            for i, s in enumerate(bar.segments)
+        ]
+    for place in range(1, len(looks)):
+        if looks[place].fill == looks[place - 1].fill:
+            looks[place] = _paler(looks[place])
+    return tuple(_lettered(looks, [s.label for s in bar.segments]))
+
+
+def _paler(look: Look) -> Look:
+    """The second of two parts of one color."""
+    return dataclasses.replace(
+        look, fill=f"{look.fill} pale", words="on-pale", key=f"{look.key} k-pale"
     )
+
+
+def _lettered(looks: Sequence[Look], labels: Sequence[str]) -> Iterator[Look]:
+    """The looks with letters of their own: the second S of a sum is St."""
+    taken: set[str] = set()
+    for look, label in zip(looks, labels, strict=True):
+        letter = look.letter
+        if letter in taken:
+            starts = (label[:length] for length in range(1, len(label) + 1))
+            letter = next((s for s in starts if s not in taken), letter)
+        taken |= {letter} - {""}
+        yield dataclasses.replace(look, letter=letter)

@@ -41,7 +41,6 @@ class Drawing:
     says: str
     table: Table
     key: tuple[tuple[str, str], ...] = ()
-    folded: bool = True
 
 
 def frame(

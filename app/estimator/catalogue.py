@@ -37,6 +37,9 @@ def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
         row.get("memory_source") and isinstance(row.get("memory_read_on"), dt.date)
     ):
         raise IncompleteEntry(f"{file}: “{row.get('id')}” has a reading of no source")
+    for cited in row.get("cited", ()):
+        if not (cited.get("source") and isinstance(cited.get("read_on"), dt.date)):
+            raise IncompleteEntry(f"{file}: “{row.get('id')}” cites without a source")
     return row
 
 

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from app.estimator.units import format_value
+
 Status = Literal["fits", "tight", "no", "info"]
 Better = Literal["more", "less", ""]
 Component = Literal[
@@ -37,7 +39,8 @@ class Figure:
     """One answer. `value` is in the base unit of its output, or a word, or a yes/no.
 
     `low` and `high` bound a modeled value; None where it is exact. None as value
-    means that it cannot be known from these inputs; `note` says why.
+    means that it cannot be known from these inputs; `note` says why. A figure that
+    does not apply to these inputs has no value either, and nothing unknown about it.
     """
 
     output: Output
@@ -46,6 +49,7 @@ class Figure:
     high: float | None = None
     note: str = ""
     primary: bool = False
+    applies: bool = True
 
     @property
     def name(self) -> str:
@@ -61,6 +65,13 @@ class Figure:
     def unit(self) -> str:
         """The base unit of its value."""
         return self.output.unit
+
+    @property
+    def words(self) -> str:
+        """Its value as it is shown everywhere."""
+        if not self.applies:
+            return "does not apply"
+        return format_value(self.value, self.unit)
 
     @property
     def exact(self) -> bool:

@@ -8,6 +8,9 @@ from typing import Any
 
 from app.estimator.estimate import Estimate, Output
 from app.estimator.inputs import read
+from app.estimator.models.caveats import caveats
+from app.estimator.models.lookup import find_model
+from app.estimator.models.pasted import read_pasted
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -15,8 +18,10 @@ class Entry:
     """One estimate as all of its faces see it.
 
     `name` is the word in URL, API, command and links (`training-memory`);
-    `inputs` the frozen dataclass; `compute` the pure function; `topic` the slug
-    of the concept page that teaches it; `group` the heading it is listed under.
+    `inputs` the frozen dataclass; `answer` the pure function; `topic` the slug
+    of the concept page that teaches it; `group` the heading it is listed under;
+    `first` the outputs that matter first, of which a reading shows the three that
+    are known.
     """
 
     name: str
@@ -24,9 +29,24 @@ class Entry:
     summary: str
     group: str
     inputs: type
-    compute: Callable[[Any], Estimate]
+    answer: Callable[[Any], Estimate]
     outputs: tuple[Output, ...]
     topic: str = ""
+    first: tuple[str, ...] = ()
+
+    def compute(self, inputs: Any) -> Estimate:
+        """Answer, and say what was not understood of the model asked about."""
+        found = self.answer(inputs)
+        unclear = _unclear(inputs)
+        return dataclasses.replace(found, notes=found.notes + unclear)
+
+
+def _unclear(inputs: Any) -> tuple[str, ...]:
+    pasted = getattr(inputs, "config", "").strip()
+    if pasted:
+        return caveats(read_pasted(pasted))
+    name = getattr(inputs, "model", "")
+    return caveats(find_model(name)) if name else ()
 
 
 # Every estimate, in the order in which people see them. `kv-cache` lives in the

@@ -6,7 +6,7 @@ for the value before rounding.
 
 from collections.abc import Iterable
 
-from app.estimator.memory.kv_cache import share
+from app.estimator.memory.kv_cache import cached_elements, share
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
 
@@ -47,15 +47,19 @@ def cached(
     groups: dict[tuple[int, int], float] = {}
     for layer, number in model.runs:
         mixer = layer.mixer
+        ways = round(1 / share(mixer.kv_heads, gpus))
         if mixer.cache:
             kept = min(tokens, mixer.window) if mixer.window else tokens
-            ways = round(1 / share(mixer.kv_heads, gpus))
-            groups[kept, ways] = groups.get((kept, ways), 0.0) + number * mixer.cache
+            each = number * cached_elements(mixer, width)
+            groups[kept, ways] = groups.get((kept, ways), 0.0) + each
+        if mixer.near:
+            kept = min(tokens, mixer.near_tokens)
+            groups[kept, ways] = groups.get((kept, ways), 0.0) + number * mixer.near
     parts = []
     for (kept, ways), elements in groups.items():
         over = f" ÷ {ways}" if gpus > 1 else ""
-        each = format_value(elements * width, "B")
-        parts.append(f"{each} × {format_number(kept)}{over}")
+        size = format_value(elements * width, "B")
+        parts.append(f"{size} × {format_number(kept)}{over}")
     if state:
         parts.append(format_value(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
     return " + ".join(parts) or format_value(0.0, "B")

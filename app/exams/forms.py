@@ -9,16 +9,21 @@ from fastapi import Depends, Request
 from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
+EVERY_KIND = "all"
 _ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BeginForm:
-    """The wish to sit an exam; `target` is in questions, None where none is set."""
+    """The wish to sit an exam; `target` is in questions, None where none is set.
+
+    `every_kind` asks all kinds of questions, not only those of the real exam.
+    """
 
     token: str
     factor: float
     target: int | None
+    every_kind: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class BeginTyped:
     token: str = ""
     factor: str = "1"
     target: str = ""
+    kinds: str = ""
 
     def problems(self, most: int) -> list[dict[str, str]]:
         """What cannot be used of it, by field; `most` is the questions of the exam."""
@@ -35,6 +41,9 @@ class BeginTyped:
         if self.factor not in _ALLOWED:
             words = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
             found.append({"field": "factor", "message": words})
+        if self.kinds not in {"", EVERY_KIND}:
+            words = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
+            found.append({"field": "kinds", "message": words})
         if self.target and not (_count(self.target) and _count(self.target) <= most):
             words = (
                 f"Your target: “{self.target}” is not a whole number of questions. "
@@ -47,7 +56,9 @@ class BeginTyped:
     def wish(self) -> BeginForm:
         """What was typed, where nothing is wrong with it."""
         target = _count(self.target) if self.target else None
-        return BeginForm(self.token, _ALLOWED[self.factor], target)
+        return BeginForm(
+            self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +88,7 @@ async def _begin(request: Request) -> BeginTyped:
         token=str(fields.get("token", ""))[:64],
         factor=str(fields.get("factor", "1"))[:40],
         target=str(fields.get("target", "")).strip()[:40],
+        kinds=str(fields.get("kinds", ""))[:40],
     )
 
 

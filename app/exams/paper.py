@@ -3,10 +3,9 @@
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from app.content.model import ExamBlueprint
-from app.mastery.bank import home_of
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -36,19 +35,22 @@ def draw(
     questions: Iterable[Question],
     seen: Mapping[str, int],
     seed: int,
+    before: Collection[str] = (),
 ) -> Paper:
     """Draw a paper by blueprint: unseen items first, objectives evenly, none twice.
 
     `domain_of` maps an objective to its domain, `seen` an item to how often the
-    learner met it. The same arguments give the same paper. A domain whose bank is
-    too small gives what it has, and `missing` counts the rest.
+    learner met it; `before` are the items of the paper before this one, which come
+    last. Of what is equally new, what is kept for exams comes first. The same
+    arguments give the same paper. A domain whose bank is too small gives what it has,
+    and `missing` counts the rest.
     """
     chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
     bank = drawable(questions, domain_of)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted in blueprint.domains.items():
-        picked = _pick(bank.get(domain, []), wanted, seen, chance)
+        picked = _pick(bank.get(domain, []), wanted, (seen, before), chance)
         chosen += [(domain, question) for question in picked]
         if len(picked) < wanted:
             missing[domain] = wanted - len(picked)
@@ -68,19 +70,42 @@ def drawable(
     """What a paper may ask, by domain; each question once, where its first goal is."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        home = home_of(question, domain_of)
-        if home and kinds.of(question).in_exams:
+        home = question.home(domain_of)
+        if home and question.drawable:
             bank.setdefault(home, []).append(question)
     return bank
+
+
+def as_in_exam(
+    questions: Sequence[Question],
+    domain_of: Mapping[str, str],
+    wanted: Mapping[str, int],
+) -> Sequence[Question]:
+    """The questions of the kinds that the real exam has, single and multiple choice.
+
+    All of them where those cannot fill what each domain is asked.
+    """
+    alike = [q for q in questions if kinds.of(q).of_exam]
+    held = drawable(alike, domain_of)
+    every = drawable(questions, domain_of)
+    lacking = any(
+        len(held.get(domain, ())) < min(count, len(every.get(domain, ())))
+        for domain, count in wanted.items()
+    )
+    return questions if lacking else alike
 
 
 def _pick(
     candidates: Sequence[Question],
     wanted: int,
-    seen: Mapping[str, int],
+    met: tuple[Mapping[str, int], Collection[str]],
     chance: random.Random,
 ) -> list[Question]:
-    """Take the least seen; among them objectives in turn; among them by chance."""
+    """Take what was not asked just before and the least seen; then objectives in turn.
+
+    Then what is kept for exams, then by chance.
+    """
+    seen, before = met
     order = {q.id: chance.random() for q in candidates}
     rest = list(candidates)
     taken: Counter[str] = Counter()
@@ -88,7 +113,13 @@ def _pick(
     while rest and len(picked) < wanted:
         best = min(
             rest,
-            key=lambda q: (seen.get(q.id, 0), taken[q.objectives[0]], order[q.id]),
+            key=lambda q: (
+                q.id in before,
+                seen.get(q.id, 0),
+                taken[q.objectives[0]],
+                not q.reserved,
+                order[q.id],
+            ),
         )
         rest.remove(best)
         taken[best.objectives[0]] += 1

@@ -10,7 +10,10 @@ from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Marked:
-    """One question after the end: `score` 0..1, `answered` false where left open."""
+    """One question after the end: `score` 0..1, `answered` false where left open.
+
+    `before` is what the first answer would have scored, where another was given later.
+    """
 
     number: int
     item: str
@@ -19,6 +22,18 @@ class Marked:
     score: float
     answered: bool
     seconds: float
+    before: float | None = None
+
+    @property
+    def change(self) -> str:
+        """How the first answer was changed, in words; empty where it stayed."""
+        if self.before is None:
+            return ""
+        return f"{_word(self.before)} to {_word(self.score)}"
+
+
+def _word(score: float) -> str:
+    return "right" if score >= 1 else "wrong"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,7 +47,10 @@ class Share:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """The whole result. `low` and `high` bound what a like paper would have given."""
+    """The whole result. `low` and `high` bound what a like paper would have given.
+
+    `changes` are the questions whose answer was changed, by what came of it.
+    """
 
     score: float
     count: int
@@ -42,6 +60,10 @@ class Report:
     domains: tuple[Share, ...]
     objectives: tuple[Share, ...]
     missed: tuple[Marked, ...]
+    changes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
 def summarize(marked: Sequence[Marked]) -> Report:
@@ -57,7 +79,13 @@ def summarize(marked: Sequence[Marked]) -> Report:
         domains=_shares((m.domain, m.score) for m in marked),
         objectives=_shares((m.objective, m.score) for m in marked),
         missed=tuple(m for m in marked if m.score < 1),
+        changes=tuple((way, _numbers(marked, way)) for way in CHANGES),
     )
+
+
+def _numbers(marked: Sequence[Marked], change: str) -> tuple[int, ...]:
+    """The questions whose answer was changed this way."""
+    return tuple(m.number for m in marked if m.change == change)
 
 
 def interval(score: float, count: int) -> tuple[float, float]:

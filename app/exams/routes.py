@@ -16,9 +16,9 @@ from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
 from app.exams.cuts import asks_missed
-from app.exams.forms import FACTORS, Answered, AnswerForm, BeginTyped, Begun
+from app.exams.forms import EVERY_KIND, FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.home import Paper, home_of, paper_of, title_of
-from app.exams.paper import Slot, drawable
+from app.exams.paper import Slot, as_in_exam, drawable
 from app.exams.report import Marked, names_of, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
@@ -82,7 +82,11 @@ def _start_page(
     status: int,
 ) -> HTMLResponse:
     exam = paper.exam
-    held = drawable(paper.questions, domain_of(desk.library))
+    domains = domain_of(desk.library)
+    there = paper.questions
+    if typed.kinds != EVERY_KIND:
+        there = as_in_exam(there, domains, exam.domains)
+    held = drawable(there, domains)
     bank = {domain: len(held.get(domain, ())) for domain in exam.domains}
     return page(
         desk.request,
@@ -94,6 +98,7 @@ def _start_page(
         domains=[d for d in desk.library.syllabus.domains if d.number in bank],
         bank=bank,
         short=any(bank[d] < wanted for d, wanted in exam.domains.items()),
+        kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _factor_words(f, exam)) for f in FACTORS],
         running=_running(desk),
         typed=typed,

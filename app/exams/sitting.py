@@ -14,12 +14,13 @@ from app.content.model import ExamBlueprint
 from app.content.numbers.expressions import BadExpression
 from app.exams import store
 from app.exams.forms import BeginForm
-from app.exams.paper import Slot, draw
+from app.exams.paper import Slot, as_in_exam, draw
 from app.exams.report import Marked
 from app.exams.store import Begin, Graded, Kept, Sat
 from app.exams.timing import is_over, minutes_for
 from app.learners.store import hold
 from app.mastery.bank import domain_of
+from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw as draw_variant
@@ -46,13 +47,12 @@ def begin(
     """Draw a paper and start the clock; returns the sitting, also when sent twice."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
-    paper = draw(
-        blueprint,
-        domain_of(library),
-        filter(can_be_asked, wanted.questions),
-        store.seen_items(db, learner_id),
-        seed,
-    )
+    domains = domain_of(library)
+    there: Sequence[Question] = list(filter(can_be_asked, wanted.questions))
+    if not wish.every_kind:
+        there = as_in_exam(there, domains, blueprint.domains)
+    last, met = store.met_items(db, learner_id)
+    paper = draw(blueprint, domains, there, met, seed, last)
     # The wording is kept, so that an edit meanwhile changes nothing for this paper.
     # In the order of all others who begin, for two may wait for each other's.
     for slot in sorted(paper.slots, key=lambda s: s.item):
@@ -146,9 +146,23 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
                 score=given[slot.item][1] if slot.item in given else 0.0,
                 answered=slot.item in given,
                 seconds=mine.milliseconds / 1000,
+                before=_before(question, slot, mine),
             )
         )
     return rows
+
+
+def _before(question: Question, slot: Slot, kept: Kept) -> float | None:
+    """What the first answer would have scored; None where no other was given later.
+
+    Where one option is chosen. Anything else is entered bit by bit, so that its first
+    state says nothing.
+    """
+    kind = kinds.of(question)
+    if not kind.chosen or kind.several or kept.first in (None, kept.raw):
+        return None
+    first = dataclasses.replace(kept, raw=kept.first or {})
+    return _graded(question, slot, first).score
 
 
 _asked: list[tuple[Library, tuple[Question, ...]]] = []

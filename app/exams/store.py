@@ -44,7 +44,7 @@ class Sat:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of one question: the raw response, flag, strikes, time."""
+    """What is kept of one question: response, flag, strikes, time, first response."""
 
     number: int
     raw: Mapping[str, Sequence[str]]
@@ -52,6 +52,7 @@ class Kept:
     struck: tuple[str, ...] = ()
     milliseconds: int = 0
     at: dt.datetime | None = None
+    first: Mapping[str, Sequence[str]] | None = None
 
     @property
     def answered(self) -> bool:
@@ -220,6 +221,23 @@ def seen_items(db: Session, learner_id: int) -> Counter[str]:
     return Counter(dict(rows.all()))
 
 
+def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str, int]]:
+    """The questions of the newest paper, and how often each question was met at all.
+
+    What a paper held was met, answered or not.
+    """
+    rows = db.exec(
+        select(Sitting.paper)
+        .where(Sitting.learner_id == learner_id)
+        .order_by(col(Sitting.started_at).desc())
+    )
+    papers = [frozenset(slot[1] for slot in json.loads(paper)) for paper in rows]
+    met = seen_items(db, learner_id)
+    for item in frozenset().union(*papers):
+        met[item] = max(met[item], 1)
+    return next(iter(papers), frozenset()), met
+
+
 def answers(db: Session, sitting_id: int) -> dict[int, Kept]:
     """What is kept of each question, by number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
@@ -240,6 +258,8 @@ def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
             "in this browser was not put over it."
         )
     row.raw = change.answer(row.raw, row.at)
+    if not row.first and entered(json.loads(row.raw)):
+        row.first = row.raw
     row.flagged = change.flagged
     row.struck = json.dumps(list(change.struck))
     row.milliseconds += change.spent(row.at, milliseconds(now) - change.age)
@@ -344,4 +364,5 @@ def _kept(row: SittingAnswer) -> Kept:
         struck=tuple(json.loads(row.struck)),
         milliseconds=row.milliseconds,
         at=moment(row.at),
+        first=json.loads(row.first) if row.first else None,
     )

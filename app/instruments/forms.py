@@ -27,6 +27,8 @@ _STEPPED_MOST = 1e6
 # Degrees that have to divide heads, layers or nodes are stepped by doubling.
 _DOUBLED = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
+# Characters of a choice that are seen beside the label of its field, and below it.
+_BESIDE, _WHOLE = 13, 30
 _LINE = 1000  # characters up to which a text is one line of a form
 _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 
@@ -68,6 +70,21 @@ class Field:
     topic: str = ""
     term: str = ""
     error: str = ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether a choice is too long to stand beside its label without a cut."""
+        return self._longest > _BESIDE
+
+    @property
+    def long(self) -> bool:
+        """Whether a choice needs small letters to be seen whole."""
+        return self._longest > _WHOLE
+
+    @property
+    def _longest(self) -> int:
+        words = (words for group in self.options for _, words in group.choices)
+        return max((len(some) for some in words), default=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,8 +155,14 @@ def instrument(
         reading=reading,
         problems=problems,
         link=address(entry.name, query),
-        compare=address(entry.name, query, part="compare"),
+        compare=address(entry.name, _against(query, reading), part="compare"),
     )
+
+
+def _against(query: str, reading: Reading | None) -> str:
+    """The query of a comparison with a scenario that differs."""
+    other = reading.other if reading else ""
+    return "&".join(part for part in (query, other) if part)
 
 
 def fields_of(

@@ -23,14 +23,33 @@ from app.estimator.estimate import (
     Step,
     Table,
 )
+from app.estimator.hardware.parts import address_of, find_part
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
+from app.instruments.differences import difference
 from app.instruments.links import address
 
 LONGEST_LINK = 2000
 
 # Figures, steps and rows are tuples, for the template takes each apart in one go.
 
+_FIRST = 3
+_HARDWARE = frozenset({"gpu", "system", "network"})
+# What the unit of a figure measures; the last heading takes all others.
+_MEASURES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("Memory and data", frozenset({"B"})),
+    ("Time", frozenset({"s", "GPU-h"})),
+    (
+        "Rates",
+        frozenset({"B/s", "token/s", "request/s", "FLOP/s", "FLOP"}),
+    ),
+    ("Money", frozenset({"USD", "USD/h", "USD/month", "USD/year", "USD/Mtoken"})),
+    (
+        "Power and air",
+        frozenset({"W", "Wh", "kg", "A", "V", "BTU/h", "m3/s", "CFM"}),
+    ),
+    ("Counts and shares", frozenset()),
+)
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _Cell = tuple[str, bool]
 
@@ -52,6 +71,7 @@ class ShownFigure(NamedTuple):
     note: str
     primary: bool
     key: str = ""
+    applies: bool = True
 
 
 class ShownStep(NamedTuple):
@@ -111,8 +131,11 @@ class ShownChange:
 class Reading:
     """Everything that `calculators/_result.html` shows.
 
-    `link` leads to the calculator with these inputs; empty where they are too long
-    for an address. `query` is its part behind the question mark.
+    `first` are the figures that matter first, `rest` all others in groups, and
+    `elsewhere` those that do not apply to these inputs. `parts` leads to the hardware
+    that was asked of. `link` leads to the calculator with these inputs; empty where
+    they are too long for an address. `query` is its part behind the question mark,
+    `other` what a second scenario would change, as a query.
     """
 
     name: str
@@ -121,6 +144,10 @@ class Reading:
     lead: Markup
     text: Markup
     figures: tuple[ShownFigure, ...]
+    first: tuple[ShownFigure, ...]
+    rest: tuple[tuple[str, tuple[ShownFigure, ...]], ...]
+    elsewhere: tuple[ShownFigure, ...]
+    parts: tuple[tuple[str, str], ...]
     pictures: tuple[ShownPicture, ...]
     tables: tuple[ShownTable, ...]
     changes: tuple[ShownChange, ...]
@@ -128,6 +155,12 @@ class Reading:
     notes: tuple[str, ...]
     link: str
     query: str
+    other: str
+
+    @property
+    def more(self) -> int:
+        """How many figures are folded."""
+        return sum(len(figures) for _, figures in self.rest)
 
 
 def read_estimate(
@@ -146,6 +179,7 @@ def read_estimate(
     keys = _component_keys(estimate)
     figures = tuple(show_figure(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.span}
+    first = _first(entry, estimate, figures)
     return Reading(
         name=entry.name,
         title=entry.title,
@@ -153,6 +187,10 @@ def read_estimate(
         lead=_marked(estimate.verdict.lead, numbers),
         text=_marked(estimate.verdict.text, numbers),
         figures=figures,
+        first=first,
+        rest=_grouped(estimate, [f for f in figures if f not in first]),
+        elsewhere=tuple(f for f in figures if not f.applies),
+        parts=_parts(entry, inputs),
         pictures=_pictures(estimate, keys, bar_height),
         tables=tuple(show_table(t, keys) for t in estimate.tables),
         changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
@@ -160,7 +198,15 @@ def read_estimate(
         notes=estimate.notes,
         link=address(entry.name, query) if short else "",
         query=query if short else "",
+        other=_other(entry, inputs, estimate, words),
     )
+
+
+def _other(
+    entry: Entry, inputs: Any, estimate: Estimate, words: Mapping[str, str]
+) -> str:
+    field, value = difference(entry, inputs, words, estimate)
+    return _query({f"b.{field}": value}) if field else ""
 
 
 def _query(words: Mapping[str, str]) -> str:
@@ -188,12 +234,52 @@ def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigur
     return ShownFigure(
         figure.name,
         figure.label,
-        format_value(figure.value, figure.unit),
+        figure.words,
         interval(figure),
         figure.note,
         figure.primary,
         keys.get(figure.label, ""),
+        figure.applies,
     )
+
+
+def _first(
+    entry: Entry, estimate: Estimate, figures: Sequence[ShownFigure]
+) -> tuple[ShownFigure, ...]:
+    """The three figures that matter first; what is not known leaves its place."""
+    known = {
+        figure.name: shown
+        for figure, shown in zip(estimate.figures, figures, strict=True)
+        if figure.value is not None
+    }
+    return tuple(known[name] for name in entry.first if name in known)[:_FIRST]
+
+
+def _grouped(
+    estimate: Estimate, figures: Sequence[ShownFigure]
+) -> tuple[tuple[str, tuple[ShownFigure, ...]], ...]:
+    """Figures that apply under the heading of what their unit measures."""
+    units = {figure.name: figure.unit for figure in estimate.figures}
+    groups: dict[str, list[ShownFigure]] = {title: [] for title, _ in _MEASURES}
+    for figure in figures:
+        if figure.applies:
+            groups[_measure(units[figure.name])].append(figure)
+    return tuple((title, tuple(some)) for title, some in groups.items() if some)
+
+
+def _measure(unit: str) -> str:
+    return next(title for title, units in _MEASURES if not units or unit in units)
+
+
+def _parts(entry: Entry, inputs: Any) -> tuple[tuple[str, str], ...]:
+    """The hardware among the inputs, with the address of its page."""
+    chosen = [
+        getattr(inputs, name)
+        for name, declared in given_inputs.declared(entry.inputs).items()
+        if declared.kind in _HARDWARE
+    ]
+    known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
+    return tuple((address_of(p.id), p.name) for p in known if p is not None)
 
 
 def interval(figure: Figure) -> str:

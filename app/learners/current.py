@@ -19,6 +19,7 @@ from app.learners.store import (
     count_change,
     enroll,
     find_learner,
+    learner_numbered,
     see,
 )
 from app.scheduling.retention import RETENTION
@@ -75,6 +76,12 @@ async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
         visitor = keeper.newcomer(visitor)
         request.state.visitor = visitor
     return CurrentLearnerValue(learner_key(visitor.key), zone=visitor.zone or "UTC")
+
+
+def learner_of(db: Session, learner_id: int) -> CurrentLearnerValue | None:
+    """A learner who is asked for without a browser; None where there is none."""
+    found = learner_numbered(db, learner_id)
+    return _value(found) if found else None
 
 
 def learner_key(session_key: str) -> str:

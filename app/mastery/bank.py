@@ -43,20 +43,19 @@ def domain_of(library: Library) -> dict[str, str]:
     }
 
 
-def home_of(question: Question, domains: Mapping[str, str]) -> str:
-    """The one domain that a question counts in: that of its first objective there.
-
-    One that serves two domains would otherwise be counted twice. Empty for none.
-    """
-    return next((domains[o] for o in question.objectives if o in domains), "")
-
-
 def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
     """The questions of a page."""
     return tuple(
         library.questions[item]
         for item in library.topics[slug].questions
         if item in library.questions
+    )
+
+
+def held_back(library: Library, met: Collection[str]) -> frozenset[str]:
+    """The questions kept for mock exams, without those that were `met` in one."""
+    return frozenset(
+        q.id for q in library.questions.values() if q.reserved and q.id not in met
     )
 
 

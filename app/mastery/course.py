@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.guessing import UNKNOWN, guess_rate
-from app.questions import kinds
 from app.questions.model import Question
 
 
@@ -57,11 +56,15 @@ def _turn_around(library: Library) -> CourseByObjective:
     for question in library.questions.values():
         for number in dict.fromkeys(question.objectives):
             named.setdefault(number, []).append(question.id)
-            if kinds.of(question).in_exams:
+            if question.drawable:
                 questions.setdefault(number, []).append(question)
     topics: dict[str, list[Topic]] = {}
     order = [s for s in library.syllabus.topics if s in library.topics]
-    for slug in dict.fromkeys([*order, *library.topics]):
+    order = sorted(
+        dict.fromkeys([*order, *library.topics]),
+        key=lambda slug: library.topics[slug].level,  # what lies beyond comes last
+    )
+    for slug in order:
         for number in library.topics[slug].objectives:
             topics.setdefault(number, []).append(library.topics[slug])
     return CourseByObjective(

@@ -56,6 +56,26 @@ def leaves(library: Library, written: Sequence[Written]) -> tuple[Leaf, ...]:
     return tuple(_leaf(library.topics, slug, by_topic[slug]) for slug in ordered)
 
 
+def found_in(listed: Sequence[Leaf], query: str) -> tuple[Leaf, ...]:
+    """The notes in which every word of the query stands, titles included."""
+    words = query.casefold().split()
+    found = []
+    for leaf in listed:
+        places = tuple(
+            place
+            for place in leaf.places
+            if _holds(f"{leaf.title} {place.title} {place.note.words}", words)
+        )
+        if places:
+            found.append(dataclasses.replace(leaf, places=places))
+    return tuple(found)
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
+
+
 def markdown(listed: Sequence[Leaf], site: str) -> str:
     """The notes as a Markdown file; `site` is the address of this server."""
     parts = ["# Notes"]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.content.model import Topic
@@ -11,7 +11,7 @@ from app.errors import Problem
 from app.learners.current import CurrentLearner, EnrolledLearner
 from app.notes import store
 from app.notes.forms import LONGEST, NoteForm
-from app.notes.listing import leaves, markdown, places_of
+from app.notes.listing import Place, found_in, leaves, markdown, places_of
 from app.web.addresses import public
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
@@ -28,11 +28,22 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 
 @router.get("/notes")
 def all_notes(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    q: Annotated[str, Query(max_length=200)] = "",
 ) -> HTMLResponse:
     keep(request)
     listed = leaves(library, store.notes(db, learner.id))
-    return page(request, "notes/index.html", learner=learner, leaves=listed)
+    return page(
+        request,
+        "notes/index.html",
+        learner=learner,
+        leaves=found_in(listed, q),
+        written=bool(listed),
+        q=q,
+    )
 
 
 @router.get("/notes.md")
@@ -44,6 +55,20 @@ def as_markdown(
         markdown(listed, public(request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
+    )
+
+
+def _beside(request: Request, topic: Topic, place: Place) -> Response:
+    """The note as it stands in the text."""
+    return reply(
+        request,
+        "notes/_beside.html",
+        otherwise=f"{place.address.partition('#')[0]}#n-{place.note.section}",
+        slug=topic.slug,
+        anchor=place.note.section,
+        title=place.title,
+        note=place.note,
+        kept=True,
     )
 
 
@@ -85,6 +110,8 @@ def write(
         raise Problem(message.format(f"{len(note.words):,}"), "words")
     store.write(db, learner.id, note, now)
     places = places_of(found, [note])
+    if noted.beside:
+        return _beside(request, found, next(p for p in places if p.note == note))
     return reply(
         request,
         "notes/_note.html",

@@ -11,13 +11,22 @@ from app.mastery.course import anchors
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
+from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
 from app.scheduling import Left
 
 QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
 
-Kind = Literal["exam", "review", "learn", "read", "continue", "practice"]
+Kind = Literal["exam", "place", "review", "learn", "read", "continue", "practice"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placing:
+    """A placement test that was begun: its run, and how many questions are open."""
+
+    run: int
+    left: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,6 +52,7 @@ class Situation:
     last_topic: str = ""
     minutes: float = 30.0
     running: Running | None = None
+    placing: Placing | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +82,8 @@ class TodayPlan:
 def plan(now: Situation) -> TodayPlan:
     """The steps of today in the order to take them; none when nothing is left.
 
-    A running exam comes before everything: its clock does not wait. Then cards due,
+    A running exam comes before everything: its clock does not wait. Then the rest of
+    a placement test, from which all else follows; then cards due,
     which are forgotten while one does other things; then reading and practice. New
     cards follow those due on the desk; where none is due they come last, and not
     before something was read or answered. The next thing is
@@ -81,6 +92,7 @@ def plan(now: Situation) -> TodayPlan:
     started = any(s.started for d in now.domains for s in d.standings)
     found = (
         running_step(now.running),
+        placing_step(now.placing),
         cards_step(now.left) if now.left.due else None,
         reading_step(now),
         practice_step(now.library, now.record, now.domains),
@@ -139,6 +151,20 @@ def running_step(running: Running | None) -> Step | None:
     )
 
 
+def placing_step(placing: Placing | None) -> Step | None:
+    """The rest of a placement test."""
+    if placing is None:
+        return None
+    noun = "question" if placing.left == 1 else "questions"
+    return Step(
+        "place",
+        f"Placement test: {placing.left} {noun} left",
+        f"/quiz/runs/{placing.run}",
+        "it shows which pages to read first",
+        placing.left * PLACING_MINUTES,
+    )
+
+
 def cards_step(left: Left) -> Step | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
     if not left.due and not left.fresh:
@@ -174,19 +200,17 @@ def _some_of(step: Step, minutes: float) -> Step | None:
 def reading_step(now: Situation) -> Step | None:
     """The page left open, or the next in the order of the course that stands well.
 
-    Pages on what is known well come after all others. Where every page left rests on
-    something weak, that comes first.
+    Pages whose objectives were all answered rightly so far come after all others,
+    those on what is known well later, and what lies beyond the exam last. Where every
+    page left rests on something weak, that comes first.
     """
     library, record = now.library, now.record
     begun = library.topics.get(now.last_topic)
     going_on = _reading(begun, record) if begun else None
     if going_on is not None:
         return going_on
-    known = _known_well(now.domains)
-    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    order.sort(key=lambda topic: known.issuperset(topic.objectives))
     needed: Step | None = None
-    for topic in order:
+    for topic in reading_order(library, record, now.domains):
         step = _reading(topic, record)
         if step is None:
             continue
@@ -197,6 +221,28 @@ def reading_step(now: Situation) -> Step | None:
     return needed
 
 
+def reading_order(
+    library: Library, record: Record, domains: Iterable[DomainStanding]
+) -> list[Topic]:
+    """The pages of the course in the order in which they are worth reading."""
+    known, shown = _known_well(domains), _never_missed(library, record)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    order.sort(
+        key=lambda topic: (
+            topic.level,
+            known.issuperset(topic.objectives),
+            shown.issuperset(topic.objectives),
+        )
+    )
+    return order
+
+
+def minutes_left(topic: Topic, record: Record) -> float:
+    """The minutes of a page that are not read yet."""
+    step = _reading(topic, record)
+    return step.minutes if step else 0.0
+
+
 def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
     """The objectives that answers show to be known."""
     return frozenset(
@@ -205,6 +251,17 @@ def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
         for standing in domain.standings
         if standing.known
     )
+
+
+def _never_missed(library: Library, record: Record) -> frozenset[str]:
+    """The objectives that were answered, and every time rightly at first."""
+    right: set[str] = set()
+    wrong: set[str] = set()
+    for item, first in record.firsts.items():
+        question = library.questions.get(item)
+        if question is not None:
+            (right if first.score >= 1 else wrong).update(question.objectives)
+    return frozenset(right - wrong)
 
 
 def _reading(topic: Topic, record: Record) -> Step | None:

@@ -48,8 +48,8 @@ class Kind(abc.ABC, Generic[A]):
     `exam` where its form is another one there; `fields` are the names that the form
     sends, or their beginnings up to a dot. `listed` is the field of the answer with
     the options of which each has a key, and `chosen` whether an answer names some of
-    these. `in_parts` is whether a part of the answer can count. What cannot stand in
-    exams or come back as a card says so.
+    these. `in_parts` is whether a part of the answer can count, `of_exam` whether the
+    real exam has the kind. What cannot stand in exams or come back as a card says so.
     """
 
     name: ClassVar[str]
@@ -64,6 +64,7 @@ class Kind(abc.ABC, Generic[A]):
     several: ClassVar[bool] = False
     in_parts: ClassVar[bool] = False
     in_exams: ClassVar[bool] = True
+    of_exam: ClassVar[bool] = False
     as_card: ClassVar[bool] = True
     verb: ClassVar[str] = "answered"
 

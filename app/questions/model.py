@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from app.content.model import NO_TEXT, Computed, Level, Place, Text
+from app.questions import kinds
 from app.questions.kinds import Answer
 
 
@@ -37,6 +38,24 @@ class Question:
     section: str = ""
     level: Level = ""
     use: Literal["", "exam"] = ""
+
+    @property
+    def drawable(self) -> bool:
+        """Whether mock exams may ask it: designs and what lies beyond stay out."""
+        return kinds.of(self).in_exams and self.level != "deeper"
+
+    @property
+    def reserved(self) -> bool:
+        """Whether it is kept for mock exams, until it was met in one."""
+        return self.use == "exam" and self.drawable
+
+    def home(self, domains: Mapping[str, str]) -> str:
+        """The one domain that it counts in: that of its first objective there.
+
+        One that serves two domains would otherwise be counted twice. Empty for none.
+        `domains` maps an objective to its domain.
+        """
+        return next((domains[o] for o in self.objectives if o in domains), "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

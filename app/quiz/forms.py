@@ -41,7 +41,7 @@ class QuestionForm(BaseModel):
     seed: int | None = Field(None, ge=0, lt=2**53)
     token: str = Field("", max_length=64)
     revision: str = Field("", max_length=64)
-    context: Literal["page", "quiz", "practice"] = "quiz"
+    context: Literal["page", "quiz", "practice", "placement"] = "quiz"
     back: Address = ""
     run: Row = 0
     hints: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=50)] = 0
@@ -50,6 +50,7 @@ class QuestionForm(BaseModel):
     certainty: Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=3)] = 0
     attempt: Row = 0
     move: str = Field("", max_length=200)
+    unknown: bool = False
     reported: bool = False
 
 
@@ -72,6 +73,13 @@ class RunForm(BaseModel):
         """The wish as the rule takes it."""
         mode, _, scope = self.pick.partition(":")
         return Wish(cast("Mode", mode), scope, self.count)
+
+
+class FlagForm(BaseModel):
+    """Whether a question is to be flagged, and where to go back to."""
+
+    wanted: bool
+    back: Address = ""
 
 
 class ScoreForm(BaseModel):
@@ -147,6 +155,10 @@ async def _run(fields: Fields) -> RunForm:
     return checked(RunForm, fields)
 
 
+async def _flag(fields: Fields) -> FlagForm:
+    return checked(FlagForm, fields)
+
+
 async def _score(fields: Fields) -> ScoreForm:
     return checked(ScoreForm, fields)
 
@@ -155,4 +167,5 @@ Posted = Annotated[Sent, Depends(posted)]
 AskedFor = Annotated[Sent, Depends(asked_for)]
 Reported = Annotated[ReportForm, Depends(_report)]
 RunWished = Annotated[RunForm, Depends(_run)]
+FlagWished = Annotated[FlagForm, Depends(_flag)]
 ScoreWished = Annotated[ScoreForm, Depends(_score)]

@@ -13,7 +13,7 @@ from app.estimator import registry
 from app.instruments.forms import instrument
 from app.instruments.readings import Reading
 from app.questions import kinds
-from app.questions.grading import grade
+from app.questions.grading import grade, unanswered
 from app.questions.kind import Kind
 from app.questions.model import Question, Variant
 from app.questions.variants import draw
@@ -58,6 +58,8 @@ class Outcome:
     @property
     def summary(self) -> str:
         """What was answered, how surely, and with how much help, in one sentence."""
+        if not self.given.raw:
+            return "You said that you do not know."
         sure = ("", " and guessed", " and thought so", " and were sure")
         words = f"You {self.kind.verb} {self.verdict.said or 'this'}"
         words += sure[self.given.certainty or 0]
@@ -134,6 +136,8 @@ def outcome_of(
 
 def _as_it_was(db: Session, library: Library, given: Given) -> Judged:
     variant = draw(_as_answered(db, library, given), given.seed)
+    if not given.raw:
+        return Judged(variant, unanswered(variant))
     verdict = grade(variant, given.raw)
     if isinstance(verdict, Unreadable):  # the rules have changed since
         verdict = Verdict(score=given.score, parsed={})

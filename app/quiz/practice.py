@@ -7,7 +7,9 @@ from typing import Literal
 
 from app.questions.model import Question
 
-Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry"]
+Mode = Literal[
+    "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"
+]
 
 MODES: tuple[Mode, ...] = (
     "mixed",
@@ -16,6 +18,8 @@ MODES: tuple[Mode, ...] = (
     "weakest",
     "missed",
     "retry",
+    "placement",
+    "flagged",
 )
 _WHOLE = 1 - 1e-9
 
@@ -52,16 +56,17 @@ def choose(
 ) -> tuple[str, ...]:
     """The ids of a run, in the order asked; empty where nothing fits the wish.
 
-    Unseen questions come first, then those whose last answer was not right, the
-    longest ago first, then the least practiced. Within a group the order follows
-    `seed`. In the mode `weakest` objectives come in the order given as `weakest`, their
-    numbers; `missed` takes nothing else than questions last missed.
+    What lies beyond the exam comes last. Unseen questions come first, then those whose
+    last answer was not right, the longest ago first, then the least practiced. Within a
+    group the order follows `seed`. In the mode `weakest` objectives come in the order
+    given as `weakest`, their numbers; `missed` takes nothing else than questions last
+    missed.
     """
     pool = [q for q in questions if _in_scope(q, past, wish)]
     rank = _rank(past, seed)
     if wish.mode == "weakest":
         places = {objective: place for place, objective in enumerate(weakest)}
-        pool.sort(key=lambda q: (_weakness(q, places), rank(q)))
+        pool.sort(key=lambda q: (q.level, _weakness(q, places), rank(q)))
         chosen = pool[: wish.count]
         return tuple(q.id for q in sorted(chosen, key=rank))
     return tuple(q.id for q in sorted(pool, key=rank)[: wish.count])
@@ -85,14 +90,14 @@ def _weakness(question: Question, places: Mapping[str, int]) -> int:
 
 def _rank(
     past: Mapping[str, Past], seed: str
-) -> Callable[[Question], tuple[int, int, str]]:
-    def rank(question: Question) -> tuple[int, int, str]:
-        seen = past.get(question.id)
+) -> Callable[[Question], tuple[str, int, int, str]]:
+    def rank(question: Question) -> tuple[str, int, int, str]:
+        level, seen = question.level, past.get(question.id)
         mixed = hashlib.sha256(f"{seed}:{question.id}".encode()).hexdigest()
         if seen is None:
-            return 0, 0, mixed
+            return level, 0, 0, mixed
         if seen.missed:
-            return 1, seen.last_at, mixed
-        return 2, seen.tries, mixed
+            return level, 1, seen.last_at, mixed
+        return level, 2, seen.tries, mixed
 
     return rank

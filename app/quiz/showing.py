@@ -14,12 +14,14 @@ from app.content.model import Embedded
 from app.db.engine import DbSession
 from app.errors import Conflict
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
-from app.learners.store.under_exam import in_running_exam
+from app.learners.store.under_exam import in_past_exams, in_running_exam
+from app.mastery.bank import held_back
 from app.questions import kinds
 from app.questions.asking import Asked, new_token, seed_for
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.quiz import store
+from app.quiz.flags import Flag
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
@@ -144,6 +146,21 @@ def not_in_exam(desk: Desk, question: Question) -> None:
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
+    if question.id in away(desk):
+        raise Conflict(
+            "This question is kept for mock exams.",
+            "Once a mock exam has asked it, it can be practiced.",
+        )
+
+
+def away(desk: Desk) -> frozenset[str]:
+    """The questions that practice does not ask now.
+
+    Those of the mock exam that is being sat, and those kept for one to come.
+    """
+    db, learner = desk.db, desk.learner.id
+    kept = held_back(desk.library, in_past_exams(db, learner, desk.now))
+    return kept | in_running_exam(db, learner, desk.now)
 
 
 def put(desk: Desk, question: Question, sent: Sent) -> Asked:
@@ -256,7 +273,22 @@ def question_page(
         run=frame,
         reported=reported,
         tally=tally,
+        flag=_flag(desk, shown, frame),
     )
+
+
+def _flag(desk: Desk, shown: Asked | Outcome, frame: RunFrame | None) -> Flag | None:
+    """The flag of a question that is practiced; in the text of a page there is none."""
+    context = shown.context if isinstance(shown, Asked) else shown.given.context
+    if context == "page" or shown.question.id not in desk.library.questions:
+        return None
+    question = shown.question
+    alone = f"/quiz/{question.topic}/{question.id}"
+    back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
+    if isinstance(shown, Outcome) and frame is None:
+        back = f"{alone}?attempt={shown.given.id}"
+    on = question.id in store.flagged(desk.db, desk.learner.id)
+    return Flag(question.topic, question.id, on, back)
 
 
 def titles(library: Library, question: Question) -> list[str]:

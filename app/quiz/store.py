@@ -8,13 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlmodel import Session, col
 
 from app.cards.names import question_card
 from app.cards.store import Addition, Work, add_missed, add_to_day
 from app.db.insert_once import insert_once
-from app.db.tables import Attempt, ItemReport, ItemRevision, PracticeRun
+from app.db.tables import (
+    Attempt,
+    ItemReport,
+    ItemRevision,
+    PracticeRun,
+    QuestionFlag,
+)
 from app.errors import NotFound
 from app.questions.model import Question
 from app.questions.verdict import Raw, Verdict
@@ -282,6 +288,30 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
             "first_seen": milliseconds(now),
         }
         insert_once(db, ItemRevision, values)
+
+
+def flagged(db: Session, learner_id: int) -> frozenset[str]:
+    """The questions that carry a flag."""
+    if not learner_id:
+        return frozenset()
+    mine = col(QuestionFlag.learner_id) == learner_id
+    return frozenset(db.scalars(select(col(QuestionFlag.item)).where(mine)))
+
+
+def set_flag(
+    db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool
+) -> None:
+    """Put a flag on a question, or take it away; either may be so already."""
+    if wanted:
+        values = {"learner_id": learner_id, "item": item, "at": milliseconds(now)}
+        insert_once(db, QuestionFlag, values)
+        return
+    db.execute(
+        delete(QuestionFlag).where(
+            col(QuestionFlag.learner_id) == learner_id,
+            col(QuestionFlag.item) == item,
+        )
+    )
 
 
 def _attempt_of(db: Session, token: str) -> int:

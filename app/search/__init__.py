@@ -1,1 +1,1 @@
-"""Search over pages, glossary, card fronts and calculators; it shows no answer."""
+"""Search over pages, glossary, cards, calculators, hardware; it shows no answer."""

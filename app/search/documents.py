@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.content.live.library import Library
 from app.content.model import Card, Topic
+from app.estimator.hardware.parts import Part, address_of, parts
 from app.estimator.registry import Entry
 from app.search.findings import Document
 
@@ -25,19 +26,23 @@ _PLACES = (
     Document("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
     Document("place", "Study plan", "The days until the exam date.", "/plan"),
     Document("place", "Progress", "Mastery and readiness by objective.", "/progress"),
+    Document(
+        "place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"
+    ),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
 _REVERSE = "~r"
+_ASKED_FOR = ("memory", "memory_bandwidth", "nvlink", "port_rate", "tdp", "power")
 
 
 def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
-    """Page sections, glossary terms, fronts of cards, calculators, and the app itself.
+    """Page sections, terms, fronts of cards, calculators, hardware, the app itself.
 
     Questions are no documents, for their options and explanations answer them; a
     reversed card asks with what the other one answers, so it is left out too.
     """
     found = [*_pages(library), *_terms(library), *_cards(library), *_tools(calculators)]
-    return [*_PLACES, *found]
+    return [*_PLACES, *found, *map(_hardware, parts())]
 
 
 def _pages(library: Library) -> Iterator[Document]:
@@ -87,6 +92,14 @@ def _tools(calculators: Iterable[Entry]) -> Iterator[Document]:
         body = f"{entry.summary} {figures}"
         address = f"/calculators/{entry.name}"
         yield Document("calculator", entry.title, body, address)
+
+
+def _hardware(part: Part) -> Document:
+    """A part with its maker, its other names and the values that people ask for."""
+    values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
+    told = ", ".join(f"{v.field.label} {v.words}" for v in values)
+    body = _line(f"{part.vendor}. {told}. {part.note}")
+    return Document("part", part.name, body, address_of(part.id))
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-Kind = Literal["page", "term", "card", "calculator", "place"]
+Kind = Literal["page", "term", "card", "calculator", "part", "place"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -5,19 +5,20 @@
     const field = event.target.id === "found" && document.getElementById("q");
     if (field) history.replaceState(history.state, "", `?q=${encodeURIComponent(field.value)}`);
   });
-
   // The section that is being read, in the list beside the text.
   const heads = [...document.querySelectorAll(".prose > h2[id]")];
   const locate = () => {
     const at = heads.findLast((head) => head.getBoundingClientRect().top < 160);
-    for (const link of document.querySelectorAll("#toc a")) {
-      if (at && link.hash === `#${at.id}`) link.setAttribute("aria-current", "location");
-      else link.removeAttribute("aria-current");
-    }
+    for (const link of document.querySelectorAll("#toc a"))
+      link.ariaCurrent = at && link.hash === `#${at.id}` ? "location" : null;
   };
-  if (heads.length) {
-    document.addEventListener("scroll", () => requestAnimationFrame(locate), { passive: true });
-    document.addEventListener("htmx:afterSwap", locate);
-    locate();
-  }
+  document.addEventListener("scroll", () => requestAnimationFrame(locate), { passive: true });
+  document.addEventListener("htmx:afterSwap", locate);
+  locate();
+  // A term opens in place under a finger, which cannot dwell on it as interestfor wants.
+  document.addEventListener("click", (event) => {
+    const shown = document.getElementById(event.target.closest("a.term")?.getAttribute("interestfor"));
+    if (!shown || !event.detail || event.pointerType === "mouse") return;
+    event.preventDefault(shown.togglePopover(true));
+  });
 }

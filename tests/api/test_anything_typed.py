@@ -96,11 +96,7 @@ def test_anything_is_answered_or_refused_by_name(client, name):
     entry = registry.find(name)
     known = set(declared(entry.inputs))
 
-    @settings(
-        max_examples=60,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(suppress_health_check=list(HealthCheck))
     @given(sent_to(entry))
     def ask(sent):
         answer = client.post(f"/api/v1/estimates/{name}", json=sent)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import insert
 from sqlmodel import Session
 
 from app.config import Settings
@@ -80,7 +81,10 @@ class Crowd:
         self.session.flush()
         return [row.id for row in rows]
 
-    def answer(
+    def answer(self, question, learner: int, score: float, chosen: str = "", **more):
+        self.session.add(self.attempt(question, learner, score, chosen, **more))
+
+    def attempt(
         self,
         question,
         learner: int,
@@ -90,7 +94,7 @@ class Crowd:
         first: bool = True,
         revision: str = "",
         **more: object,
-    ) -> None:
+    ) -> Attempt:
         self.rows += 1
         parsed = {"chosen": [chosen]} if chosen else {}
         values = {
@@ -108,7 +112,7 @@ class Crowd:
             "study_day": "2026-06-09",
             "at": 1000 + self.rows,
         }
-        self.session.add(Attempt(**{**values, **more}))
+        return Attempt(**{**values, **more})
 
     def worded(self, item: str, revision: str, at: int) -> None:
         self.session.add(
@@ -118,6 +122,7 @@ class Crowd:
     def all_answer(self, questions, learners, seed: int = 7, *, wrong_key: str = ""):
         """Learners of rising skill; at `wrong_key` the strong choose a wrong option."""
         chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        rows = []
         for place, learner in enumerate(learners):
             skill = (place + 1) / (len(learners) + 1)
             for question in questions:
@@ -129,7 +134,10 @@ class Crowd:
                     good = not good
                 keys = right if good or not wrong else wrong
                 key = keys[0] if keys else ""
-                self.answer(question, learner, float(good), key)
+                row = self.attempt(question, learner, float(good), key)
+                rows.append(row.model_dump(exclude={"id"}))
+        # In one statement, for there may be many thousands.
+        self.session.execute(insert(Attempt), rows)
         self.session.commit()
 
 

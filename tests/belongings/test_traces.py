@@ -89,7 +89,7 @@ def test_the_words_of_a_learner_leave_every_file(rosa: TestClient, folder: Path)
 def test_two_processes_leave_nothing_either(tmp_path: Path):
     server = Server(tmp_path / "data", TINY, workers="2").start()
     try:
-        with httpx.Client(base_url=server.url) as rosa:
+        with httpx.Client(base_url=server.url, timeout=60) as rosa:
             rosa.get("/settings")
             for _ in range(5):
                 rosa.post("/settings", data=settings_of(WORD))

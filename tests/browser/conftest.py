@@ -1,14 +1,21 @@
 """The browser, and a server that it visits."""
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
+from app.content.live.library import LiveLibrary
 from tests.browser.install import find
-from tests.browser.server import ROOT, Server
+from tests.browser.server import Server
+from tests.conftest import SHIPPED
 
+# What is expected comes about when it does; the limit is only so that nothing hangs
+# for ever. Five seconds, as Playwright has them, pass where the machine is busy.
+expect.set_options(timeout=60_000)
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,11 +36,31 @@ def browser_type_launch_args() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def parsed(
+    live_shipped: LiveLibrary, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Path], Path]:
+    """Give a data folder what its server would parse of the shipped course."""
+    kept = tmp_path_factory.mktemp("parsed") / "cache"
+    assert live_shipped.cache
+    kept.mkdir()
+    for file in live_shipped.cache.glob("*.json"):  # another process may still write
+        shutil.copy(file, kept)
+
+    def put(data: Path) -> Path:
+        shutil.copytree(kept, data / "cache")
+        return data
+
+    return put
+
+
+@pytest.fixture(scope="session")
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, parsed: Callable[[Path], Path]
+) -> Iterator[Server]:
     """The server of all tests that want the shipped course."""
-    folder = tmp_path_factory.mktemp("shared")
+    data = parsed(tmp_path_factory.mktemp("shared") / "data")
     # All learners come from one address.
-    server = Server(folder / "data", ROOT / "content", rate_learners="off")
+    server = Server(data, SHIPPED, rate_learners="off")
     yield server
     server.stop()
 

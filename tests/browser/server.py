@@ -1,36 +1,40 @@
 """A real server process on a free port, that a test may kill and start again."""
 
+import contextlib
 import multiprocessing
 import multiprocessing.process
 import os
+import random
 import signal
 import socket
-import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Self
 
 from app.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 # Importing the app costs more than all else at a start, so one process imports it and
 # each server is a copy of that. Others start with `headroom serve` itself, for example
-# those of tests/upkeep.
+# in tests/authors.
 _WARM = multiprocessing.get_context("forkserver")
 _WARM.set_forkserver_preload(["app.main", "app.cli.serving"])
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port on which nobody listens, and that no connection is given meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)  # below those
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
-def _serve(environment: dict[str, str], log: Path) -> None:
-    """What `headroom serve` does, in a session of its own, with its words in a file."""
+def _run(environment: dict[str, str], log: Path, *words: str) -> None:
+    """What `headroom …` does, in a session of its own, with what it says in a file."""
     os.setsid()
     os.chdir(ROOT)
     with log.open("ab") as file:
@@ -41,7 +45,7 @@ def _serve(environment: dict[str, str], log: Path) -> None:
     sys.stdin = os.fdopen(0)  # which uvicorn hands on to its workers
     os.environ.clear()
     os.environ.update(environment)
-    sys.exit(main(["serve"]))
+    sys.exit(main([*words]))
 
 
 class Server:
@@ -51,6 +55,7 @@ class Server:
         self.data = data
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self._log = data.parent / f"server-{self.port}.log"
         self._environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith("HEADROOM_")},
             "HEADROOM_DATA": str(data),
@@ -60,24 +65,36 @@ class Server:
         }
         self._process: multiprocessing.process.BaseProcess | None = None
 
-    def start(self) -> "Server":
-        log = self.data.parent / "server.log"
-        self._process = _WARM.Process(target=_serve, args=(self._environment, log))
-        self._process.start()
-        self._wait()
+    def start(self) -> Self:
+        self.launch()
+        self.wait()
         return self
+
+    def launch(self) -> None:
+        """Start it without waiting for it."""
+        self._process = self._begin(self._log, "serve")
+
+    def _begin(self, log: Path, *words: str) -> multiprocessing.process.BaseProcess:
+        process = _WARM.Process(target=_run, args=(self._environment, log, *words))
+        process.start()
+        return process
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Whatever a test found wrong, its server is not there for the next."""
+        if self.runs:
+            self.stop()
 
     def command(self, *words: str) -> str:
         """What `headroom …` prints when it is run beside the server."""
-        done = subprocess.run(
-            [sys.executable, "-m", "app", *words],
-            cwd=ROOT,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
+        said = self._log.with_suffix(".said")
+        said.unlink(missing_ok=True)
+        process = self._begin(said, *words)
+        process.join(timeout=120)  # only so that nothing hangs for ever
+        assert process.exitcode == 0, said.read_text()
+        return said.read_text()
 
     @property
     def runs(self) -> bool:
@@ -94,7 +111,7 @@ class Server:
     @property
     def log(self) -> str:
         """What it has printed since the first start."""
-        return (self.data.parent / "server.log").read_text()
+        return self._log.read_text()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int | None:
         """Stop the server; returns its exit code, None where it was not running.
@@ -110,12 +127,13 @@ class Server:
         self._process = None
         return code
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Return when it answers; fail with what it said instead."""
         for _ in range(2400):
             if not self.runs:
                 raise RuntimeError(f"the server ended at once:\n{self.log}")
             try:
-                urllib.request.urlopen(self.url + "/healthz", timeout=1).close()  # noqa: S310 - our own address
+                urllib.request.urlopen(self.url + "/healthz", timeout=30).close()  # noqa: S310 - our own address
             except (urllib.error.URLError, OSError):
                 time.sleep(0.05)
             else:

@@ -1,14 +1,13 @@
 """A missed question in a real browser: it comes back, it is left out, it is asked."""
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.content.live.library import load
+from app.content.live.library import Library
 from app.questions.choosing import Choices
-from tests.browser.server import ROOT, Server
+from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 BACK = "This question comes back among your cards tomorrow."
@@ -16,10 +15,9 @@ OUT = "This question does not come back."
 
 
 @pytest.fixture(scope="module")
-def wrong() -> tuple[str, str, str]:
+def wrong(shipped: Library) -> tuple[str, str, str]:
     """Topic, id and a wrong option of a question that has one right answer."""
-    questions = load(Path(ROOT) / "content").questions.values()
-    for question in questions:
+    for question in shipped.questions.values():
         answer = question.answer
         if isinstance(answer, Choices) and answer.kind == "single":
             key = next(o.key for o in answer.options if not o.right)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, folder: Path):
-    running = Server(tmp_path / "data", folder).start()
-    yield running
-    running.stop()
+def bench(tmp_path: Path, folder: Path, parsed: Callable[[Path], Path]):
+    with Server(parsed(tmp_path / "data"), folder) as running:
+        yield running
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_every_save_is_on_the_screen_without_a_hand_on_the_browser(
 
     for number in range(5):
         retitle(source, f"Saved {number}")
-        expect(page.locator("h1")).to_have_text(f"Saved {number}", timeout=30_000)
+        expect(page.locator("h1")).to_have_text(f"Saved {number}")
 
 
 def test_a_problem_appears_and_goes_by_itself(
@@ -86,7 +86,7 @@ def test_an_open_page_does_not_hold_up_the_end_of_the_server(
 
     bench.start()  # and the page goes on when the server is back
     retitle(source, "Saved after a restart")
-    expect(page.locator("h1")).to_have_text("Saved after a restart", timeout=30_000)
+    expect(page.locator("h1")).to_have_text("Saved after a restart")
 
 
 def test_an_author_tries_a_question_without_leaving_a_trace(
@@ -133,4 +133,4 @@ def test_an_open_page_is_closed_when_its_author_is_signed_out(
 
     bench.command("author", "revoke", "all")
 
-    expect(page.locator("h1")).to_have_text("For authors", timeout=30_000)
+    expect(page.locator("h1")).to_have_text("For authors")

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.estimator import registry
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -138,3 +139,59 @@ def test_a_question_of_the_list_is_one_click_from_its_answer(
     page.goto(f"{server.url}/calculators")
     page.get_by_role("link", name=question).click()
     expect(page.locator(".out .verdict")).to_contain_text(says)
+
+
+CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
+  const style = getComputedStyle(select);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  const room = select.clientWidth - parseFloat(style.paddingLeft)
+    - parseFloat(style.paddingRight);
+  return [...select.options].map((o) => o.text)
+    .filter((words) => room > 0 && pen.measureText(words).width > room + 1);
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_choice_of_a_calculator_is_cut(
+    server: Server, page: Page, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    cut = {}
+    for name in registry.NAMES:
+        page.goto(f"{server.url}/calculators/{name}")
+        page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = 1)")
+        if words := page.evaluate(CUT):
+            cut[name] = words
+
+    assert cut == {}
+
+
+def test_a_comparison_has_room_for_its_values_on_a_phone(
+    server: Server, page: Page
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{server.url}{PATH}/compare?concurrent=1600&b.concurrent=3200")
+    value = page.get_by_label("Concurrent sequences, A")
+
+    assert value.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert value.evaluate("e => e.clientWidth") > 60
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for figure in page.locator(".out [data-figure]").all():
+        box = figure.bounding_box()
+        assert box
+        assert box["x"] + box["width"] <= 390
+
+
+def test_a_gold_figure_leads_to_its_line_which_is_marked(
+    server: Server, plain_page: Page
+) -> None:
+    plain_page.goto(f"{server.url}{PATH}#max_context")
+    line = plain_page.locator("#max_context")
+    expect(line).to_be_visible()
+    plain_page.goto(f"{server.url}/hardware/h100-sxm5-80#nvlink")
+
+    marked = plain_page.locator("#nvlink > td").first
+    plain = plain_page.locator("#tdp > td").first
+    color = "e => getComputedStyle(e).backgroundColor"
+    assert marked.evaluate(color) != plain.evaluate(color)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import FACTOR
 from tests.browser.server import Server
-from tests.drills.learners import FACTOR
 
 pytestmark = pytest.mark.browser
 
@@ -67,9 +67,8 @@ def test_a_mock_exam_survives_kills(server: Server, page: Page) -> None:
         page.goto(f"{sitting}/questions/{number}")
         given = answer(page, chance)
         if chance.random() < 0.7:  # wait for the word that it is saved, or be killed
-            expect(page.locator(f"#palette a:text-is('{number}')")).to_have_class(
-                re.compile("did")
-            )
+            said = re.compile(f"^{number}, answered")
+            expect(page.get_by_role("link", name=said)).to_be_visible()
             saved[number] = given
         server.stop(signal.SIGKILL)
         server.start()

@@ -22,9 +22,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     exam = course / "exams" / "short.toml"
     wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
     exam.write_text(wanted.replace("questions = 5", "questions = 9"))
-    running = Server(folder / "data", course).start()
-    yield running
-    running.stop()
+    with Server(folder / "data", course) as running:
+        yield running
 
 
 def begin(page: Page, server: Server) -> str:
@@ -125,7 +124,7 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
 
 def wait_for_copies(page: Page, addresses: list[str]) -> None:
     """Wait until the browser keeps a copy of each of these pages."""
-    for _ in range(200):
+    for _ in range(600):  # a minute, only so that nothing hangs for ever
         kept = page.evaluate(
             """async () => (await (await caches.open("pages")).keys())
                  .map((request) => request.url)"""

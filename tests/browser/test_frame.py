@@ -82,7 +82,7 @@ def test_what_was_read_is_marked_while_reading(page: Page, server: Server) -> No
     page.locator(".prose > h2").nth(1).scroll_into_view_if_needed()
 
     read = page.get_by_role("navigation", name="On this page", exact=True)
-    expect(read.get_by_text(", read").first).to_be_attached(timeout=10_000)
+    expect(read.get_by_text(", read").first).to_be_attached()
 
 
 def test_a_term_explains_itself(page: Page, server: Server) -> None:

@@ -9,17 +9,17 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.content.live.library import Library, load
+from app.content.live.library import Library
 from app.questions.choosing import Choices
-from tests.browser.server import ROOT, Server
+from tests.browser.server import Server
 
 TOPIC = "training-versus-inference"
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def course() -> Library:
-    return load(ROOT / "content")
+def course(shipped: Library) -> Library:
+    return shipped
 
 
 @pytest.fixture(scope="module")

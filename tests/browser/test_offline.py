@@ -32,7 +32,7 @@ def device(browser: Browser, server: Server) -> Iterator[BrowserContext]:
 
 def wait_for_copies(page: Page, *paths: str) -> None:
     """Wait until the browser has a copy of each of these pages."""
-    for _ in range(200):
+    for _ in range(600):  # a minute, only so that nothing hangs for ever
         # Asked from here: Playwright takes a promise for an answer in its own loop.
         if set(paths) <= set(copies(page)):
             return

@@ -28,7 +28,7 @@ def test_the_plan_is_accessible_and_as_wide_as_the_screen(
     set_exam(page, server, 30)
     page.goto(f"{server.url}/plan")
 
-    expect(page.get_by_role("heading", name="The plan")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your plan")).to_be_visible()
     expect(page.get_by_text("The numbers")).to_be_visible()
     page.get_by_text("The numbers").click()
     assert serious(page) == []

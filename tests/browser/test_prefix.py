@@ -5,13 +5,14 @@ import shutil
 import socket
 import subprocess
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.server import ROOT, Server, free_port
+from tests.browser.server import Server, free_port
+from tests.conftest import SHIPPED
 
 pytestmark = [
     pytest.mark.browser,
@@ -21,11 +22,10 @@ CONCEPT = "/concepts/training-versus-inference"
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[str]:
+def site(tmp_path: Path, parsed: Callable[[Path], Path]) -> Iterator[str]:
     """The address of the server as nginx offers it: …/study"""
-    server = Server(
-        tmp_path / "data", ROOT / "content", proxies="127.0.0.1", hosts="localhost"
-    ).start()
+    data = parsed(tmp_path / "data")
+    server = Server(data, SHIPPED, proxies="127.0.0.1", hosts="localhost").start()
     port = free_port()
     config = tmp_path / "nginx.conf"
     config.write_text(

@@ -144,7 +144,7 @@ ENTRY = Entry(
     summary="Does it fit?",
     group="Memory",
     inputs=SampleInputs,
-    compute=compute,
+    answer=compute,
     outputs=(Output("per_gpu", "Needed per GPU", "B", better="less"),),
     topic="weights",
 )

@@ -27,7 +27,7 @@ def test_anything_asked_of_a_calculator_is_answered_or_refused(client, name):
         st.text(max_size=5),
     )
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(FORMS), st.dictionaries(names, WORDS, max_size=4))
     def ask(form, typed):
         answer = client.get(f"/calculators/{name}{form}", params=typed)

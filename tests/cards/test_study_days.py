@@ -196,11 +196,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(
-    max_examples=80,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 def test_the_sums_are_those_that_the_logs_would_give(
     engine: Engine, library: Library, actions

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import write
@@ -130,7 +130,6 @@ def changed(draw: st.DrawFn) -> tuple[str, bytes]:
     return path, content
 
 
-@settings(max_examples=80)
 @given(st.sampled_from(PATHS), st.binary(max_size=400))
 def test_any_bytes_leave_the_rest_of_the_course(
     workplace: Workplace, path: str, content: bytes
@@ -138,7 +137,6 @@ def test_any_bytes_leave_the_rest_of_the_course(
     assert_sound(served(workplace, path, content), path)
 
 
-@settings(max_examples=80)
 @given(st.sampled_from(PATHS), st.text(max_size=400))
 def test_any_text_leaves_the_rest_of_the_course(
     workplace: Workplace, path: str, content: str
@@ -148,7 +146,6 @@ def test_any_text_leaves_the_rest_of_the_course(
     assert_sound(served(workplace, path, data), path)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(changed())
 def test_a_damaged_file_leaves_the_rest_of_the_course(
     workplace: Workplace, damage: tuple[str, bytes]

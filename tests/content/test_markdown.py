@@ -62,10 +62,13 @@ def test_a_figure_leads_to_its_calculator_and_stays_on_one_line() -> None:
     ) in found
 
 
-def test_a_datum_of_the_catalogue_leads_to_its_source() -> None:
-    found = html("It has [80 GB](hw:h100-sxm5-80#memory).")
+def test_a_datum_of_the_catalogue_leads_to_its_line_on_the_page_of_the_part() -> None:
+    found = html("It has [900 GB/s](hw:h100-sxm5-80#nvlink-both-ways).")
 
-    assert re.search(r'<a class="num" href="https://[^"]+" title="H100[^"]*">80', found)
+    assert (
+        '<a class="num" href="/hardware/h100-sxm5-80#nvlink" title="H100 SXM5 80GB, '
+        'nvlink-both-ways">900\u00a0GB/s</a>'
+    ) in found
 
 
 def test_the_working_stands_beside_the_paragraph_of_a_figure() -> None:

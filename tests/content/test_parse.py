@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.parsed import ParsedFile
@@ -74,13 +74,11 @@ SNIPPETS = [
 ]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(PATHS), st.text(max_size=300))
 def test_no_text_makes_the_parser_raise(path: str, text: str) -> None:
     parse(text, path)
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(PATHS[:4]), st.lists(st.sampled_from(SNIPPETS), max_size=14))
 def test_no_mix_of_markdown_raises_or_lets_script_through(
     path: str, pieces: list[str]
@@ -96,7 +94,6 @@ def html_of(reading: ParsedFile) -> str:
     return " ".join(re.findall(r"html='((?:[^'\\]|\\.)*)'", repr(reading)))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_file_of_the_course_never_raises(data: st.DataObject) -> None:
     files = sorted((Path(__file__).parents[1] / "courses" / "tiny").rglob("*.*"))

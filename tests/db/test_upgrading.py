@@ -17,8 +17,8 @@ from app.db.engine import make_engine
 from app.db.migrate import downgrade, upgrade
 from app.db.schema_state import UnusableDatabase, examine, newest
 from app.db.upgrading import bring_up_to_date
+from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, Databases
-from tests.drills.learners import FACTOR
 
 ROOT = Path(__file__).parents[2]
 """How often the drills are repeated."""

@@ -5,35 +5,47 @@ acknowledged it; what got no answer is sent again with the same token, as a brow
 does. At the end the log has to hold exactly those numbers: nothing is lost or doubled.
 """
 
-import os
 import re
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from typing import Self
 
 import httpx
 from sqlalchemy import create_engine, text
 
-FACTOR = int(os.environ.get("HEADROOM_TEST_DRILLS", "1"))
-"""How many times as often as in the ordinary tests a drill is repeated."""
 QUESTION = "/quiz/weights/w-bf16-70b"
 _TRIED_AGAIN = {408, 429, 500, 502, 503}
 
 
 class Learners:
-    """So many learners, each in a thread, from `begin` to `end`."""
+    """So many learners, each in a thread, from `begin` to `end`.
+
+    As a context they begin and end with it; where it fails they leave at once.
+    """
 
     def __init__(self, address: str, count: int = 3) -> None:
         self.acknowledged: list[int] = []
         self.refused: set[int] = set()
+        self._turned_away: set[int] = set()
         self.broken: list[BaseException] = []
         self._address = address
         self._over = threading.Event()
+        self._left = threading.Event()
         self._wrote = threading.Condition()
         self._threads = [
             threading.Thread(target=self._study, daemon=True) for _ in range(count)
         ]
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind:
+            self._left.set()
+        self.end()
 
     def begin(self) -> None:
         """Let them answer."""
@@ -48,6 +60,11 @@ class Learners:
                 lambda: len(self.acknowledged) >= wanted, timeout=120
             )
         assert found, f"only {len(self.acknowledged)} of {wanted} were acknowledged"
+
+    @property
+    def all_refused(self) -> bool:
+        """Whether each was refused; nobody then waits for an answer from before."""
+        return len(self._turned_away) == len(self._threads)
 
     def end(self) -> None:
         """Let each finish what was begun, and wait for them."""
@@ -75,14 +92,20 @@ class Learners:
 
     def _answer(self, browser: httpx.Client, option: str) -> None:
         form = {"token": uuid.uuid4().hex, "answer": option}
-        while True:
+        while not self._left.is_set():
             try:
                 answer = browser.post(f"{QUESTION}/attempts", data=form)
             except httpx.TransportError:
-                continue  # nobody can say whether it arrived
+                # Nobody can say whether it arrived, and a server may be starting.
+                self._left.wait(0.02)
+                continue
             if answer.status_code not in _TRIED_AGAIN:
-                break
+                self._note(answer)
+                return
             self.refused.add(answer.status_code)
+            self._turned_away.add(threading.get_ident())
+
+    def _note(self, answer: httpx.Response) -> None:
         assert answer.status_code == 303, answer.text
         number = re.search(r"attempt=(\d+)", answer.headers["location"])
         assert number, answer.headers["location"]

@@ -14,9 +14,10 @@ from fastapi import FastAPI
 from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.main import create_app
+from tests.amounts import FACTOR
 from tests.browser.server import free_port
 from tests.conftest import Clock
-from tests.drills.learners import FACTOR, Learners, assert_nothing_lost_or_doubled
+from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
 
 JUMPS = (
     dt.timedelta(days=-400),
@@ -39,9 +40,11 @@ def serving(app: FastAPI) -> Iterator[str]:
     while not server.started:
         assert thread.is_alive()
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(timeout=60)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=60)
     assert not thread.is_alive()
 
 
@@ -52,15 +55,13 @@ def test_a_clock_that_jumps_loses_and_doubles_nothing(
     app = create_app(settings, clock, live_library)
     with serving(app) as address, httpx.Client(base_url=address) as visitor:
         visitor.post("/quiz/weights/w-bf16-70b/attempts", data={"answer": "a"})
-        learners = Learners(address)
-        learners.begin()
-        for _ in range(4 * FACTOR):
-            learners.wait_for(more=chance.randrange(1, 20))
-            clock.now += chance.choice(JUMPS)
-            for page in PAGES:
-                answer = visitor.get(page)
-                assert answer.status_code == 200, answer.text
-        learners.end()
+        with Learners(address) as learners:
+            for _ in range(4 * FACTOR):
+                learners.wait_for(more=chance.randrange(1, 20))
+                clock.now += chance.choice(JUMPS)
+                for page in PAGES:
+                    answer = visitor.get(page)
+                    assert answer.status_code == 200, answer.text
 
     assert learners.refused == set()
     assert_nothing_lost_or_doubled(learners, database)

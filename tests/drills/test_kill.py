@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.amounts import FACTOR
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
-from tests.drills.learners import FACTOR, Learners, assert_nothing_lost_or_doubled
+from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
 
 UNLIMITED = {"rate_learners": "off"}
 
@@ -54,15 +55,11 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_a_kill(
     chance = random.Random(7)  # noqa: S311 - to be repeated
     data = tmp_path / "data"
     server = Server(data, TINY, database_url=database, workers=workers, **UNLIMITED)
-    learners = Learners(server.start().url)
-    learners.begin()
-
-    for _ in range(3 * FACTOR):
-        learners.wait_for(more=chance.randrange(1, 40))
-        kill(server, chance)
-    learners.wait_for(more=10)
-    learners.end()
-    server.stop()
+    with server, Learners(server.url) as learners:
+        for _ in range(3 * FACTOR):
+            learners.wait_for(more=chance.randrange(1, 40))
+            kill(server, chance)
+        learners.wait_for(more=10)
 
     assert_nothing_lost_or_doubled(learners, database)
     if database.startswith("sqlite"):

@@ -11,9 +11,10 @@ import pytest
 
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
+from tests.amounts import FACTOR
 from tests.browser.server import Server, free_port
 from tests.conftest import TINY
-from tests.drills.learners import FACTOR, Learners, assert_nothing_lost_or_doubled
+from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
 
 FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 pytestmark = pytest.mark.skipif(
@@ -81,16 +82,12 @@ def test_nothing_acknowledged_is_lost_when_the_database_is_restarted(
         database_url=cluster.address,
         rate_learners="off",
         backups="off",
-    ).start()
-    learners = Learners(server.url)
-    learners.begin()
-
-    for mode in ("fast", "immediate") * FACTOR:
+    )
+    with server, Learners(server.url) as learners:
+        for mode in ("fast", "immediate") * FACTOR:
+            learners.wait_for(more=20)
+            cluster.stop(mode)
+            cluster.start()
         learners.wait_for(more=20)
-        cluster.stop(mode)
-        cluster.start()
-    learners.wait_for(more=20)
-    learners.end()
-    server.stop()
 
     assert_nothing_lost_or_doubled(learners, cluster.address)

@@ -44,66 +44,66 @@ def address_of(folder: Path) -> str:
 
 
 def test_a_full_disk_loses_nothing_and_says_so(small: Path):
-    server = Server(small / "data", TINY, backups="off", **UNLIMITED).start()
-    learners = Learners(server.url)
-    learners.begin()
-    learners.wait_for(more=20)
+    server = Server(small / "data", TINY, backups="off", **UNLIMITED)
+    with server, Learners(server.url) as learners:
+        learners.wait_for(more=20)
 
-    ballast = small / "ballast"
-    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while True:
-            file.write(b"x" * 4096)
-    wait_until(lambda: 500 in learners.refused)
-    with httpx.Client(base_url=server.url, timeout=30) as visitor:
-        assert visitor.get("/concepts/weights").status_code == 200
-        ready = visitor.get("/readyz")
-        assert ready.status_code == 503
-        assert "disk" in ready.text
-        assert visitor.get("/healthz").status_code == 200
+        ballast = small / "ballast"
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        wait_until(lambda: 500 in learners.refused)
+        with httpx.Client(base_url=server.url, timeout=30) as visitor:
+            assert visitor.get("/concepts/weights").status_code == 200
+            ready = visitor.get("/readyz")
+            assert ready.status_code == 503
+            assert "disk" in ready.text
+            assert visitor.get("/healthz").status_code == 200
 
-    ballast.unlink()
-    learners.wait_for(more=20)
-    learners.end()
-    server.stop()
+        ballast.unlink()
+        learners.wait_for(more=20)
     assert_nothing_lost_or_doubled(learners, address_of(small / "data"))
 
 
+def _beside(server: Server) -> sqlite3.Connection:
+    """Another program on its database; among learners who write it waits its turn."""
+    return sqlite3.connect(
+        server.data / "headroom.db",
+        timeout=60,  # SQLite's own five seconds pass where the machine is busy
+        isolation_level=None,
+    )
+
+
 def test_a_lock_held_by_somebody_else_is_waited_out(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, **UNLIMITED).start()
-    learners = Learners(server.url)
-    learners.begin()
-    learners.wait_for(more=10)
+    server = Server(tmp_path / "data", TINY, **UNLIMITED)
+    with server, Learners(server.url) as learners:
+        learners.wait_for(more=10)
 
-    with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as other:
-        other.isolation_level = None
-        other.execute("BEGIN IMMEDIATE")
-        with httpx.Client(base_url=server.url, timeout=60) as visitor:
-            assert visitor.get("/concepts/weights").status_code == 200
-            assert visitor.get("/healthz").status_code == 200
-            assert visitor.get("/readyz").status_code == 503
-        other.execute("ROLLBACK")
+        with contextlib.closing(_beside(server)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with httpx.Client(base_url=server.url, timeout=60) as visitor:
+                assert visitor.get("/concepts/weights").status_code == 200
+                assert visitor.get("/healthz").status_code == 200
+                assert visitor.get("/readyz").status_code == 503
+            other.execute("ROLLBACK")
 
-    learners.wait_for(more=10)
-    learners.end()
-    server.stop()
+        learners.wait_for(more=10)
     assert_nothing_lost_or_doubled(learners, address_of(server.data))
 
 
 def test_a_folder_that_vanishes_ends_writes_at_once(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, **UNLIMITED).start()
-    learners = Learners(server.url)
-    learners.begin()
-    learners.wait_for(more=10)
+    server = Server(tmp_path / "data", TINY, **UNLIMITED)
+    with server, Learners(server.url) as learners:
+        learners.wait_for(more=10)
 
-    server.data.rename(tmp_path / "moved")
-    wait_until(lambda: 500 in learners.refused)
-    known = len(learners.acknowledged)
-    with httpx.Client(base_url=server.url, timeout=30) as visitor:
-        assert visitor.get("/readyz").status_code == 503
-    assert len(learners.acknowledged) == known
+        server.data.rename(tmp_path / "moved")
+        wait_until(lambda: learners.all_refused)
+        assert learners.refused == {500}
+        known = len(learners.acknowledged)
+        with httpx.Client(base_url=server.url, timeout=30) as visitor:
+            assert visitor.get("/readyz").status_code == 503
+        assert len(learners.acknowledged) == known
 
-    (tmp_path / "moved").rename(server.data)
-    learners.wait_for(more=10)
-    learners.end()
-    server.stop()
+        (tmp_path / "moved").rename(server.data)
+        learners.wait_for(more=10)
     assert_nothing_lost_or_doubled(learners, address_of(server.data))

@@ -4,7 +4,7 @@ import json
 import math
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.estimates.model.asked import Model
@@ -38,7 +38,6 @@ def answer(text: str) -> None:
             assert figure.value >= 0
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(SHAPES),
     st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.read import parse
@@ -295,7 +295,6 @@ def asked(
 
 
 @each_entry
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_input_has_an_answer_or_a_named_problem(
     entry: Entry, data: st.DataObject

@@ -37,9 +37,7 @@ LAYOUTS = st.fixed_dictionaries(
     wide=st.booleans(),
     batches=st.none() | st.sampled_from([1, 5, 64]),
 )
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
-)
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 def test_memory_and_time_agree_to_the_byte(
     layout: dict[str, object], software: str, wide: bool, batches: int | None
 ) -> None:

@@ -1,5 +1,6 @@
 """A paper is drawn by blueprint, unseen first, and the same seed repeats it."""
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.model import NO_TEXT, ExamBlueprint, Place, Text
-from app.exams.paper import Paper, draw
+from app.exams.paper import Paper, as_in_exam, draw
 from app.exams.timing import minutes_for
 from app.questions.choosing import Choices
 from app.questions.model import Question
@@ -82,6 +83,50 @@ def test_objectives_of_a_domain_take_turns() -> None:
         "q2.1": 2,
         "q2.2": 2,
     }
+
+
+def test_what_lies_beyond_the_exam_is_never_drawn() -> None:
+    bank = [dataclasses.replace(q, level="deeper") for q in BANK[:6]] + BANK[6:]
+
+    paper = draw(blueprint(30, 30), DOMAINS, bank, {}, 3)
+
+    assert set(items(paper)) == {q.id for q in BANK[6:]}
+
+
+def test_two_papers_in_a_row_share_nothing_while_the_bank_allows() -> None:
+    first = items(draw(blueprint(), DOMAINS, BANK, {}, 3))
+    often = dict.fromkeys((q.id for q in BANK if q.id not in first), 5)
+
+    second = items(draw(blueprint(), DOMAINS, BANK, often, 4, before=first))
+    whole = items(draw(blueprint(20, 20), DOMAINS, BANK, often, 4, before=first))
+
+    assert not set(first) & set(second)
+    assert len(whole) == 40
+
+
+def test_what_is_kept_for_exams_comes_before_what_is_as_new() -> None:
+    kept = {f"q{o}-{i}" for o in DOMAINS for i in (7, 8, 9)}
+    bank = [dataclasses.replace(q, use="exam") if q.id in kept else q for q in BANK]
+
+    fresh = items(draw(blueprint(6, 6), DOMAINS, bank, {}, 3))
+    met = items(draw(blueprint(6, 6), DOMAINS, bank, dict.fromkeys(kept, 1), 3))
+
+    assert set(fresh) == kept
+    assert not set(met) & kept
+
+
+def test_papers_hold_the_kinds_of_the_real_exam_where_those_suffice() -> None:
+    true = Choices("true-false", BANK[0].answer.options[:2])  # type: ignore[union-attr]
+    bank = [
+        dataclasses.replace(q, answer=true, type="true-false") if n % 2 else q
+        for n, q in enumerate(BANK)
+    ]
+
+    enough = as_in_exam(bank, DOMAINS, {"1": 6, "2": 4})
+    few = as_in_exam(bank, DOMAINS, {"1": 16, "2": 4})
+
+    assert {q.type for q in enough} == {"single"}
+    assert list(few) == bank
 
 
 def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:

@@ -1,10 +1,20 @@
 """A report adds up what was marked and says how sure the sum is."""
 
+import dataclasses
+import json
+
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlmodel import Session, select
 
+from app.content.live.library import Library
+from app.db.tables import Sitting
 from app.exams.report import Marked, interval, summarize
+from app.questions.choosing import Choices
+from app.questions.variants import draw
+from tests.exams.sitting import begin, finish, save
 
 
 def marked(number: int, objective: str, score: float) -> Marked:
@@ -53,3 +63,64 @@ def test_the_interval_is_wilsons() -> None:
 
     assert low == 0
     assert high / 10 == pytest.approx(1.96**2 / (10 + 1.96**2))
+
+
+def changed(number: int, before: float | None, score: float) -> Marked:
+    return dataclasses.replace(marked(number, "1.1", score), before=before)
+
+
+def test_changed_answers_are_told_by_what_came_of_them() -> None:
+    paper = [
+        changed(1, 0.0, 1.0),
+        changed(2, 1.0, 0.0),
+        changed(3, 0.0, 0.0),
+        changed(4, None, 1.0),
+        changed(5, 0.0, 1.0),
+    ]
+
+    assert summarize(paper).changes == (
+        ("wrong to right", (1, 5)),
+        ("right to wrong", (2,)),
+        ("wrong to wrong", (3,)),
+    )
+    assert [m.change for m in paper][3] == ""
+
+
+def _single(library: Library, session: Session) -> tuple[str, str]:
+    """Let a single choice be question 1 of the paper: a right and a wrong option."""
+    question = next(q for q in library.questions.values() if q.type == "single")
+    sitting = session.exec(select(Sitting)).one()
+    _, *others = json.loads(sitting.paper)
+    slot = [1, question.id, question.revision, 7, others[0][4]]
+    rest = [other for other in others if other[1] != question.id]
+    sitting.paper = json.dumps([slot, *rest])
+    session.commit()
+    answer = draw(question, 7).answer
+    assert isinstance(answer, Choices)
+    good = next(o.key for o in answer.options if o.right)
+    return good, next(o.key for o in answer.options if not o.right)
+
+
+def test_a_report_names_the_questions_whose_answer_was_changed(
+    rosa: TestClient, library: Library, session: Session
+) -> None:
+    sitting = begin(rosa)
+    good, bad = _single(library, session)
+    for chosen in (good, bad, good, bad):
+        save(rosa, sitting, 1, answer=chosen)
+    report = rosa.get(finish(rosa, sitting).headers["location"]).text
+
+    assert "Right to wrong" in report
+    assert "Changing answers lost 1\u00a0point" in report
+
+
+def test_an_answer_that_came_back_to_the_first_was_not_changed(
+    rosa: TestClient, library: Library, session: Session
+) -> None:
+    sitting = begin(rosa)
+    good, bad = _single(library, session)
+    for chosen in (good, bad, good):
+        save(rosa, sitting, 1, answer=chosen)
+    report = rosa.get(finish(rosa, sitting).headers["location"]).text
+
+    assert "No answer was changed to another option." in report

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.exchange.formats.aiken import read_aiken, write_aiken
@@ -40,7 +40,6 @@ def test_a_question_without_its_answer_is_named_and_its_neighbors_stay() -> None
     ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(PLAIN, distinct(PLAIN, 3, 6), st.integers(0, 2))
 def test_plain_choices_come_back(stem: str, texts: list[str], right: int) -> None:
     options = tuple(Option(t, n == right) for n, t in enumerate(texts))

@@ -4,15 +4,15 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block
 from app.exchange.items import Item, Option
 from app.exchange.markup.texts import span_around
+from tests.conftest import SHIPPED
 from tests.exchange.bank import QUESTIONS, bare, items
 
-SHIPPED = Path(__file__).resolve().parents[2] / "content"
 FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
 
 
@@ -38,7 +38,6 @@ def plain(item: Item) -> bool:
     return not (item.kind == "match" and "|---" in item.stem)
 
 
-@settings(max_examples=200, deadline=None)
 @given(items(*QUESTIONS).filter(plain))
 def test_a_question_of_any_type_is_read_as_it_was_written(item: Item) -> None:
     assert bare(again(item)) == asked(item)
@@ -60,7 +59,6 @@ def test_a_list_in_the_stem_does_not_swallow_the_options() -> None:
     assert again(item).options == options
 
 
-@settings(max_examples=100, deadline=None)
 @given(items("card").filter(lambda card: "\n\n" not in card.stem))
 def test_a_card_is_read_as_it_was_written(item: Item) -> None:
     assert bare(again(item, "cards.md")) == asked(item)

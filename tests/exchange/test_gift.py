@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from app.exchange.formats.gift import read_gift, write_gift
 from app.exchange.items import Item
@@ -19,7 +19,6 @@ def only(text: str) -> Item:
     return reading.items[0]
 
 
-@settings(max_examples=150, deadline=None)
 @given(items("single", "multiple", "true-false", "numeric", "short", "order", "match"))
 def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_gift((item,))

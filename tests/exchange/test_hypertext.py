@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.content.markdown.syntax import plain, tokens
@@ -44,7 +44,6 @@ def test_a_picture_left_out_is_named() -> None:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(SIGNS, max_size=60))
 def test_plain_words_stay_the_words_they_are(words: str) -> None:
     assume(not TEX.search(words))
@@ -57,14 +56,12 @@ def test_mathematics_in_plain_words_becomes_ours() -> None:
     assert from_plain(r"\[0\] and \(x\)") == "$0$ and $x$"
 
 
-@settings(max_examples=200, deadline=None)
 @given(STEMS)
 def test_our_way_of_writing_is_stable(markdown: str) -> None:
     assert canonical(markdown) == markdown
     assert to_html(canonical(markdown)) == to_html(markdown)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text("<>/abipdtruhcol1=\"' &;#\n\\$()[]-", max_size=80))
 def test_no_html_is_too_odd(html: str) -> None:
     text = to_markdown(html).text

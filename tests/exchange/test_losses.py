@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from app.exchange.formats.gift import read_gift, write_gift
 from app.exchange.formats.moodle import read_moodle, write_moodle
@@ -44,14 +44,12 @@ KEPT = {
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=120)
 @given(item=told(*MOST))
 def test_all_comes_back_but_what_is_reported_lost(form: str, item: Item) -> None:
     comes_back(form, item)
 
 
 @pytest.mark.parametrize("form", [f for f in FORMATS if f != "gift"])
-@settings(max_examples=60)
 @given(item=told("cloze"))
 def test_the_hint_of_a_gap_comes_back(form: str, item: Item) -> None:
     comes_back(form, item)

@@ -1,7 +1,7 @@
 """Moodle XML in and out."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.items import Item, Unusable
@@ -24,7 +24,6 @@ def refusal(body: str) -> str:
     return str(read_moodle(QUESTION.format(body).encode()).refused[0])
 
 
-@settings(max_examples=200, deadline=None)
 @given(items(*QUESTIONS))
 def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_moodle((item,), "a & b")

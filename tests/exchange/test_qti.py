@@ -4,7 +4,7 @@ import io
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.items import Item, Unusable
@@ -33,7 +33,6 @@ def packed(**files: str | bytes) -> bytes:
 
 
 @pytest.mark.parametrize("version", ["2.1", "3.0"])
-@settings(max_examples=150, deadline=None)
 @given(item=items(*QUESTIONS))
 def test_what_is_written_is_read_again(version: str, item: Item) -> None:
     written = write_qti((item,), version)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given, settings
+from hypothesis import given
 
 from app.config import Settings
 from app.exchange.commands import exchange_command
@@ -14,7 +14,6 @@ from app.exchange.items import Item, Option, Span, Unusable
 from tests.exchange.bank import FIELDS, bare, items
 
 
-@settings(max_examples=100, deadline=None)
 @given(items(*FIELDS))
 def test_json_keeps_everything(item: Item) -> None:
     again = read_json(write_json((item,)).content.decode())
@@ -22,7 +21,6 @@ def test_json_keeps_everything(item: Item) -> None:
     assert [bare(i) for i in again.items] == [bare(item)]
 
 
-@settings(max_examples=100, deadline=None)
 @given(items(*FIELDS))
 def test_csv_keeps_everything(item: Item) -> None:
     again = read_csv(write_csv((item,)).content.decode())

@@ -314,11 +314,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 @example(
     actions=[

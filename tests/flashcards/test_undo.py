@@ -117,11 +117,7 @@ def cards():
     return HandLibrary(*two_topics()).current().cards
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 def test_replaying_the_log_gives_the_same_memory(
     engine: Engine, cards, actions

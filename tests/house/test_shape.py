@@ -2,11 +2,10 @@
 
 import ast
 import collections
+import functools
 import re
 import sys
 from pathlib import Path
-
-import pytest
 
 from benchmarks import house
 
@@ -28,9 +27,10 @@ PURE = [
 SPEECHLESS = ("fastapi", "starlette", "jinja2", "sqlmodel", "sqlalchemy", "httpx")
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in house.nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -40,12 +40,6 @@ def imports(path: Path) -> set[str]:
 
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
-
-
-@pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.Module]:
-    """Every module of the app, parsed."""
-    return {path: ast.parse(path.read_text()) for path in MODULES}
 
 
 def test_a_module_fits_in_the_head() -> None:
@@ -68,12 +62,12 @@ def test_every_room_has_its_layers_and_no_module_waits_for_itself() -> None:
     assert house.circles(house.imports()) == []
 
 
-def test_a_function_fits_on_a_screen(trees: dict[Path, ast.Module]) -> None:
+def test_a_function_fits_on_a_screen() -> None:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     long = [
         f"{named(path)} {node.name}: {body_lines(node)} lines"
-        for path, tree in trees.items()
-        for node in ast.walk(tree)
+        for path in MODULES
+        for node in house.nodes(path)
         if isinstance(node, kinds) and body_lines(node) > ceiling(node)
     ]
     assert long == []
@@ -96,8 +90,8 @@ def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or 0) - first.lineno + 1
 
 
-def test_a_module_says_what_it_is_for(trees: dict[Path, ast.Module]) -> None:
-    silent = [named(p) for p, tree in trees.items() if not ast.get_docstring(tree)]
+def test_a_module_says_what_it_is_for() -> None:
+    silent = [named(p) for p in MODULES if not ast.get_docstring(house.tree(p))]
     assert silent == []
 
 

@@ -88,8 +88,8 @@ def test_the_first_visit_says_where_to_start(client: TestClient):
 
     assert "Start here" in page
     assert "Headroom prepares you for Capacity Basics (CB-1)" in " ".join(page.split())
-    assert "No estimate yet" in page
-    assert "Set a date" in page
+    assert "When is your exam?" in page
+    assert 'name="exam_day"' in page
     assert 'href="/concepts/weights"' in page
 
 

@@ -3,24 +3,20 @@
 import itertools
 import math
 import re
-from pathlib import Path
 
 import pytest
 
-from app.content.live.library import Library, load
+from app.content.live.library import Library
 from app.questions.grading import grade
 from app.questions.kinds.numeric.model import Numeric, NumericOption
 from app.questions.model import Question, Variant
 from app.questions.variants import combinations, draw
 from app.questions.verdict import Verdict
 
-SHIPPED = Path(__file__).resolve().parents[2] / "content"
-
 
 @pytest.fixture(scope="module")
-def computed() -> list[Question]:
-    course: Library = load(SHIPPED)
-    return [q for q in course.questions.values() if q.computed]
+def computed(shipped: Library) -> list[Question]:
+    return [q for q in shipped.questions.values() if q.computed]
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,12 @@
 import itertools
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.live.library import Library, load
+from app.content.live.library import Library
 from app.questions.choosing import Choices
 from app.questions.grading import grade
 from app.questions.kinds.cloze import Cloze
@@ -20,8 +19,6 @@ from app.questions.model import Variant
 from app.questions.variants import draw
 from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
-
-SHIPPED = Path(__file__).resolve().parents[2] / "content"
 
 NAMES = [
     "answer",
@@ -81,11 +78,6 @@ def test_the_same_response_has_the_same_verdict(question, raw) -> None:
 @pytest.mark.parametrize("kind", EVERY_TYPE)
 def test_an_empty_response_is_refused_for_every_type(kind: str) -> None:
     assert isinstance(grade(drawn(EVERY_TYPE[kind]), {}), Unreadable)
-
-
-@pytest.fixture(scope="module")
-def shipped() -> Library:
-    return load(SHIPPED)
 
 
 def fields(variant: Variant) -> list[str]:

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import check
-from app.content.live.library import load
+from app.content.live.library import Library, load
 from app.content.model import Drawing, Flaw
 from app.content.read import parse
 from app.content.svg_cleaning import read_drawing
@@ -153,7 +153,6 @@ def test_any_words_in_place_of_a_drawing_are_a_drawing_or_a_flaw(words: str) -> 
         assert isinstance(read_drawing(text_), Drawing | Flaw)
 
 
-@settings(max_examples=200)
 @given(
     st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9)
 )
@@ -202,15 +201,14 @@ def test_a_picture_that_no_question_asks_about_may_be_anything(tmp_path: Path) -
     assert not [p for p in check(tmp_path) if p.path.endswith(".svg")]
 
 
-def test_the_shipped_drawings_have_two_widths_with_the_same_regions() -> None:
-    shipped = [
-        q.answer
-        for q in load(SHIPPED).questions.values()
-        if isinstance(q.answer, Places)
-    ]
+def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
+    shipped: Library,
+) -> None:
+    questions = shipped.questions.values()
+    answers = [q.answer for q in questions if isinstance(q.answer, Places)]
 
-    assert len(shipped) >= 2
-    for answer in shipped:
+    assert len(answers) >= 2
+    for answer in answers:
         wide, narrow = answer.drawings
         assert {a.region for a in wide.areas} == {a.region for a in narrow.areas}
         assert (wide.title, wide.desc) == (narrow.title, narrow.desc)

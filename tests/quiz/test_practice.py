@@ -64,3 +64,14 @@ def test_no_question_stands_twice_in_a_run() -> None:
     run = choose([*BANK], {}, Wish("mixed", count=100), "s")
 
     assert len(run) == len(set(run)) == 12
+
+
+def test_what_lies_beyond_the_exam_comes_last() -> None:
+    deeper = [dataclasses.replace(q, level="deeper") for q in BANK[:3]]
+    seen = past(**{f"q{n}": 1.0 for n in range(3, 12)})
+
+    run = choose([*deeper, *BANK[3:]], seen, Wish("mixed", count=12), "s")
+    weakest = choose([*deeper, *BANK[3:]], {}, Wish("weakest", count=12), "s", ("2.1",))
+
+    assert set(run[-3:]) == {"q0", "q1", "q2"}
+    assert set(weakest[-3:]) == {"q0", "q1", "q2"}

@@ -1,7 +1,5 @@
 """`find`: what a search has, in which order, and what it must never tell."""
 
-from pathlib import Path
-
 import pytest
 
 from app.content.live.library import Library, load
@@ -116,11 +114,6 @@ def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
     assert first.count == second.count > 0
     assert first.meant == second.meant == ""
     assert {hit.address for hit in first.hits} == {hit.address for hit in second.hits}
-
-
-@pytest.fixture(scope="module")
-def shipped() -> Library:
-    return load(Path(__file__).parents[2] / "content")
 
 
 def test_only_the_wrong_word_is_mended(library: Library):

@@ -17,8 +17,8 @@ from app.db.writer import WRITING
 from app.upkeep.backup import back_up
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.restore import restore
+from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
-from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW
 
 KEY = "a key that somebody gave by the environment"

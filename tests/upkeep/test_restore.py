@@ -20,8 +20,8 @@ from app.upkeep.backup import back_up
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.preparing import prepare
 from app.upkeep.restore import restore
+from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
-from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW
 
 People = Callable[[Installation], set[str]]

@@ -3,9 +3,10 @@
 import contextlib
 import resource
 import shutil
+import signal
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -14,10 +15,10 @@ import pytest
 from app.upkeep.backup import back_up
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.restore import restore
+from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE
-from tests.drills.learners import FACTOR
 from tests.upkeep.conftest import NOW
-from tests.upkeep.servers import Server, serving
+from tests.upkeep.servers import Server, visit
 
 People = Callable[[Installation], set[str]]
 
@@ -32,37 +33,30 @@ def write(browser: httpx.Client) -> int:
     return browser.post("/concepts/weights/readings").status_code
 
 
-@contextlib.contextmanager
-def visit(server: Server) -> Iterator[httpx.Client]:
-    with server.browser() as browser:
-        browser.get("/")
-        yield browser
-
-
 @pytest.mark.parametrize("_turn", range(FACTOR))
 def test_three_servers_that_start_at_once_on_nothing_all_come_up(
     fresh: Installation, people: People, _turn: int
 ) -> None:
     servers = [Server(fresh) for _ in range(3)]
-    try:
+    with contextlib.ExitStack() as running:
         for server in servers:
-            server.wait_until_it_answers()
+            running.callback(server.stop)
+            server.launch()
+        for server in servers:
+            server.wait()
 
         with visit(servers[0]) as ada:
             assert write(ada) == 303
             for other in servers[1:]:  # they know the cookie
-                ada.base_url = other.address
+                ada.base_url = other.url
                 assert write(ada) == 303
         assert len(people(fresh)) == 1
-    finally:
-        for server in servers:
-            server.stop()
 
 
 def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
     installation: Installation, fresh: Installation, people: People, copy: Path
 ) -> None:
-    with serving(installation) as server, visit(server) as ada:
+    with Server(installation) as server, visit(server) as ada:
         for _ in range(5):
             assert write(ada) == 303
         before = people(installation)
@@ -77,7 +71,8 @@ def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
 
     restore(fresh, copy, NOW)
 
-    with serving(fresh) as server, server.browser() as ada:
+    with Server(fresh) as server, visit(server) as ada:
+        ada.cookies.clear()
         ada.cookies.update(cookies)
         assert write(ada) == 303
     assert people(fresh) == before
@@ -89,7 +84,7 @@ def test_nothing_is_restored_while_a_server_runs(
 ) -> None:
     back_up(installation, copy, NOW)
 
-    with serving(installation, workers) as server:
+    with Server(installation, workers) as server:
         with pytest.raises(Unusable, match="a server uses it"):
             restore(installation, copy, NOW)
 
@@ -102,11 +97,10 @@ def test_nothing_is_restored_while_a_server_runs(
 def test_a_server_that_was_killed_is_in_nobodys_way(
     installation: Installation, people: People, copy: Path
 ) -> None:
-    with serving(installation) as server, visit(server) as ada:
+    with Server(installation) as server, visit(server) as ada:
         assert write(ada) == 303
         back_up(installation, copy, NOW)
-        server.process.kill()
-        server.process.wait()
+        server.stop(signal.SIGKILL)
 
     restore(installation, copy, NOW)
 
@@ -115,7 +109,7 @@ def test_a_server_that_was_killed_is_in_nobodys_way(
 
 @ABOUT_SQLITE
 def test_what_a_server_keeps_is_private(fresh: Installation) -> None:
-    with serving(fresh) as server, visit(server) as ada:
+    with Server(fresh) as server, visit(server) as ada:
         assert write(ada) == 303
 
         kept = [path for path in fresh.data.iterdir() if path.is_file()]
@@ -129,7 +123,7 @@ def test_what_a_server_keeps_is_private(fresh: Installation) -> None:
 def test_after_the_data_folder_vanished_nothing_is_confirmed(
     installation: Installation,
 ) -> None:
-    with serving(installation) as server, visit(server) as ada:
+    with Server(installation) as server, visit(server) as ada:
         assert write(ada) == 303
 
         shutil.rmtree(installation.data)
@@ -144,19 +138,17 @@ def test_after_the_data_folder_vanished_nothing_is_confirmed(
 def test_on_a_full_disk_writing_fails_and_reading_goes_on(
     installation: Installation, people: People
 ) -> None:
-    with serving(installation) as server, visit(server) as ada:
+    with Server(installation) as server, visit(server) as ada:
         assert write(ada) == 303
         log = Path(f"{installation.data / 'headroom.db'}-wal").stat().st_size
-        unlimited = resource.prlimit(
-            server.process.pid, resource.RLIMIT_FSIZE, (log, -1)
-        )
+        unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (log, -1))
         statuses = []
         for _ in range(3):  # each needs more of the log than there is
             with visit(server) as other:
                 statuses.append(write(other))
                 assert other.get("/concepts/weights").status_code == 200
 
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, unlimited)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
 
         assert statuses == [500] * 3
         assert write(ada) == 303

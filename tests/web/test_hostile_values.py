@@ -106,6 +106,15 @@ def routes(app: FastAPI) -> list[tuple[str, str]]:
     return sorted(found)
 
 
+ELSEWHERE = "elsewhere"
+each_room = pytest.mark.parametrize("room", [*FIELDS, ELSEWHERE])
+
+
+def room_of(template: str) -> str:
+    room = template.split("/")[1]
+    return room if room in FIELDS else ELSEWHERE
+
+
 def addressed(template: str, **values: str) -> str:
     known = {
         n: quote(v, safe="") for n, v in {**SANE, **values}.items() if "." not in n
@@ -114,7 +123,7 @@ def addressed(template: str, **values: str) -> str:
 
 
 def fields_of(template: str) -> list[str]:
-    return sorted(FIELDS.get(template.split("/")[1], ANY))
+    return sorted(FIELDS.get(room_of(template), ANY))
 
 
 @pytest.fixture
@@ -156,30 +165,43 @@ def test_no_part_of_an_address_is_a_fault(app: FastAPI, known: TestClient):
     assert faults(known, asked) == []
 
 
-def test_no_query_is_a_fault(app: FastAPI, known: TestClient):
-    asked = [
+def queries(app: FastAPI, room: str) -> list[Asked]:
+    """Every route of a room that is read, with one bad value among its query."""
+    return [
         ("GET", f"{addressed(template)}?{urlencode({name: value})}", {})
         for method, template in routes(app)
-        if method == "GET"
+        if method == "GET" and room_of(template) == room
         for name in fields_of(template)
         for value in (NUL, BEYOND_64_BITS, DIGITS)
     ]
 
-    assert len(asked) > 1000
-    assert faults(known, asked) == []
 
-
-def test_no_field_is_a_fault(app: FastAPI, known: TestClient):
-    asked = [
+def sent(app: FastAPI, room: str) -> list[Asked]:
+    """Every route of a room that takes a form, with one bad value among good ones."""
+    return [
         ("POST", addressed(template), {**SANE, name: value})
         for method, template in routes(app)
-        if method == "POST"
+        if method == "POST" and room_of(template) == room
         for name in fields_of(template)
         for value in VALUES
     ]
 
-    assert len(asked) > 1000
-    assert faults(known, asked) == []
+
+def test_every_room_is_asked_a_lot(app: FastAPI):
+    rooms = (*FIELDS, ELSEWHERE)
+
+    assert sum(len(queries(app, room)) for room in rooms) > 1000
+    assert sum(len(sent(app, room)) for room in rooms) > 1000
+
+
+@each_room
+def test_no_query_is_a_fault(app: FastAPI, known: TestClient, room: str):
+    assert faults(known, queries(app, room)) == []
+
+
+@each_room
+def test_no_field_is_a_fault(app: FastAPI, known: TestClient, room: str):
+    assert faults(known, sent(app, room)) == []
 
 
 @pytest.mark.parametrize("number", [BEYOND_32_BITS, BEYOND_64_BITS, DIGITS, "0", "-1"])

@@ -156,11 +156,10 @@ def test_a_task_that_failed_unseen_does_not_show_what_was_raised():
 
 @ABOUT_SQLITE
 def test_every_process_of_a_server_writes_json_where_it_is_told_to(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, workers="2", log="json").start()
-    with contextlib.closing(sqlite3.connect(tmp_path / "data" / NAME)) as other:
+    server = Server(tmp_path / "data", TINY, workers="2", log="json")
+    with server, contextlib.closing(sqlite3.connect(server.data / NAME)) as other:
         other.execute("BEGIN IMMEDIATE")
         answer = httpx.post(f"{server.url}/settings", data={"name": TYPED}, timeout=60)
-    server.stop()
     lines = [json.loads(x) for x in server.log.splitlines() if x.startswith("{")]
 
     assert answer.status_code == 500

@@ -201,12 +201,15 @@ def test_what_an_earlier_server_shared_is_removed_at_the_start(
 
 
 def test_two_processes_show_one_count(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, workers="2", metrics_token=GIVEN).start()
-    for _ in range(40):
-        httpx.get(f"{server.url}/concepts/weights").raise_for_status()
+    server = Server(tmp_path / "data", TINY, workers="2", metrics_token=GIVEN)
     token = {"authorization": f"Bearer {GIVEN}"}
-    texts = [httpx.get(f"{server.url}/metrics", headers=token).text for _ in range(4)]
-    server.stop()
+    # Each request on a connection of its own, so that either process may answer.
+    alone = httpx.Limits(max_keepalive_connections=0)
+    with server, httpx.Client(base_url=server.url, limits=alone, timeout=60) as visitor:
+        for _ in range(40):  # visitors whom nobody knows: no page is kept for them
+            visitor.cookies.clear()
+            visitor.get("/concepts/weights").raise_for_status()
+        texts = [visitor.get("/metrics", headers=token).text for _ in range(4)]
 
     for found in map(shown, texts):
         assert found["headroom_requests_total", "GET", "/concepts/{topic}", "2xx"] == 40

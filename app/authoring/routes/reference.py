@@ -1,15 +1,34 @@
-"""GET how a course is written: the reference of the documents, on the bench."""
+"""GET how a course is written, and what it holds so far."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from app.authoring.coverage import coverage, fresh_papers, heads
+from app.authoring.cues import cues
 from app.authoring.manual import manual
 from app.authors.current import AuthorRoute
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
+from app.web.course import CurrentLibrary
 from app.web.render import page
 
 router = APIRouter(route_class=AuthorRoute)
+
+
+@router.get("/coverage")
+def coverage_page(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner
+) -> HTMLResponse:
+    """What each objective has, and what the choices of the bank give away."""
+    return page(
+        request,
+        "authoring/coverage.html",
+        learner=learner,
+        heads=heads(),
+        rows=coverage(library),
+        papers=fresh_papers(library),
+        cues=cues(library.questions.values()),
+    )
 
 
 @router.get("/help")

@@ -8,6 +8,7 @@ from app.content.numbers import estimates, quantities
 from app.content.numbers.estimates import Unanswerable, Value
 from app.content.numbers.quantities import Quantity
 from app.estimator.estimate import Estimate
+from app.estimator.hardware.parts import address_of
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP
 
 SCHEMES = ("calc", "hw", "model")
@@ -99,8 +100,13 @@ def answer(target: Target) -> Answer:
         address = estimates.address(target.name, inputs, target.field)
         return Answer(value, address, "", estimate)
     value, entry = estimates.catalogue_value(target.scheme, target.name, target.field)
-    sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
+    if target.scheme == "hw":  # the page of the part has the source of each value
+        field = target.field.replace("-", "_")
+        return Answer(
+            value, address_of(getattr(entry, "id", target.name), field), title
+        )
+    sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
     return Answer(value, sources[0].split()[0] if sources else "", title)
 
 

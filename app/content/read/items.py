@@ -70,6 +70,10 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     if not kind_of:
         return None
     refuse_foreign(draft.comment, kind_of, sheet)
+    if kind == "page" and use_of(draft.comment.fields, sheet):
+        place = draft.comment.place("use")
+        message = "A question in the text of a page cannot be kept for exams."
+        sheet.report("E13", *place, message, "Put it into quiz.md.")
     written = Written(draft, parts, scope, computed is not None)
     common = _common(draft, front, sheet)
     if kind_of == "card":

@@ -13,7 +13,6 @@ from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.drawings import check_drawing
 from app.content.source_file import Mention
-from app.questions import kinds
 from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
@@ -318,9 +317,8 @@ def check_coverage(
     }
     for question in questions:
         asked |= set(question.objectives)
-        if kinds.of(question).in_exams:
-            domains = {domain_of.get(o, "") for o in question.objectives}
-            per_domain.update(domains)
+        if question.drawable:
+            per_domain[question.home(domain_of)] += 1
     learned = {o for c in cards for o in c.objectives}
     read = {o for r in bank.readings.values() if r.topic for o in r.topic.objectives}
     found = _blueprints(bank, per_domain)

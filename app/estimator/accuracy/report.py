@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import pathlib
+import re
 import statistics
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +16,7 @@ from app.estimator.accuracy.cases import (
     Inexpressible,
     read_cases,
 )
+from app.estimator.accuracy.held_out import HeldOut, held_out
 from app.estimator.accuracy.question import Answer, Formula, Question, Unknown
 from app.estimator.catalogue import DATA
 from app.estimator.inputs import BadInputs
@@ -51,6 +53,7 @@ class Result:
     address: str = ""
     formula: str = ""
     report_alone: bool = False
+    groups: tuple[str, str, str] = ("", "", "")
 
     @property
     def inside_interval(self) -> bool | None:
@@ -86,6 +89,7 @@ class Report:
 
     results: tuple[Result, ...]
     summaries: tuple[Summary, ...]
+    held_out: tuple[HeldOut, ...] = ()
 
 
 def own_cases() -> list[pathlib.Path]:
@@ -99,11 +103,19 @@ def report(paths: Iterable[pathlib.Path]) -> Report:
     for path in paths:
         file = read_cases(pathlib.Path(path))
         results += [answer(case, file) for case in file.cases]
-    kinds_seen = dict.fromkeys(r.kind for r in results)
-    summaries = (
-        summarize(kind, [r for r in results if r.kind == kind]) for kind in kinds_seen
+    by_kind: dict[str, list[Result]] = {}
+    for result in results:
+        by_kind.setdefault(result.kind, []).append(result)
+    return Report(
+        results=tuple(results),
+        summaries=tuple(summarize(kind, found) for kind, found in by_kind.items()),
+        held_out=tuple(
+            left
+            for kind, found in by_kind.items()
+            if any(r.low is not None for r in found)
+            for left in held_out(kind, found)
+        ),
     )
-    return Report(tuple(results), tuple(summaries))
 
 
 def answer(case: Case, file: CaseFile) -> Result:
@@ -122,6 +134,7 @@ def answer(case: Case, file: CaseFile) -> Result:
         tolerance=case.tolerance,
         calibration=kinds.is_calibration(case),
         source=case.source,
+        groups=_groups(case),
     )
     result = plain
     try:
@@ -138,6 +151,14 @@ def answer(case: Case, file: CaseFile) -> Result:
     if not math.isfinite(found.value):
         return dataclasses.replace(plain, why_not="the answer is not a finite number")
     return _answered(result, found)
+
+
+def _groups(case: Case) -> tuple[str, str, str]:
+    """The model, the accelerator and the source of a case; empty where not named."""
+    names = ("system", "hardware", "gpu", "accelerator")
+    chip = next((str(case.inputs[n]) for n in names if case.inputs.get(n)), "")
+    place = re.split(r"[,;(:#]| in | id | README| docs", case.source, maxsplit=1)[0]
+    return str(case.inputs.get("model") or ""), chip, place.strip()
 
 
 def translate(case: Case, file: CaseFile) -> Question | Formula:
@@ -214,6 +235,7 @@ def as_json(found: Report) -> dict[str, Any]:
             s.kind: {k: v for k, v in dataclasses.asdict(s).items() if k != "kind"}
             for s in found.summaries
         },
+        "held_out": [dataclasses.asdict(h) for h in found.held_out],
     }
 
 
@@ -232,19 +254,41 @@ _HEAD = (
 
 def as_text(found: Report, *, verbose: bool = False) -> str:
     """The report as a table for a terminal, each case below it when verbose."""
-    rows = [_HEAD, *(_row(summary) for summary in found.summaries)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    lines = [
+    lines = _aligned([_HEAD, *(_row(summary) for summary in found.summaries)])
+    lines.append(_totals(found))
+    if found.held_out:
+        lines += ["", *_aligned([_HELD_OUT, *map(_held_row, found.held_out)])]
+    if verbose:
+        lines += [_line(r) for r in found.results]
+    return "\n".join(lines)
+
+
+# One factor for all answers of a kind, fitted on all cases and on other groups'.
+_HELD_OUT = ("kind", "left out", "groups", "fitted", "held out", "worst", "range")
+
+
+def _held_row(held: HeldOut) -> tuple[str, ...]:
+    return (
+        held.kind,
+        held.group,
+        str(held.groups),
+        _percent(held.fitted),
+        _percent(held.held_out),
+        _percent(held.worst),
+        f"{held.low:.2f} to {held.high:.2f}",
+    )
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows of a table as lines, the first column to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
         "  ".join(
             cell.ljust(width) if i == 0 else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
     ]
-    lines.append(_totals(found))
-    if verbose:
-        lines += [_line(r) for r in found.results]
-    return "\n".join(lines)
 
 
 def _row(summary: Summary) -> tuple[str, ...]:

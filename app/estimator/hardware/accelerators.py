@@ -30,6 +30,7 @@ _RATE_OF = {
 _BEFORE_ADA = ("Volta", "Turing", "Ampere")
 _LACKING: dict[str, tuple[str, ...]] = {
     "bf16": ("Volta", "Turing"),
+    "tf32": ("Volta", "Turing", "CDNA 4"),
     "fp8": _BEFORE_ADA,
     "mxfp8": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
     "fp4": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
@@ -42,7 +43,8 @@ class Accelerator:
 
     `memory` [B] is the size on the label, `driver_memory` what the driver prints as
     total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
-    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W].
+    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W];
+    `announced` parts are not sold yet, and their values may change.
     """
 
     id: str
@@ -71,6 +73,7 @@ class Accelerator:
     nvlink: float | None = None
     pcie_generation: int | None = None
     mig_instances: int = 0
+    announced: bool = False
     note: str = ""
     unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
@@ -336,6 +339,22 @@ _NETWORK_UNITS: dict[str, tuple[str, float]] = {
 _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 
 
+# What an entry says about its values instead of being one.
+_ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
+
+
+def field_of(key: str) -> str:
+    """The field that a key of an entry fills, or the key itself.
+
+    >>> field_of("bf16_tflops_dense"), field_of("launch_year")
+    ('bf16', 'launch_year')
+    """
+    for factors in (_ACCELERATOR_UNITS, _SYSTEM_UNITS, _NETWORK_UNITS):
+        if key in factors and factors[key][0]:
+            return factors[key][0]
+    return key
+
+
 def _fields(
     row: dict[str, Any], factors: dict[str, tuple[str, float]]
 ) -> dict[str, Any]:
@@ -343,7 +362,7 @@ def _fields(
     fields: dict[str, Any] = {}
     for key, value in row.items():
         name, factor = factors.get(key, (key, 0.0))
-        if not name or key == "aliases":
+        if not name or key in _ABOUT:
             continue
         fields[name] = _exact(value * factor) if factor else _frozen(value)
     dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}

@@ -61,7 +61,7 @@ FRAMEWORKS: dict[str, Framework] = {
 }
 USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
-    (USUAL, "PyTorch FSDP for all weights, torchtune for adapters"),
+    (USUAL, "PyTorch FSDP, torchtune for adapters"),
     *((framework.id, framework.label) for framework in FRAMEWORKS.values()),
 )
 

@@ -8,6 +8,7 @@ import functools
 import math
 
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Mixer
 
 
 def bytes_per_token(
@@ -34,11 +35,25 @@ def whole_blocks(tokens: float, block: int) -> int:
     return math.ceil(tokens / block) * block
 
 
+# Engines keep the keys of an indexer in FP8 with one FP32 scale per 128, whatever
+# the format of the cache. Source: vLLM, deepseek_v2.py (DeepseekV32IndexerCache).
+_INDEX_BYTES = 1 + 4 / 128
+
+
+def cached_elements(mixer: Mixer, width: float) -> float:
+    """Elements of `width` bytes that a token takes in one layer, indexer included."""
+    return mixer.cache + mixer.index * _INDEX_BYTES / width
+
+
 @functools.lru_cache(maxsize=8192)
-def elements_per_token(model: Architecture, tensor_parallel: int = 1) -> float:
+def elements_per_token(
+    model: Architecture, tensor_parallel: int = 1, width: float = 2.0
+) -> float:
     """Cache elements of one token on one GPU, all layers, no window."""
     return sum(
-        number * layer.mixer.cache * share(layer.mixer.kv_heads, tensor_parallel)
+        number
+        * cached_elements(layer.mixer, width)
+        * share(layer.mixer.kv_heads, tensor_parallel)
         for layer, number in model.runs
         if layer.mixer.cache
     )
@@ -51,7 +66,7 @@ def share(kv_heads: int, tensor_parallel: int) -> float:
 
 @functools.lru_cache(maxsize=8192)
 def elements_per_sequence(
-    model: Architecture, context: float, tensor_parallel: int = 1
+    model: Architecture, context: float, tensor_parallel: int = 1, width: float = 2.0
 ) -> float:
     """Cache elements of one sequence on one GPU; sliding layers keep their window."""
     total = 0.0
@@ -59,24 +74,31 @@ def elements_per_sequence(
         mixer = layer.mixer
         if mixer.cache:
             kept = min(context, mixer.window) if mixer.window else context
-            total += (
-                number * mixer.cache * kept * share(mixer.kv_heads, tensor_parallel)
+            each = cached_elements(mixer, width) * share(
+                mixer.kv_heads, tensor_parallel
             )
+            total += number * each * kept
+        total += number * mixer.near * min(context, mixer.near_tokens)
     return total
 
 
 def longest_context(
-    model: Architecture, elements: float, tensor_parallel: int, block: int = 1
+    model: Architecture,
+    elements: float,
+    tensor_parallel: int,
+    block: int = 1,
+    width: float = 2.0,
 ) -> int | None:
     """The longest context whose cache has at most `elements` on one GPU.
 
     None when no layer's cache grows with the context. 0 when not one block fits.
     """
-    steps = sorted({a.mixer.window for a, _ in model.runs if a.mixer.window})
+    ends = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.runs)
+    steps = sorted({end for pair in ends for end in pair if end})
     start = 0.0
     for end in (*steps, math.inf):
-        used = elements_per_sequence(model, start, tensor_parallel)
-        rate = _growth(model, start, tensor_parallel)
+        used = elements_per_sequence(model, start, tensor_parallel, width)
+        rate = _growth(model, start, tensor_parallel, width)
         if rate == 0:
             return None
         reach = start + (elements - used) / rate
@@ -86,14 +108,19 @@ def longest_context(
     return None
 
 
-def _growth(model: Architecture, context: float, tensor_parallel: int) -> float:
+def _growth(
+    model: Architecture, context: float, tensor_parallel: int, width: float
+) -> float:
     """Elements per further token once `context` tokens are kept."""
-    return sum(
-        number * layer.mixer.cache * share(layer.mixer.kv_heads, tensor_parallel)
-        for layer, number in model.runs
-        if layer.mixer.cache
-        and (layer.mixer.window is None or layer.mixer.window > context)
-    )
+    total = 0.0
+    for layer, number in model.runs:
+        mixer = layer.mixer
+        if mixer.cache and (mixer.window is None or mixer.window > context):
+            part = share(mixer.kv_heads, tensor_parallel)
+            total += number * cached_elements(mixer, width) * part
+        if mixer.near_tokens > context:
+            total += number * mixer.near
+    return total
 
 
 @functools.lru_cache(maxsize=2048)

@@ -30,6 +30,13 @@ class Architecture:
     max_context: int | None = None
     family: str = ""
     norm_terms: int = 1
+    # Layers that predict tokens further ahead, in so many modules: beside the model
+    # and its counts, as model cards have it.
+    predicting: tuple[Layer, ...] = ()
+    predictors: int = 0
+    # Fields of its configuration that nobody understood, and those that it left out.
+    unread: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     # Everything below follows from the above; `assemble` fills it in.
     layers: int = 0
     heads: int = 0
@@ -87,7 +94,7 @@ class Architecture:
         return dict(counts)
 
     def sequence_elements(self, context: int) -> int:
-        """Cache elements of one sequence of `context` tokens, windows honored.
+        """Keys and values of one sequence of `context` tokens, windows honored.
 
         >>> from app.estimator.models.lookup import find_model
         >>> find_model("mistral-7b-v0.1").sequence_elements(32768) * 2
@@ -98,12 +105,22 @@ class Architecture:
             mixer = layer.mixer
             kept = min(context, mixer.window) if mixer.window else context
             total += number * mixer.cache * kept
+            total += number * mixer.near * min(context, mixer.near_tokens)
         return total
 
     @property
     def state_elements(self) -> int:
         """Elements of recurrent state per sequence, without convolutions."""
         return sum(layer.state * number for layer, number in self.runs)
+
+    @property
+    def predicting_parameters(self) -> int:
+        """Weights of the modules for multi-token prediction, without shared tables.
+
+        A layer, a projection of the two inputs into one, and three norms each.
+        """
+        joining = 2 * self.hidden**2 + 3 * self.norm_terms * self.hidden
+        return sum(a.parameters for a in self.predicting) + self.predictors * joining
 
     @property
     def convolution_elements(self) -> int:

@@ -117,7 +117,8 @@ _ALIASES = {
     "qwen2_5_vl_text": "qwen2",
     "qwen2_vl": "qwen2",
     "qwen2_5_vl": "qwen2",
-    "mllama_text_model": "llama",
+    "minimax_text_01": "minimax",
+    "minimax_m1": "minimax",
 }
 
 
@@ -142,12 +143,8 @@ def _inner(config: Config) -> Config:
 # Families whose layers are built unlike any other here.
 _UNREAD = frozenset(
     {
-        "afmoe",
-        "bailing_hybrid",
         "biogpt",
         "jetmoe",
-        "longcat_flash",
-        "nanochat",
         "recurrent_gemma",
         "rwkv",
         "xlstm",
@@ -187,7 +184,16 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
         return _kinds_in_words(pattern, layers)
+    return _kinds_by_period(config, layers, full_every)
+
+
+def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
+    """Full layers at every so many, at the letters G, or before the first window."""
+    first = config.get("max_window_layers")
+    if config.get("model_type") in _UNUSED_WINDOW and first and window_of(config):
+        return ["sliding" if i >= first else "full" for i in range(layers)]
     period = config.get("sliding_window_pattern") or full_every
+    period = config.get("global_attn_every_n_layers") or period
     if isinstance(period, str):
         return [
             "full" if period[i % len(period)] == "G" else "sliding"
@@ -245,9 +251,15 @@ class Routing:
 
     layers: frozenset[int]
     experts: int
-    per_token: int
+    per_token: float
     width: int
     shared_width: int
+    idle: int = 0
+
+
+def _is_shortcut(config: Config) -> bool:
+    """Whether experts run beside a dense MLP, in every other layer (LongCat-Flash)."""
+    return config.get("model_type") == "longcat_flash"
 
 
 def routing_of(config: Config, layers: int) -> Routing | None:
@@ -256,12 +268,16 @@ def routing_of(config: Config, layers: int) -> Routing | None:
     if experts < 2:
         return None
     width = whole(config, "expert_width", 0) or whole(config, "width")
+    chosen = float(min(whole(config, "experts_per_token", 1), experts))
+    # Experts that do nothing are chosen as often as any other.
+    idle = int(config.get("zero_expert_num") or 0)
     return Routing(
         layers=frozenset(_routed_layers(config, layers)),
         experts=experts,
-        per_token=min(whole(config, "experts_per_token", 1), experts),
+        per_token=chosen * experts / (experts + idle),
         width=width,
         shared_width=_shared_width(config, width),
+        idle=idle,
     )
 
 
@@ -282,11 +298,16 @@ def _routed_layers(config: Config, layers: int) -> list[int]:
 
 
 def _by_step(config: Config, layers: int, frequency: int) -> list[int]:
+    if _is_shortcut(config):
+        return list(range(0, layers, 2))
     first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
     first = max(first, config.get("moe_layer_start_index") or 0)
     step = config.get("decoder_sparse_step") or config.get("interleave_moe_layer_step")
     step = step or config.get("moe_layer_interval") or 1
     dense = set(config.get("mlp_only_layers") or ())
+    last = config.get("moe_layer_end_index")
+    if isinstance(last, int) and last >= 0:
+        layers = min(layers, last + 1)
     return [
         i
         for i in range(first, layers)
@@ -295,6 +316,8 @@ def _by_step(config: Config, layers: int, frequency: int) -> list[int]:
 
 
 def _shared_width(config: Config, width: int) -> int:
+    if _is_shortcut(config):
+        return whole(config, "width")
     for key in (
         "shared_expert_intermediate_size",
         "moe_shared_expert_intermediate_size",

@@ -39,11 +39,12 @@ def _norms(config: Config, traits: Traits, mixer: Mixer, mlp: Mlp) -> int:
     """Weights of the norms around the two halves of a layer."""
     halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
     norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
+    norms += traits.routed_norms if mlp.is_routed else 0
     if config.get("enable_moe_block"):
         norms += 3
     if config.get("hidden_size_per_layer_input"):
         norms += 1
-    return norms * traits.norm_terms * whole(config, "hidden")
+    return norms * traits.norm_terms * whole(config, "hidden") + traits.layer_scalars
 
 
 def _mixers(
@@ -84,6 +85,9 @@ def _dense(config: Config, traits: Traits, routing: Routing | None, index: int) 
     width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
     if routing:
         width = width or config.get("intermediate_size_mlp") or 0
+        width = width or config.get("dense_intermediate_size") or 0
+    if routing is None and config.get("model_type") == "granitemoehybrid":
+        width = config.get("shared_intermediate_size") or 0
     width = width or whole(config, "width", 0) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
         width = _adjusted(config, width)
@@ -153,5 +157,6 @@ def routed_mlp(config: Config, traits: Traits, routing: Routing) -> Mlp:
             router_bias=traits.router_bias,
             latent=config.get("moe_latent_size") or 0,
             scales=scales,
+            idle=routing.idle,
         )
     )

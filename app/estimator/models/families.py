@@ -32,10 +32,13 @@ class Traits:
     sinks: bool = False
     sliding_sinks: bool = False
     query_gate: bool = False
+    head_gate: bool = False
     router_bias: bool = False
     expert_bias: bool = False
     shared_gate: bool = False
     shared_bias: bool = False
+    routed_norms: int = 0
+    layer_scalars: int = 0
     full_every: int = 0
     full_first: bool = False
 
@@ -61,6 +64,7 @@ FAMILIES: dict[str, Traits] = {
         ("qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"),
         Traits(query_norm="head", query_gate=True, shared_gate=True),
     ),
+    **dict.fromkeys(("ernie4_5", "minicpm3", "vaultgemma", "youtu"), _GEMMA),
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
     "gemma3": _GEMMA3,
@@ -97,7 +101,26 @@ FAMILIES: dict[str, Traits] = {
     ),
     "nemotron": Traits(gated=False, norm_terms=2),
     "arcee": Traits(gated=False),
-    "apertus": Traits(gated=False, query_norm="head"),
+    "apertus": Traits(gated=False, query_norm="head", layer_scalars=2),
+    "jais2": Traits(gated=False, norm_terms=2),
+    "nanochat": Traits(gated=False, norm_terms=0),
+    "afmoe": Traits(
+        norms=4, query_norm="head", query_gate=True, router_bias=True, full_every=4
+    ),
+    "axk1": Traits(routed_norms=1),
+    "cohere2_moe": dataclasses.replace(_COHERE, full_every=4),
+    "flint": Traits(query_norm="head", sinks=True),
+    "granite_swa": Traits(sinks=True, tied=True),
+    "granitemoe_swa": Traits(sinks=True),
+    "kolibri1": Traits(norms=4, query_norm="head"),
+    "laguna": Traits(query_norm="head", head_gate=True, router_bias=True),
+    "lfm3": Traits(query_norm="head", norms=4, tied=True, head_gate=True),
+    "mellum": _QWEN3,
+    "minimax_m3_vl_text": _QWEN3,
+    "olmo_hybrid": _OLMO2,
+    "bailing_hybrid": Traits(head_gate=True),
+    "glm4v_text": dataclasses.replace(_GLM, norms=4),
+    "glm4v_moe_text": _GLM,
     "cohere": _COHERE,
     "cohere2": dataclasses.replace(_COHERE, full_every=4),
     "olmo": Traits(norm_terms=0),
@@ -146,10 +169,11 @@ FAMILIES: dict[str, Traits] = {
 # Families that are Llama in everything that is counted.
 _LIKE_LLAMA = frozenset(
     {"mistral", "mixtral", "ministral", "ministral3", "mistral3", "yi", "internlm2"}
-    | {"internlm3", "minicpm3", "solar_open", "cwm", "helium", "ernie4_5", "youtu"}
+    | {"internlm3", "solar_open", "cwm", "helium"}
     | {"deepseek_v2", "deepseek_v3", "deepseek_v32", "deepseek_v4", "kimi_k2"}
     | {"glm_moe_dsa", "glm4_moe_lite", "granitemoe", "granitemoehybrid"}
-    | {"granitemoeshared", "vaultgemma"}
+    | {"granitemoeshared", "hyperclovax", "iquestcoder", "emu3", "emu3_text_model"}
+    | {"aria_text", "longcat_flash", "mistral4"}
 )
 
 
@@ -251,6 +275,32 @@ def _glm_moe(config: Config) -> dict[str, Any]:
     return {"query_norm": "head" if config.get("use_qk_norm") else ""}
 
 
+def _hyperclovax(config: Config) -> dict[str, Any]:
+    return {"norms": 4 if config.get("use_post_norm") else 2}
+
+
+def _laguna(config: Config) -> dict[str, Any]:
+    return {"head_gate": bool(config.get("gating", True))}
+
+
+def _nemotron_h(config: Config) -> dict[str, Any]:
+    attention = bool(config.get("attention_bias"))
+    mlp = bool(config.get("mlp_bias"))  # `use_bias` speaks of the state space alone
+    return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
+
+
+def _mimo(config: Config) -> dict[str, Any]:
+    return {
+        "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
+        "sinks": bool(config.get("add_full_attention_sink_bias", False)),
+    }
+
+
+def _lfm3(config: Config) -> dict[str, Any]:
+    gate = bool(config.get("use_attention_gate", True))
+    return {"head_gate": gate, "norms": 4 if config.get("use_sandwich_norm") else 2}
+
+
 def _phi(config: Config) -> dict[str, Any]:
     norm = "head" if config.get("qk_layernorm") else ""
     return {"query_norm": norm, "query_norm_terms": 2}
@@ -263,4 +313,9 @@ _SPECIAL = {
     "cohere": _cohere,
     "stablelm": _stablelm,
     "glm4_moe": _glm_moe,
+    "hyperclovax": _hyperclovax,
+    "laguna": _laguna,
+    "lfm3": _lfm3,
+    "mimo_v2_flash": _mimo,
+    "nemotron_h": _nemotron_h,
 }

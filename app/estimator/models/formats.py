@@ -192,9 +192,15 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
 
 
 @functools.lru_cache(maxsize=8192)
-def gpu_weights(model: Architecture, name: str, gpus: int) -> float:
-    """Bytes of `model` in the format called `name` on one of `gpus` GPUs."""
-    return weight_table(model, name).per_gpu(gpus)
+def gpu_weights(
+    model: Architecture, name: str, gpus: int, over: int | None = None
+) -> float:
+    """Bytes of `model` in the format called `name` on one of `gpus` GPUs.
+
+    `over` GPUs share the routed experts, where they are more than share the rest.
+    """
+    table = weight_table(model, name)
+    return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
 
 
 def covers(form: Format, matrix: Matrix) -> bool:

@@ -19,6 +19,9 @@ class Latent:
     bias: bool = False
     index_heads: int = 0
     index_dim: int = 0
+    top: int | None = None
+    index_shared: bool = False
+    head_gate: bool = False
 
 
 def latent_attention(shape: Latent, window: int | None = None) -> Mixer:
@@ -38,8 +41,12 @@ def latent_attention(shape: Latent, window: int | None = None) -> Mixer:
         Matrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
         *_indexer(shape),
     )
+    if shape.head_gate:
+        gate = Matrix("gate", shape.hidden, shape.heads, "attention")
+        matrices = (*matrices, gate)
     biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
-    index_norm = 2 * shape.index_dim if shape.index_heads else 0
+    owns = bool(shape.index_heads) and not shape.index_shared
+    index_norm = 2 * shape.index_dim if owns else 0
     return Mixer(
         kind="latent",
         matrices=matrices,
@@ -50,7 +57,10 @@ def latent_attention(shape: Latent, window: int | None = None) -> Mixer:
         value_dim=shape.value_dim,
         window=window,
         cache=down,
-        index=shape.index_dim if shape.index_heads else 0,
+        index=shape.index_dim if owns else 0,
+        index_heads=shape.index_heads if owns else 0,
+        index_dim=shape.index_dim if owns else 0,
+        top=shape.top if shape.index_heads else None,
         latent=shape.kv_rank,
         query_rank=shape.query_rank,
         rope_dim=shape.rope_dim,
@@ -68,7 +78,7 @@ def _latent_query(shape: Latent, wide: int) -> tuple[Matrix, ...]:
 
 def _indexer(shape: Latent) -> tuple[Matrix, ...]:
     """The small heads that choose which tokens sparse attention reads."""
-    if not shape.index_heads:
+    if not shape.index_heads or shape.index_shared:
         return ()
     source = shape.query_rank or shape.hidden
     width = shape.index_heads * shape.index_dim
@@ -98,6 +108,7 @@ class Compressed:
     rate: int
     index_heads: int
     index_dim: int
+    top: int | None = None
 
 
 def compressed_attention(shape: Compressed) -> Mixer:
@@ -117,8 +128,13 @@ def compressed_attention(shape: Compressed) -> Mixer:
         head_dim=shape.head_dim,
         value_dim=shape.head_dim,
         cache=shape.head_dim // shape.rate if shape.rate else 0,
-        state=shape.window * shape.head_dim,
+        near=shape.head_dim,
+        near_tokens=shape.window,
+        rate=shape.rate or 1,
         index=shape.index_dim // shape.rate if shape.index_heads else 0,
+        index_heads=shape.index_heads,
+        index_dim=shape.index_dim if shape.index_heads else 0,
+        top=shape.top if shape.index_heads else None,
         query_rank=shape.query_rank,
     )
 

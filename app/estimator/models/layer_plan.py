@@ -28,10 +28,17 @@ _BLOCKS: dict[str, tuple[str, str]] = {
 }
 
 
+# Each layer of LongCat-Flash has attention and a dense MLP twice, the first of them
+# with routed experts beside it: two layers as they are counted here.
+_DOUBLE = "longcat_flash"
+
+
 def layer_count(config: Config) -> int:
     """The number of layers; a list or pattern of blocks says it too."""
     blocks = _blocks(config)
     count = len(blocks) if blocks is not None else whole(config, "layers")
+    if config.get("model_type") == _DOUBLE:
+        count *= 2
     if not 1 <= count <= 2000:
         raise UnreadableConfig(f"{count} layers; 1 to 2,000 can be read.")
     return count
@@ -84,6 +91,9 @@ def _mixer_words(config: Config, traits: Traits, count: int) -> list[str]:
 _UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
 
 
+_EVERY_FOURTH = ("qwen3_next", "qwen3_5")
+
+
 def _full_layers(config: Config, count: int) -> set[int] | None:
     """The layers with attention in a hybrid that says which; None otherwise."""
     if isinstance(config.get("layer_types"), list):
@@ -94,7 +104,9 @@ def _full_layers(config: Config, count: int) -> set[int] | None:
     listed = config.get("attn_layer_indices")
     if isinstance(listed, list) or config.get("model_type") == "bamba":
         return set(listed or ())
-    interval = config.get("full_attention_interval")
+    interval = config.get("full_attention_interval") or config.get("layer_group_size")
+    if not interval and str(config.get("model_type")).startswith(_EVERY_FOURTH):
+        interval = 4
     if interval:
         return {i for i in range(count) if (i + 1) % interval == 0}
     return _listed_layers(config)
@@ -102,6 +114,9 @@ def _full_layers(config: Config, count: int) -> set[int] | None:
 
 def _listed_layers(config: Config) -> set[int] | None:
     """Layers that a nested description of linear attention leaves to attention."""
+    switches = config.get("attn_type_list")
+    if isinstance(switches, list):
+        return {i for i, full in enumerate(switches) if full}
     linear = config.get("linear_attn_config")
     if isinstance(linear, dict) and isinstance(linear.get("full_attn_layers"), list):
         return {int(i) - 1 for i in linear["full_attn_layers"]}

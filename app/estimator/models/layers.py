@@ -40,7 +40,10 @@ class Mixer:
 
     `cache` counts elements kept per token and `window` the tokens it keeps (None:
     all); `state` and `convolution` count elements kept per sequence whatever its
-    length. `index` is the cache of a sparse-attention indexer, in elements.
+    length. `index` is the cache of a sparse-attention indexer, in elements per token,
+    of `index_heads` heads `index_dim` wide; `top` is how many tokens it lets attention
+    see. One entry of the cache stands for `rate` tokens; `near` elements more are kept
+    of each of the last `near_tokens`. `scan` counts operations per element of state.
     """
 
     kind: str
@@ -55,6 +58,13 @@ class Mixer:
     state: int = 0
     convolution: int = 0
     index: int = 0
+    index_heads: int = 0
+    index_dim: int = 0
+    top: int | None = None
+    rate: int = 1
+    near: int = 0
+    near_tokens: int = 0
+    scan: float = 0.0
     latent: int = 0
     query_rank: int = 0
     rope_dim: int = 0
@@ -152,6 +162,7 @@ class Heads:
     norm_terms: int = 1
     sinks: bool = False
     gate: bool = False
+    head_gate: bool = False
     keys_are_values: bool = False
 
 
@@ -174,8 +185,9 @@ def attention(
         if not shape.keys_are_values:
             matrices.append(Matrix("v", shape.hidden, kv_out, "attention", "heads"))
     matrices.append(Matrix("o", out, shape.hidden, "attention", "rows"))
-    if shape.gate:
-        matrices.append(Matrix("gate", shape.hidden, out, "attention"))
+    if shape.gate or shape.head_gate:
+        gates = out if shape.gate else shape.heads
+        matrices.append(Matrix("gate", shape.hidden, gates, "attention"))
     return Mixer(
         kind="attention",
         matrices=tuple(matrices),
@@ -230,6 +242,7 @@ class Experts:
     shared_bias: bool = False
     latent: int = 0
     scales: int = 0
+    idle: int = 0
 
 
 def routed_mlp(shape: Experts) -> Mlp:
@@ -261,7 +274,7 @@ def routed_mlp(shape: Experts) -> Mlp:
 def _routed(shape: Experts, ups: tuple[str, ...], inner: int) -> list[Matrix]:
     """The router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
-    router = Matrix("router", shape.hidden, count, "router", "whole")
+    router = Matrix("router", shape.hidden, count + shape.idle, "router", "whole")
     wide = [
         Matrix(name, inner, shape.width, "experts", "columns", count, active)
         for name in ups

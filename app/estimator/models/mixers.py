@@ -1,5 +1,7 @@
 """The mixer of one layer from a configuration: attention of all kinds, and states."""
 
+import dataclasses
+
 from app.estimator.models import latent, recurrent
 from app.estimator.models import layers as parts
 from app.estimator.models.config import Config, UnreadableConfig, whole, window_of
@@ -13,26 +15,53 @@ def softmax_mixer(
     """Attention of one layer, latent where the configuration has latent ranks."""
     window = window_of(config) if sliding else None
     if config.get("kv_lora_rank"):
-        return latent.latent_attention(_latent(config), window)
+        return latent.latent_attention(_latent(config, traits, index), window)
     hidden, heads = whole(config, "hidden"), whole(config, "heads")
     if not heads:
         raise UnreadableConfig("The configuration has no attention heads.")
     own = _layer_overrides(config, index, sliding=sliding)
+    each = config.get("num_attention_heads_per_layer")
+    if isinstance(each, list) and index < len(each):
+        heads = each[index]
+    heads = own.get("heads") or heads
     shape = parts.Heads(
         hidden=hidden,
         heads=heads,
         kv_heads=own.get("kv_heads") or _kv_heads(config, heads),
         head_dim=own.get("head_dim") or _head_dim(config, hidden, heads),
-        value_dim=config.get("v_head_dim") or 0,
+        value_dim=own.get("value_dim") or config.get("v_head_dim") or 0,
         qkv_bias=traits.qkv_bias,
         out_bias=traits.out_bias,
         norm=traits.query_norm,
         norm_terms=traits.query_norm_terms,
         sinks=traits.sinks or (sliding and traits.sliding_sinks),
         gate=traits.query_gate,
+        head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
-    return parts.attention(shape, window, shares_cache=shares_cache(config, index))
+    mixer = parts.attention(shape, window, shares_cache=shares_cache(config, index))
+    return _indexed(config, index, mixer)
+
+
+def _indexed(config: Config, index: int, mixer: Mixer) -> Mixer:
+    """Add the indexer that picks blocks of tokens in a layer (MiniMax-M3)."""
+    listed = config.get("layer_types")
+    if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
+        return mixer
+    heads, dim = config.get("index_n_heads", 4), config.get("index_head_dim", 128)
+    hidden, block = whole(config, "hidden"), config.get("index_block_size", 128)
+    blocks = config.get("index_topk_blocks", 16) + config.get("index_local_blocks", 1)
+    queries = parts.Matrix("index_q", hidden, heads * dim, "attention", "whole")
+    keys = parts.Matrix("index_k", hidden, dim, "attention", "whole")
+    return dataclasses.replace(
+        mixer,
+        matrices=(*mixer.matrices, queries, keys),
+        vectors=mixer.vectors + 2 * dim,
+        index=dim,
+        index_heads=heads,
+        index_dim=dim,
+        top=blocks * block,
+    )
 
 
 def shares_cache(config: Config, index: int) -> bool:
@@ -54,7 +83,12 @@ def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, 
         kv_heads = config.get("swa_num_key_value_heads") or 0
         if not kv_heads and config.get("model_type") == "mimo_v2_flash":
             kv_heads = 2 * whole(config, "kv_heads")
-        return {"head_dim": config.get("swa_head_dim") or 0, "kv_heads": kv_heads}
+        return {
+            "head_dim": config.get("swa_head_dim") or 0,
+            "kv_heads": kv_heads,
+            "heads": config.get("swa_num_attention_heads") or 0,
+            "value_dim": config.get("swa_v_head_dim") or 0,
+        }
     return {
         "head_dim": config.get("global_head_dim") or _gemma4_head_dim(config),
         "kv_heads": config.get("num_global_key_value_heads") or 0,
@@ -79,7 +113,17 @@ def _kv_heads(config: Config, heads: int) -> int:
     return whole(config, "kv_heads", heads) or heads
 
 
-def _latent(config: Config) -> latent.Latent:
+def _shares_index(config: Config, index: int) -> bool:
+    """Whether a layer takes the tokens that an earlier layer chose (GLM-5.2)."""
+    listed = config.get("indexer_types") or config.get("index_topk_pattern")
+    if listed:
+        return str(listed[index]) in {"shared", "S"}
+    every = max(int(config.get("index_topk_freq") or 1), 1)
+    offset = int(config.get("index_skip_topk_offset", 2))
+    return max(index - offset + 1, 0) % every != 0
+
+
+def _latent(config: Config, traits: Traits, index: int) -> latent.Latent:
     return latent.Latent(
         hidden=whole(config, "hidden"),
         heads=whole(config, "heads"),
@@ -91,6 +135,9 @@ def _latent(config: Config) -> latent.Latent:
         bias=bool(config.get("attention_bias")),
         index_heads=config.get("index_n_heads") or 0,
         index_dim=config.get("index_head_dim") or 0,
+        top=config.get("index_topk", 2048),
+        index_shared=_shares_index(config, index),
+        head_gate=traits.head_gate,
     )
 
 
@@ -112,6 +159,7 @@ def compressed_mixer(config: Config, word: str) -> Mixer:
             rate={"compressed": sparse, "heavy": heavy}.get(word, 0),
             index_heads=config.get("index_n_heads", 64) if word == "compressed" else 0,
             index_dim=config.get("index_head_dim", 128),
+            top=config.get("index_topk", 512),
         )
     )
 
@@ -119,7 +167,7 @@ def compressed_mixer(config: Config, word: str) -> Mixer:
 def recurrent_mixer(config: Config) -> Mixer:
     """The mixer with a state of fixed size that the configuration describes."""
     family = config.get("model_type")
-    if family in {"lfm2", "lfm2_moe"}:
+    if family in {"lfm2", "lfm2_moe", "lfm3"}:
         return recurrent.short_convolution(
             whole(config, "hidden"), config.get("conv_L_cache", 3)
         )
@@ -130,7 +178,7 @@ def recurrent_mixer(config: Config) -> Mixer:
             whole(config, "head_dim", 0)
             or whole(config, "hidden") // whole(config, "heads"),
         )
-    if family == "kimi_linear":
+    if family in {"kimi_linear", "bailing_hybrid"}:
         return _kimi(config)
     if "linear_num_value_heads" in config:
         return _delta(config)
@@ -141,7 +189,7 @@ def _state_space(config: Config) -> Mixer:
     if "mamba_num_heads" in config or "mamba_n_heads" in config:
         return _mamba2(config)
     if config.get("model_type") == "mamba2":
-        return _mamba2({"mamba_num_heads": config.get("num_heads"), **config})
+        return _mamba2(config, config.get("num_heads"))
     return _mamba(config)
 
 
@@ -150,7 +198,15 @@ def _kimi(config: Config) -> Mixer:
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
-    return recurrent.kimi_delta(whole(config, "hidden"), heads, dim, kernel or 4)
+    return recurrent.kimi_delta(
+        recurrent.KimiDelta(
+            hidden=whole(config, "hidden"),
+            heads=heads,
+            dim=dim,
+            convolution=kernel or 4,
+            low_rank=config.get("model_type") == "kimi_linear",
+        )
+    )
 
 
 def _delta(config: Config) -> Mixer:
@@ -190,8 +246,8 @@ def _mamba(config: Config) -> Mixer:
     )
 
 
-def _mamba2(config: Config) -> Mixer:
-    heads = config.get("mamba_num_heads") or config.get("mamba_n_heads")
+def _mamba2(config: Config, heads: int | None = None) -> Mixer:
+    heads = heads or config.get("mamba_num_heads") or config.get("mamba_n_heads")
     dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
     state = config.get("ssm_state_size") or config.get("mamba_d_state")
     groups = config.get("n_groups") or config.get("mamba_n_groups") or 1
@@ -210,7 +266,20 @@ def _mamba2(config: Config) -> Mixer:
             state=state or config.get("state_size") or 128,
             groups=groups,
             convolution=kernel,
-            conv_bias=bool(config.get("use_conv_bias", True)),
+            conv_bias=_switch(
+                config, ("use_conv_bias", "mamba_conv_bias"), default=True
+            ),
+            projection_bias=_switch(
+                config, ("use_bias", "mamba_proj_bias"), default=False
+            ),
             norm=bool(norm),
         )
     )
+
+
+def _switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
+    """The first of several names of a switch that is given."""
+    for name in names:
+        if config.get(name) is not None:
+            return bool(config[name])
+    return default

@@ -1,5 +1,6 @@
 """Reading of a whole architecture from a configuration."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from app.estimator.models.config import (
 )
 from app.estimator.models.decoders import decoder_layers
 from app.estimator.models.families import Traits, traits_of
+from app.estimator.models.fields import Fields, with_defaults
+from app.estimator.models.layers import Layer
 from app.estimator.models.seq2seq import is_seq2seq, read_shape
 
 
@@ -25,11 +28,17 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    text = text_part(config)
+    given, assumed = with_defaults(text_part(config))
+    text = Fields(given)
     check_family(text)
-    if is_seq2seq(text):
-        return sound(_from_seq2seq(text, name))
-    return sound(_from_decoder(text, name))
+    read = _from_seq2seq if is_seq2seq(text) else _from_decoder
+    model = sound(read(text, name))
+    beside = tuple(key for key in _TOWERS if config.get(key))
+    return dataclasses.replace(model, unread=(*text.unread(), *beside), assumed=assumed)
+
+
+# What a model has to see and to hear, beside its language model.
+_TOWERS = ("vision_config", "audio_config", "vq_config", "mm_vision_tower")
 
 
 def sound(model: Architecture) -> Architecture:
@@ -55,6 +64,8 @@ def _is_size(value: object) -> bool:
 def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
     traits = traits_of(text)
     hidden = whole(text, "hidden")
+    stack = decoder_layers(text, traits)
+    predictors = _predictors(text)
     vocabulary = whole(text, "vocabulary")
     positions = 0
     if traits.learned_positions:
@@ -65,7 +76,7 @@ def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
             hidden=hidden,
             vocabulary=vocabulary,
             tied=traits.tied,
-            stack=decoder_layers(text, traits),
+            stack=stack,
             positions=positions,
             other=_outside(text, traits, hidden, vocabulary),
             side_tables=_side_tables(text, hidden),
@@ -73,8 +84,34 @@ def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
             max_context=whole(text, "positions", 0) or None,
             family=str(text.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
+            predicting=_predicting(stack) * predictors,
+            predictors=predictors,
         )
     )
+
+
+def _predictors(text: Mapping[str, Any]) -> int:
+    """How many modules for multi-token prediction come with a model."""
+    names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+    given = [text.get(name) or 0 for name in (*names, "num_mtp_layers")]
+    most = max(given)
+    if not isinstance(most, int) or not 0 <= most <= _MOST_PREDICTORS:
+        message = f"{most} modules of multi-token prediction cannot be."
+        raise UnreadableConfig(message)
+    return most
+
+
+_MOST_PREDICTORS = 64
+
+
+def _predicting(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The layers of such a module: attention and MLP as the last of the model."""
+    attention = next((a for a in reversed(stack) if a.mixer.heads), None)
+    if attention is None:
+        return ()
+    if attention.mlp.width:
+        return (attention,)
+    return (attention, *(a for a in reversed(stack) if a.mlp.width))[:2]
 
 
 def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:

@@ -4,6 +4,13 @@ import dataclasses
 
 from app.estimator.models.layers import Matrix, Mixer
 
+# Operations per token for each element of the state, forward. Megatron counts seven
+# for a selective scan, and four products of two for the delta rule: what the key
+# recalls, the correction, the update, what the query reads. Without correction and
+# recall (lightning attention) two products are left.
+# Source: megatron-lm, training.py, num_floating_point_operations.
+SCAN, DELTA, OUTER = 7.0, 8.0, 4.0
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mamba:
@@ -44,6 +51,7 @@ def mamba(shape: Mamba) -> Mixer:
         matrices=matrices,
         vectors=vectors,
         state=inner * state,
+        scan=SCAN,
         convolution=inner * shape.convolution,
     )
 
@@ -83,6 +91,7 @@ def mamba2(shape: Mamba2) -> Mixer:
         matrices=matrices,
         vectors=vectors,
         state=inner * shape.state,
+        scan=SCAN,
         convolution=mixed * shape.convolution,
     )
 
@@ -119,24 +128,49 @@ def gated_delta(shape: Delta) -> Mixer:
         matrices=matrices,
         vectors=shape.convolution * mixed + 2 * shape.value_heads + shape.value_dim,
         state=shape.value_heads * shape.key_dim * shape.value_dim,
+        scan=DELTA,
         convolution=mixed * shape.convolution,
     )
 
 
-def kimi_delta(hidden: int, heads: int, dim: int, convolution: int) -> Mixer:
+@dataclasses.dataclass(frozen=True, slots=True)
+class KimiDelta:
+    """The shape of delta attention with a decay for each channel (Kimi Linear).
+
+    `low_rank` gates are products of two matrices of rank d, others are whole.
+    """
+
+    hidden: int
+    heads: int
+    dim: int
+    convolution: int = 4
+    low_rank: bool = True
+
+
+def _gates(shape: KimiDelta, inner: int) -> tuple[Matrix, ...]:
+    """What says how much is forgotten and how much is let out."""
+    made: list[Matrix] = []
+    for name in ("forget", "gate"):
+        if not shape.low_rank:
+            made.append(Matrix(name, shape.hidden, inner, "attention"))
+            continue
+        down = Matrix(f"{name}_a", shape.hidden, shape.dim, "attention", "whole")
+        made += (down, Matrix(f"{name}_b", shape.dim, inner, "attention"))
+    return tuple(made)
+
+
+def kimi_delta(shape: KimiDelta) -> Mixer:
     """Delta attention with a decay for each channel (Kimi Linear, 2025).
 
-    Queries, keys and values of a·d each, two low-rank gates of rank d, one
-    strength per head; the state is d × d per head.
+    Queries, keys and values of a·d each, two gates, one strength per head; the
+    state is d × d per head.
     """
-    inner = heads * dim
+    hidden, heads, dim = shape.hidden, shape.heads, shape.dim
+    convolution, inner = shape.convolution, heads * dim
     matrices = (
         *(Matrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
-        Matrix("forget_a", hidden, dim, "attention", "whole"),
-        Matrix("forget_b", dim, inner, "attention"),
+        *_gates(shape, inner),
         Matrix("strength", hidden, heads, "attention"),
-        Matrix("gate_a", hidden, dim, "attention", "whole"),
-        Matrix("gate_b", dim, inner, "attention"),
         Matrix("out", inner, hidden, "attention", "rows"),
     )
     return Mixer(
@@ -144,6 +178,7 @@ def kimi_delta(hidden: int, heads: int, dim: int, convolution: int) -> Mixer:
         matrices=matrices,
         vectors=3 * inner * convolution + inner + heads + dim,
         state=heads * dim * dim,
+        scan=DELTA,
         convolution=3 * inner * convolution,
     )
 
@@ -157,7 +192,11 @@ def lightning(hidden: int, heads: int, dim: int) -> Mixer:
         Matrix("out", inner, hidden, "attention", "rows"),
     )
     return Mixer(
-        kind="lightning", matrices=matrices, vectors=inner, state=heads * dim * dim
+        kind="lightning",
+        matrices=matrices,
+        vectors=inner,
+        state=heads * dim * dim,
+        scan=OUTER,
     )
 
 

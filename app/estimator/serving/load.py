@@ -48,7 +48,7 @@ def weights_per_gpu(placed: Placed) -> float:
 def sequence_bytes(placed: Placed, context: float) -> float:
     """Bytes of cache and state of one sequence on one GPU [B]."""
     tensor = placed.serving.tensor
-    elements = elements_per_sequence(placed.model, context, tensor)
+    elements = elements_per_sequence(placed.model, context, tensor, placed.element)
     return elements * placed.element + recurrent_bytes(placed.model) / tensor
 
 

@@ -5,6 +5,7 @@ import math
 
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, collective_time, quick
+from app.estimator.memory.kv_cache import cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, covers
 from app.estimator.models.layers import Layer
@@ -20,7 +21,7 @@ from app.estimator.serving.engine import (
     touched,
     unpacked,
 )
-from app.estimator.timing.flops import score_flops, visible
+from app.estimator.timing.flops import score_flops
 
 # Fitted with the engines of data/engines.toml, from what operator tables suggest.
 _THIRD = 1 / 3
@@ -241,19 +242,23 @@ def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
     """Attention of one layer over the cache and over the prompt [s]."""
     mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
     total = 0.0
-    if batch.sequences and mixer.cache:
+    if batch.sequences and (mixer.cache or mixer.near):
         kept = min(batch.context, mixer.window) if mixer.window else batch.context
+        seen = min(kept, mixer.top * mixer.rate) if mixer.top else kept
+        near = mixer.near * min(batch.context, mixer.near_tokens)
         part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
-        read = batch.sequences * kept * mixer.cache * part * placed.element
+        chosen = (seen * mixer.cache + near) * placed.element
+        scored = kept * (cached_elements(mixer, 1.0) - mixer.cache)
+        read = batch.sequences * (chosen + scored) * part
         total += _ATTENTION + max(
-            read / rates.cache, _latent_time(placed, layer, batch.sequences * kept)
+            read / rates.cache, _latent_time(placed, layer, batch.sequences * seen)
         )
     if mixer.state:
         moved = 8.0 * batch.sequences * mixer.state / tensor
         total += _ATTENTION + moved / rates.cache
     if batch.prompt:
-        seen = visible(2 * batch.prompt_end - batch.prompt, mixer.window)
-        total += score_flops(mixer, seen) * batch.prompt / tensor / rates.attention
+        reached = 2 * batch.prompt_end - batch.prompt
+        total += score_flops(mixer, reached) * batch.prompt / tensor / rates.attention
     return total
 
 

@@ -49,24 +49,36 @@ def visible(context: float, window: int | None) -> float:
     return window * (1 - window / (2 * context))
 
 
-def score_flops(mixer: Mixer, seen: float) -> float:
-    """Operations of scores and their sum over values, one token, forward [FLOP].
+def score_flops(mixer: Mixer, context: float, *, causal: bool = True) -> float:
+    """Operations of a mixer outside of its matrices, one token, forward [FLOP].
 
-    2·a·(d_k + d_v) for each of the `seen` tokens.
+    Attention: 2·a·(d_k + d_v) for each token that is seen on average in a sequence
+    of `context`, of which an indexer chooses some at 2·a_i·d_i for each it scores.
+    A recurrence: its operations per element of state, and 2 for each of its
+    convolution.
+
+    Source: megatron-lm.
     """
     if not mixer.heads:
-        return 4.0 * mixer.state
-    return 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim) * seen
+        return mixer.scan * mixer.state + 2.0 * mixer.convolution
+    times = 1 if causal else 2
+    within = context / mixer.rate
+    only_near = mixer.near_tokens and not mixer.cache
+    seen = 0.0 if only_near else visible(within, mixer.top or mixer.window)
+    near = visible(context, mixer.near_tokens) if mixer.near_tokens else 0.0
+    scored = visible(within, None) * mixer.index_heads * mixer.index_dim
+    each = 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim)
+    return times * (each * (seen + near) + 2.0 * scored)
 
 
 def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
     """Operations of one layer for one token in a sequence, forward [FLOP].
 
-    Two per active weight, and the attention scores.
+    Two per active weight, and those of its mixers outside of their matrices.
     """
     matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
-    seen = visible(context, layer.mixer.window) * (1 if causal else 2)
-    return matmuls + score_flops(layer.mixer, seen)
+    beside = score_flops(layer.beside, context, causal=causal) if layer.beside else 0.0
+    return matmuls + score_flops(layer.mixer, context, causal=causal) + beside
 
 
 def flops_per_token(
@@ -91,6 +103,18 @@ def flops_per_token(
     return 3 * (layers + 2 * model.embedding_parameters)
 
 
+def predicting_flops(model: Architecture, context: float) -> float:
+    """Operations that multi-token prediction adds to training on a token [FLOP].
+
+    For each module its layer, the projection of two inputs and the output head.
+
+    Source: megatron-bridge, which counts DeepSeek-V3 so.
+    """
+    layers = sum(layer_flops(layer, context) for layer in model.predicting)
+    heads = 2 * model.embedding_parameters + 4 * model.hidden**2
+    return 3 * (layers + model.predictors * heads)
+
+
 def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
     """Operations done again on one token in the backward pass [FLOP].
 
@@ -108,7 +132,7 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
     """
     again = 0.0
     for layer, number in model.runs:
-        scores = score_flops(layer.mixer, visible(context, layer.mixer.window))
+        scores = score_flops(layer.mixer, context)
         whole = layer_flops(layer, context)
         each = {"full": whole, "selective": scores, "operators": (whole - scores) / 2}
         again += number * each.get(recompute, 0.0)

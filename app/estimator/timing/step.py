@@ -7,7 +7,7 @@ from app.estimator.hardware.networks import Fabric, collective_time
 from app.estimator.hardware.rates import Engine, engine_of, matmul_time
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Matrix
-from app.estimator.timing.flops import score_flops, visible
+from app.estimator.timing.flops import score_flops
 from app.estimator.timing.plan import (
     Plan,
     balanced,
@@ -245,8 +245,9 @@ def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: Plan) -> 
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
-    seen = visible(plan.sequence, mixer.window)
-    forward = score_flops(mixer, seen) * tokens / plan.tensor / engine.attention
+    forward = (
+        score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
+    )
     forward *= 1 + 300 / plan.sequence
     again = 1 if plan.recompute in ("full", "selective") else 0
     return forward * (1 + again + _BACKWARD_ATTENTION)

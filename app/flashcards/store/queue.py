@@ -264,7 +264,8 @@ def new_cards(
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
         seen = {row.card for row in rows}.union(limits.strays.moved)
         notes = {row.note for row in rows if row.today}
-        for card in library.topics[topic].cards:
+        mine = library.topics[topic].cards
+        for card in sorted(mine, key=lambda card: library.cards[card].level):
             if card not in seen and note_of(library, card) not in notes:
                 yield card
 
@@ -362,4 +363,5 @@ def find_strays(db: Session, learner_id: int, library: Library) -> Strays:
 
 def _topics(library: Library) -> Iterable[str]:
     first = [s for s in library.syllabus.topics if s in library.topics]
-    return [*first, *(s for s in library.topics if s not in first)]
+    every = [*first, *(s for s in library.topics if s not in first)]
+    return sorted(every, key=lambda slug: library.topics[slug].level)

@@ -1,56 +1,88 @@
-"""GET the plan until the exam: the days, and what they bring."""
+"""GET the plan until the exam; POST what it is made from."""
 
-from typing import Any
+import datetime as dt
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.db.engine import DbSession
-from app.flashcards.desk import Desk, plan_of, stack_of
-from app.learners.current import CurrentLearner
+from app.flashcards.desk import Desk
+from app.learners.current import EnrolledLearner
+from app.learners.settings_page import as_typed, settings_page
+from app.learners.store import change_settings
 from app.progress import store
-from app.progress.ahead import Ahead, ahead_of, asked_of, pace_words
+from app.progress.ahead import Ahead
+from app.progress.calendar_file import card_words
+from app.progress.figures import StudyDays
 from app.progress.figures.plan import plan_figure
+from app.progress.picture import CurrentPicture, main_exam
+from app.progress.planning import cards_ahead, study_plan
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
+from app.web.addresses import public
 from app.web.clock import Now
-from app.web.course import CurrentLibrary
 from app.web.page_cache import keep
 from app.web.render import page
 
 router = APIRouter()
+_DAY = dt.timedelta(days=1)
 
 
 @router.get("/plan")
-def plan(
-    request: Request,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
-    db: DbSession,
-    now: Now,
-) -> HTMLResponse:
-    keep(request, learner.next_study_day(now), strangers=True)
-    day, exam = learner.study_day(now), learner.exam_day
-    ahead, pace = None, ""
+def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
+    keep(request, picture.until, strangers=True)
+    learner, exam, day = picture.learner, picture.learner.exam_day, picture.day
     seconds = card_seconds(learner.minutes_a_day)
-    held = store.held_cards(db, learner.id, library, day)
-    if exam is not None:
-        asked = asked_of(held, exam, seconds, day, learner.retention)
-        desk = Desk(request, library, learner, db, now)
-        ahead = ahead_of(held, asked, stack_of(desk).left)
-        today = plan_of(desk)
-        pace = pace_words(today.outline) if today else ""
+    held = store.held_cards(db, learner.id, picture.library, day)
+    desk = Desk(request, picture.library, learner, db, picture.now)
+    ahead, pace = cards_ahead(desk, held)
+    days = store.study_days(db, learner.id, day - _DAY)
+    key = store.feed_key(db, learner.id) if learner.id else ""
     return page(
         request,
         "progress/plan.html",
         learner=learner,
+        syllabus=picture.library.syllabus,
+        exam=main_exam(picture.library),
+        day=day,
         days_left=(exam - day).days if exam else None,
         horizon=HORIZON,
         whole=WHOLE,
         held=held,
         cards=len(held.begun) + held.unseen,
+        study=study_plan(desk, picture, ahead, days),
+        card_words=card_words,
+        missed=_missed_yesterday(days, day),
+        feed=f"{public(request)}/calendar/{key}.ics" if key else "",
         **_shown(ahead, seconds, pace),
     )
+
+
+def _missed_yesterday(days: StudyDays, day: dt.date) -> dt.date | None:
+    """Yesterday, where nothing was done on it by one who had begun before."""
+    yesterday = day - _DAY
+    begun = days.first is not None and days.first < yesterday
+    return yesterday if begun and yesterday.isoformat() not in days.recent else None
+
+
+@router.post("/plan")
+def set_exam_day(
+    request: Request,
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+    exam_day: Annotated[str, Form()] = "",
+    minutes_a_day: Annotated[str, Form()] = "",
+) -> Response:
+    """Set what a plan is made from; all other settings stay as they are."""
+    changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
+    typed = as_typed(learner).model_copy(update=changed)
+    values, problems = typed.read(learner.study_day(now), learner.exam_day)
+    if problems:
+        return settings_page(request, learner, db, typed, problems)
+    change_settings(db, learner.id, values)
+    return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
 def _shown(ahead: Ahead | None, seconds: float, pace: str) -> dict[str, Any]:

@@ -14,12 +14,20 @@ from app.flashcards.desk import Desk, stack_of
 from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
-from app.progress.picture import CurrentPicture, Picture
+from app.progress.picture import CurrentPicture, Picture, main_exam
 from app.progress.shown import keep_shown
-from app.progress.steps import QUESTION_MINUTES, Running, Situation, plan
+from app.progress.steps import (
+    QUESTION_MINUTES,
+    Placing,
+    Running,
+    Situation,
+    plan,
+)
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
+from app.progress.welcome import welcome_of
+from app.questions.asking import new_token
 from app.scheduling import Left
 from app.web.clock import milliseconds, moment
 from app.web.page_cache import keep
@@ -39,27 +47,54 @@ class Cards:
     sentence: str = ""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begun:
+    """What was begun and waits: a mock exam whose clock runs, a placement test."""
+
+    running: Running | None = None
+    placing: Placing | None = None
+
+
 @router.get("/", name="today", dependencies=[Depends(keep_shown)])
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     if not picture.learner.id:
-        shown = _today(picture, 0.0, None, Cards())
-        return page(request, "progress/first.html", **shown)
+        return _first(request, picture, _today(picture, 0.0, Begun(), Cards()))
     day = picture.day
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
     spent = done.milliseconds / 60_000 if done else 0.0
-    running = _running(picture, db)
-    if running is not None:  # the minutes on its clock are named
+    begun = Begun(_running(picture, db), _placing(picture, db))
+    if begun.running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
     desk = Desk(request, picture.library, picture.learner, db, picture.now)
     stack = stack_of(desk)
     cards = Cards(stack.left, until_exam(desk, stack))
-    shown = _today(picture, spent, running, cards)
-    if picture.is_new and running is None:
-        return page(request, "progress/first.html", **shown)
+    shown = _today(picture, spent, begun, cards)
+    if picture.is_new and begun.running is None:
+        return _first(request, picture, shown)
     log = study_log(days.counts, day) if picture.learner.calendar else None
     return page(request, "progress/today.html", log=log, **shown)
+
+
+def _first(request: Request, picture: Picture, shown: dict[str, Any]) -> HTMLResponse:
+    """The page of a first visit."""
+    minutes, exam = picture.learner.minutes_a_day, main_exam(picture.library)
+    welcome = welcome_of(picture.library, exam, minutes, picture.learner.key)
+    return page(
+        request, "progress/first.html", welcome=welcome, token=new_token(), **shown
+    )
+
+
+def _placing(picture: Picture, db: Session) -> Placing | None:
+    """The placement test that waits, where it was begun and still says something.
+
+    Once an exam can be foretold nothing hangs on it.
+    """
+    untouched = not picture.record.firsts and not picture.is_new
+    if picture.ahead is not None or untouched:
+        return None
+    return store.placing(db, picture.learner.id, picture.library.questions)
 
 
 def _running(picture: Picture, db: Session) -> Running | None:
@@ -72,7 +107,7 @@ def _running(picture: Picture, db: Session) -> Running | None:
 
 
 def _today(
-    picture: Picture, spent: float, running: Running | None, cards: Cards
+    picture: Picture, spent: float, begun: Begun, cards: Cards
 ) -> dict[str, Any]:
     library, learner = picture.library, picture.learner
     last = picture.pages[0].topic if picture.pages else ""
@@ -85,7 +120,8 @@ def _today(
             left=cards.left,
             last_topic=last,
             minutes=learner.minutes_a_day - spent,
-            running=running,
+            running=begun.running,
+            placing=begun.placing,
         )
     )
     exam = learner.exam_day
@@ -95,6 +131,7 @@ def _today(
         "day": picture.day,
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
+        "placing": begun.placing,
         "spent": round(spent),
         "done": time_of(spent) if spent else "",
         "left": cards.left,

@@ -2,17 +2,20 @@
 
 import dataclasses
 import datetime as dt
+import json
 from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
-from app.progress.steps import Running
+from app.progress.steps import Placing, Running
 
 # Statements are built once: making one costs more than running it.
 _MEMORY = SQLModel.metadata.tables["memory"]
 _SITTING = SQLModel.metadata.tables["sitting"]
+_RUN = SQLModel.metadata.tables["practice_run"]
+_ATTEMPT = SQLModel.metadata.tables["attempt"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,3 +144,36 @@ def running(db: Session, learner_id: int, now: int) -> Running | None:
     if row is None:
         return None
     return Running(row[0], row[1], (row[2] - now) / 60_000)
+
+
+_PLACING = (
+    select(_RUN.c.id, _RUN.c["items"])
+    .where(_RUN.c.learner_id == bindparam("learner"), _RUN.c.mode == "placement")
+    .order_by(_RUN.c.id.desc())
+    .limit(1)
+)
+_PLACED = select(_ATTEMPT.c.item).where(_ATTEMPT.c.run_id == bindparam("run"))
+
+
+def placing(db: Session, learner_id: int, known: Collection[str]) -> Placing | None:
+    """The placement test begun last, while questions of it are open.
+
+    `known` are the questions that the course still has.
+    """
+    row = db.connection().execute(_PLACING, {"learner": learner_id}).first()
+    if row is None:
+        return None
+    done = set(db.connection().execute(_PLACED, {"run": row[0]}).scalars())
+    left = [i for i in json.loads(row[1]) if i in known and i not in done]
+    return Placing(row[0], len(left)) if left else None
+
+
+_LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
+    _SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None)
+)
+
+
+def last_sat(db: Session, learner_id: int) -> int | None:
+    """When the last finished mock exam was begun, in milliseconds."""
+    found: int | None = db.connection().scalar(_LAST_SAT, {"learner": learner_id})
+    return found

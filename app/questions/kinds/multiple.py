@@ -20,6 +20,7 @@ class Multiple(Choosing):
     template = "questions/multiple.html"
     several = True
     in_parts = True
+    of_exam = True
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 

@@ -10,6 +10,7 @@ class Single(Choosing):
 
     name = "single"
     template = "questions/single.html"
+    of_exam = True
 
     def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
         """All rules of options, and the cues of a single right one."""

@@ -7,13 +7,14 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from app.content.model import Domain
-from app.mastery.bank import Tally, domain_of, home_of, of_objective, of_topic
+from app.learners.store.under_exam import in_past_exams
+from app.mastery.bank import Tally, domain_of, held_back, of_objective, of_topic
 from app.mastery.standing import DomainStanding, Standing
 from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
-from app.quiz.showing import Desk, Reader
+from app.quiz.showing import Desk, Reader, away
 from app.quiz.store import Run
 from app.quiz.weakest import standing_of
 from app.web.course import find_topic
@@ -54,10 +55,14 @@ def index(desk: Reader) -> HTMLResponse:
         "quiz/index.html",
         learner=desk.learner,
         all=_tally(questions, past),
+        kept=_kept(desk, questions),
         topics=_by_topic(desk, past),
         domains=_by_objective(desk, past, domains),
         weakest=order[0] if order and past else None,
         run=_unfinished(newest),
+        flagged=len(
+            store.flagged(desk.db, desk.learner.id) & desk.library.questions.keys()
+        ),
         token=new_token(),
     )
 
@@ -69,8 +74,11 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
     found = find_topic(desk.library, topic)
     past = store.history(desk.db, desk.learner.id)
     questions = of_topic(desk.library, topic)
+    hidden = away(desk)
     rows = [
-        {"id": q.id, "words": title_of(q), "past": past.get(q.id)} for q in questions
+        {"id": q.id, "words": title_of(q), "past": past.get(q.id), "level": q.level}
+        for q in sorted(questions, key=lambda q: q.level)
+        if q.id not in hidden
     ]
     return page(
         desk.request,
@@ -79,8 +87,16 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
         topic=found,
         all=_tally(questions, past),
         rows=rows,
+        kept=_kept(desk, questions),
         token=new_token(),
     )
+
+
+def _kept(desk: Desk, questions: Iterable[Question]) -> int:
+    """How many of these are kept for mock exams to come."""
+    met = in_past_exams(desk.db, desk.learner.id, desk.now)
+    kept = held_back(desk.library, met)
+    return sum(question.id in kept for question in questions)
 
 
 def _tally(questions: Iterable[Question], past: Mapping[str, Past]) -> Tally:
@@ -107,7 +123,7 @@ def _by_objective(
 ) -> list[Part]:
     """The domains, each with the objectives that have questions."""
     parts, there = [], domain_of(desk.library)
-    home = {q.id: home_of(q, there) for q in desk.library.questions.values()}
+    home = {q.id: q.home(there) for q in desk.library.questions.values()}
     for domain in domains:
         goals = [
             Goal(standing, _tally(pool, past))

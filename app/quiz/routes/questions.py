@@ -9,11 +9,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.names import comes_back
 from app.errors import NotFound
 from app.questions.asking import Asked
-from app.questions.grading import grade
+from app.questions.grading import grade, unanswered
 from app.questions.model import Question
 from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store
-from app.quiz.forms import AskedFor, Posted, Reported, Sent
+from app.quiz.flags import Flag
+from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Sent
 from app.quiz.outcomes import Judged
 from app.quiz.showing import (
     Desk,
@@ -92,6 +93,7 @@ def attempt(desk: Writer, question: Addressed, sent: Posted) -> Response:
     """Judge an answer and keep it; what cannot be read is refused and not kept."""
     not_in_exam(desk, question)
     run = _run(desk, question, sent)
+    sent = _without_answer(sent)
     asked = _placed(put(desk, question, sent), run)
     verdict = _judge(asked, sent)
     if isinstance(verdict, Refused):
@@ -103,6 +105,15 @@ def attempt(desk: Writer, question: Addressed, sent: Posted) -> Response:
     return _answer_to(
         desk, given, frame, Answering(sent, Judged(asked.variant, verdict))
     )
+
+
+@router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
+def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
+    """Flag a question to come back to it, or take the flag away."""
+    store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
+    made = Flag(question.topic, question.id, sent.wanted, sent.back)
+    where = sent.back or f"/quiz/{question.topic}/{question.id}"
+    return reply(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
@@ -127,12 +138,24 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     )
 
 
+def _without_answer(sent: Sent) -> Sent:
+    """Who says that they do not know has chosen nothing, whatever was ticked."""
+    return Sent(sent.form, {}) if _gives_up(sent) else sent
+
+
+def _gives_up(sent: Sent) -> bool:
+    """Whether a placement test hears that one does not know; elsewhere it asks on."""
+    return sent.form.unknown and sent.form.context == "placement"
+
+
 def _judge(asked: Asked, sent: Sent) -> Verdict | Refused:
     """The verdict, or why the answer does not count."""
     if sent.form.revision not in {"", asked.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
         return Refused(words, hint, 409)
+    if _gives_up(sent):
+        return unanswered(asked.variant)
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, Unreadable):
         return Refused(verdict.message, verdict.hint, 422)
@@ -151,7 +174,9 @@ def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
         certainty=sent.form.certainty or None,
         hints=asked.hints,
         milliseconds=store.waited(sent.form.since, desk.now),
+        # A placement test asks before anything was taught: its pages come first.
         missed=desk.learner.missed
+        and sent.form.context != "placement"
         and verdict.result != "right"
         and comes_back(asked.question),
     )

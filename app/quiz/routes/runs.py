@@ -6,15 +6,17 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
-from app.learners.store.under_exam import in_running_exam
+from app.mastery.bank import domain_of
 from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
+from app.quiz.placement import draw_placement
 from app.quiz.practice import Wish, choose
 from app.quiz.showing import (
     Desk,
     Reader,
     Writer,
+    away,
     frame_of,
     judged,
     not_in_exam,
@@ -32,9 +34,19 @@ _YEAR = 365 * 24 * 3600
 _NOTHING = {
     "missed": "Nothing is left to retry: every last answer was right.",
     "retry": "Every question of that run was answered rightly.",
+    "flagged": "No question is flagged.",
     "topic": "This topic has no questions.",
     "objective": "No question serves this objective yet.",
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placed:
+    """What a placement test showed of a domain."""
+
+    title: str
+    count: int
+    right: int
 
 
 @router.post("/runs")
@@ -88,9 +100,28 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
         learner=desk.learner,
         run=frame_of(desk, found, 0),
         rows=rows,
+        placed=_placed(desk, found) if found.mode == "placement" else None,
         pick=f"{found.mode}:{found.scope}",
         token=new_token(),
     )
+
+
+def _placed(desk: Desk, run: Run) -> list[Placed]:
+    """A placement test by domain."""
+    there = domain_of(desk.library)
+    home = {i: desk.library.questions[i].home(there) for i in run.items}
+    return [
+        Placed(
+            domain.title,
+            sum(home[item] == domain.number for item in run.items),
+            sum(
+                home[item] == domain.number and score >= 1
+                for item, (_, score) in run.answers.items()
+                if item in home
+            ),
+        )
+        for domain in desk.library.syllabus.domains
+    ]
 
 
 @router.get("/runs/{run}/{place}")
@@ -103,9 +134,9 @@ def show(
         raise NotFound(f"This run has questions 1 to {len(found.items)}.")
     frame = frame_of(desk, found, place)
     question = desk.library.questions[found.items[place - 1]]
-    sent = Sent(
-        sent.form.model_copy(update={"run": found.id, "context": "practice"}), sent.raw
-    )
+    kind = "placement" if found.mode == "placement" else "practice"
+    form = sent.form.model_copy(update={"run": found.id, "context": kind})
+    sent = Sent(form, sent.raw)
     not_in_exam(desk, question)
     answered = found.answers.get(question.id)
     if answered is None:
@@ -133,10 +164,15 @@ def _find(desk: Desk, number: int) -> Run:
 
 
 def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
-    away = in_running_exam(desk.db, desk.learner.id, desk.now)
-    questions = [q for q in desk.library.questions.values() if q.id not in away]
+    hidden = away(desk)
+    questions = [q for q in desk.library.questions.values() if q.id not in hidden]
     past = store.history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
+    if wish.mode == "placement":
+        return draw_placement(questions, desk.library.syllabus.domains, past, seed)
+    if wish.mode == "flagged":
+        marked = store.flagged(desk.db, desk.learner.id)
+        questions = [q for q in questions if q.id in marked]
     order = weakest_of(desk) if wish.mode == "weakest" else ()
     weakest = [weak.standing.objective.number for weak in order]
     return choose(questions, past, wish, seed, weakest)
@@ -148,9 +184,9 @@ def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
     if not plain or int(wish.scope) > LAST_ROW:
         raise NotFound(f"There is no practice run “{wish.scope}” of yours.")
     run = _find(desk, int(wish.scope))
-    away = in_running_exam(desk.db, desk.learner.id, desk.now)
+    hidden = away(desk)
     return tuple(
         item
         for item in run.items
-        if item not in away and run.answers.get(item, (0, 0.0))[1] < 1
+        if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
     )

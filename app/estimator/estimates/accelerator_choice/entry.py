@@ -18,7 +18,8 @@ ENTRY = Entry(
     summary="Which accelerators do a job, best first, and why the others do not.",
     group="Hardware",
     inputs=AcceleratorChoice,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("gpus", "need", "token_time", "gpu_hours"),
     topic=TOPIC,
 )

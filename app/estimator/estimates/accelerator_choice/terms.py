@@ -16,7 +16,9 @@ from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_number, format_value, split_number
 
 # What is planned by other rules than GPUs, and so shown beside the ranking.
-_OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi"})
+_OTHER_KINDS = frozenset(
+    {"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"}
+)
 
 
 _RARE = {
@@ -127,8 +129,9 @@ def objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
 def _kind_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     if asked.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
-    if gpu.id in _RARE and not (asked.rare or asked.only):
-        return _RARE[gpu.id]
+    rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
+    if rare and not (asked.rare or asked.only):
+        return rare
     if asked.form != "any" and (asked.form == "card") != is_card(gpu):
         return "A module." if asked.form == "card" else "A card."
     if asked.cooling == "air":

@@ -131,8 +131,8 @@ def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     return (
         Figure(_OUT["token_time"], seconds, low, high),
         Figure(_OUT["rate"], rate, *pair),
-        Figure(_OUT["gpu_hours"], None, note=note),
-        Figure(_OUT["duration"], None, note=note),
+        Figure(_OUT["gpu_hours"], None, note=note, applies=False),
+        Figure(_OUT["duration"], None, note=note, applies=False),
     )
 
 
@@ -147,8 +147,8 @@ def _trained(best: Candidate) -> tuple[Figure, ...]:
     each = 3600 / best.count
     note = "For serving."
     return (
-        Figure(_OUT["token_time"], None, note=note),
-        Figure(_OUT["rate"], None, note=note),
+        Figure(_OUT["token_time"], None, note=note, applies=False),
+        Figure(_OUT["rate"], None, note=note, applies=False),
         Figure(_OUT["gpu_hours"], hours, low, high),
         Figure(_OUT["duration"], hours * each, low * each, high * each),
     )

@@ -24,7 +24,8 @@ ENTRY = Entry(
     summary="How long GPUs take to exchange data, and which links decide it.",
     group="Network",
     inputs=Collectives,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("time", "bus_bandwidth", "link_share"),
     topic="interconnects",
 )

@@ -18,7 +18,8 @@ ENTRY = Entry(
     summary="Renting against owning, with the utilization at which both cost the same.",
     group="Cluster",
     inputs=Cost,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("owned_hour", "rented_hour", "break_even"),
     topic=TOPIC,
 )

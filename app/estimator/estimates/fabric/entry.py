@@ -18,7 +18,8 @@ ENTRY = Entry(
     summary="Switches, cables and transceivers that join a number of systems.",
     group="Cluster",
     inputs=Fabric,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("switches", "cables", "power"),
     topic="interconnects",
 )

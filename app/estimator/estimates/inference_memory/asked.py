@@ -14,6 +14,11 @@ from app.estimator.shared_inputs import (
 )
 
 GENERAL, TRANSFORMERS = "general", "transformers"
+DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
+_ATTENTION = (
+    (DIVIDED, "Divided over the GPUs"),
+    (DATA_PARALLEL, "Data parallel"),
+)
 _ENGINES = (
     (GENERAL, "Any: the general formula"),
     (TRANSFORMERS, "Transformers, generate"),
@@ -43,6 +48,17 @@ class InferenceMemory:
     )
     gpu: str = ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    attention: str = ask(
+        DIVIDED,
+        "Attention",
+        kind="choice",
+        choices=_ATTENTION,
+        help="Data parallel: each GPU holds all of attention and caches its own "
+        "sequences; experts stay divided. A latent cache cannot be divided.",
+        group="Hardware",
+        topic="parallelism",
+        advanced=True,
+    )
     memory_utilization: float = ask(
         0.9,
         "Usable share of memory",

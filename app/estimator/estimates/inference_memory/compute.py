@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 
 from app.estimator.estimates.inference_memory.asked import (
+    DATA_PARALLEL,
     GENERAL,
     TRANSFORMERS,
     InferenceMemory,
@@ -112,17 +114,27 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     """What one of `gpus` GPUs has to hold."""
     if asked.engine == TRANSFORMERS:
         return _generating(model, asked, gpus)
-    width = CACHE_BITS[asked.cache] / 8
+    width, sharing = CACHE_BITS[asked.cache] / 8, sharing_gpus(asked, gpus)
     tokens = whole_blocks(asked.context, asked.block)
-    sequence = elements_per_sequence(model, tokens, gpus) * width
-    sequence += recurrent_bytes(model) / gpus
+    sequence = elements_per_sequence(model, tokens, sharing, width) * width
+    sequence += recurrent_bytes(model) / sharing
     active, default = _beside(model, asked, gpus)
     return Load(
-        weights=gpu_weights(model, asked.weights, gpus),
-        cache=sequence * asked.concurrent,
+        weights=gpu_weights(model, asked.weights, sharing, gpus),
+        cache=sequence * own_sequences(asked, gpus),
         activations=active,
         overhead=default if asked.overhead is None else asked.overhead,
     )
+
+
+def sharing_gpus(asked: InferenceMemory, gpus: int) -> int:
+    """GPUs that share attention and the cache of one sequence."""
+    return 1 if asked.attention == DATA_PARALLEL else gpus
+
+
+def own_sequences(asked: InferenceMemory, gpus: int) -> int:
+    """Sequences whose cache lies on one GPU, or is shared by it."""
+    return math.ceil(asked.concurrent * sharing_gpus(asked, gpus) / gpus)
 
 
 def _beside(
@@ -130,11 +142,13 @@ def _beside(
 ) -> tuple[float, float]:
     """Temporary tensors, and what lies outside of the framework unless given."""
     if asked.engine == GENERAL:
-        tokens = min(asked.step_tokens, asked.context * asked.concurrent)
-        active = activation_bytes(model, tokens, asked.concurrent, gpus)
+        sequences = own_sequences(asked, gpus)
+        tokens = min(asked.step_tokens, asked.context * sequences)
+        sharing = sharing_gpus(asked, gpus)
+        active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = ENGINES[asked.engine]
-    return peak_bytes(model, engine, gpus), engine.outside_of(gpus)
+    return peak_bytes(model, engine, sharing_gpus(asked, gpus)), engine.outside_of(gpus)
 
 
 def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
@@ -143,7 +157,8 @@ def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     Each GPU holds its own temporary tensors; the peak may be while loading.
     """
     stored = weight_table(model, asked.weights).total / gpus
-    sequence = model.sequence_elements(asked.context) * CACHE_BITS[asked.cache] / 8
+    width = CACHE_BITS[asked.cache] / 8
+    sequence = elements_per_sequence(model, asked.context, 1, width) * width
     sequence += recurrent_bytes(model)
     cache = asked.concurrent * sequence / gpus
     prompt = min(asked.prompt or asked.context, asked.context)
@@ -187,7 +202,8 @@ def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None
             f"The {gpu.name} cannot compute in {form.label}; it has {rates(gpu)}.",
         )
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
-    if problem and asked.engine != TRANSFORMERS:
+    whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
+    if problem and not whole:
         raise refuse("tensor_parallel", asked.tensor_parallel, problem)
     if asked.prompt is not None and asked.prompt > asked.context:
         message = f"The context has {asked.context} tokens, its prompt among them."
@@ -216,7 +232,8 @@ def limits_of(
     else:
         longest, most = _solved(model, asked, load, room)
     given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
-    each = elements_per_token(model, gpus) * CACHE_BITS[asked.cache] / 8
+    width = CACHE_BITS[asked.cache] / 8
+    each = elements_per_token(model, sharing_gpus(asked, gpus), width) * width
     held = int(given // (each * asked.block)) if each else None
     return Limits(
         usable=limit,
@@ -235,11 +252,14 @@ def _solved(
 ) -> tuple[int | None, int | None]:
     """Context and sequences where nothing but the cache grows with them."""
     width = CACHE_BITS[asked.cache] / 8
-    state = recurrent_bytes(model) / asked.tensor_parallel
-    per_sequence = load.cache / asked.concurrent
-    elements = (room / asked.concurrent - state) / width
-    longest = longest_context(model, elements, asked.tensor_parallel, asked.block)
-    return longest, int(room // per_sequence) if per_sequence else None
+    gpus = asked.tensor_parallel
+    sharing, own = sharing_gpus(asked, gpus), own_sequences(asked, gpus)
+    state = recurrent_bytes(model) / sharing
+    per_sequence = load.cache / own
+    elements = (room / own - state) / width
+    longest = longest_context(model, elements, sharing, asked.block, width)
+    most = int(room // per_sequence) * (gpus // sharing) if per_sequence else None
+    return longest, most
 
 
 def _searched(
@@ -276,8 +296,8 @@ def _sizes(
     model: Architecture, asked: InferenceMemory, gpu: Accelerator
 ) -> tuple[Size, ...]:
     """Every number of GPUs up to 64, what each of them holds and may hold."""
-    dealt = asked.engine == TRANSFORMERS
-    counts = range(1, 65) if dealt else tensor_parallel_choices(model)
+    whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
+    counts = range(1, 65) if whole else tensor_parallel_choices(model)
     loads = ((n, load_of(model, asked, n)) for n in counts)
     return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
 

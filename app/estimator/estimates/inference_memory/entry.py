@@ -25,7 +25,8 @@ ENTRY = Entry(
     summary="Whether a model fits for serving, and how far context and load can go.",
     group="Memory",
     inputs=InferenceMemory,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("per_gpu", "max_concurrent", "fewest_gpus"),
     topic="inference-memory",
 )

@@ -25,6 +25,8 @@ from app.estimator.estimates.inference_memory.compute import (
     Load,
     fewest_gpus,
     memory_of,
+    own_sequences,
+    sharing_gpus,
     widest,
 )
 from app.estimator.fitting import capacity_note, memory_verdict
@@ -206,7 +208,10 @@ def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step
     width, state = CACHE_BITS[asked.cache] / 8, recurrent_bytes(model)
     gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
-    numbers = times(cached(model, tokens, width, state, gpus), asked.concurrent)
+    own = own_sequences(asked, gpus)
+    numbers = times(cached(model, tokens, width, state, sharing_gpus(asked, gpus)), own)
+    if own != asked.concurrent:
+        formula = "bytes per token × tokens × the sequences of one GPU"
     if asked.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
         whole = cached(model, asked.context, width, state)
@@ -217,12 +222,13 @@ def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step
 def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
     if asked.engine != GENERAL:
         return _measured_step(model, asked, load)
-    tokens = min(asked.step_tokens, asked.context * asked.concurrent)
-    gpus = asked.tensor_parallel
+    own = own_sequences(asked, asked.tensor_parallel)
+    tokens = min(asked.step_tokens, asked.context * own)
+    gpus = sharing_gpus(asked, asked.tensor_parallel)
     numbers = (
         f"max({format_number(tokens)} × 2 B × (3 × {format_number(widest(model))} ÷ "
         f"{gpus} + 4 × {format_number(model.hidden)}), "
-        f"{format_number(asked.concurrent)} × {format_number(model.vocabulary)} × "
+        f"{format_number(own)} × {format_number(model.vocabulary)} × "
         f"6 B ÷ {gpus})"
     )
     formula = (
@@ -250,7 +256,8 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
     )
     numbers = (
         f"max({format_number(engine.step_tokens)} × 2 B × (3 × "
-        f"{format_number(measured_width(model))} ÷ {asked.tensor_parallel} + 4 × "
+        f"{format_number(measured_width(model))} ÷ "
+        f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
         f"{format_number(model.hidden)}), {format_number(engine.sequences)} × "
         f"{format_number(model.vocabulary)} × {format_number(engine.sampler)} B)"
     )
@@ -372,6 +379,8 @@ def _notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str
         )
     if asked.engine == TRANSFORMERS and asked.tensor_parallel > 1:
         notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
+    if any(a.mixer.latent for a, _ in model.runs) and asked.tensor_parallel > 1:
+        notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
     if model.window:

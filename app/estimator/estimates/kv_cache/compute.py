@@ -42,12 +42,12 @@ def find(model: Architecture, asked: KvCache) -> Found:
     tokens = whole_blocks(asked.context, asked.block)
     each = CACHE_BITS[asked.state] / 8
     state = recurrent_bytes(model, each)
-    attention = elements_per_sequence(model, tokens) * width
-    on_one = elements_per_sequence(model, tokens, gpus) * width + state / gpus
+    attention = elements_per_sequence(model, tokens, 1, width) * width
+    on_one = elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
     return Found(
         tokens=tokens,
-        per_token=elements_per_token(model) * width,
-        token_per_gpu=elements_per_token(model, gpus) * width,
+        per_token=elements_per_token(model, 1, width) * width,
+        token_per_gpu=elements_per_token(model, gpus, width) * width,
         attention=attention,
         state=state,
         recurrent=each * model.state_elements,

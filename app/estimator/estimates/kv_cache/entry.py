@@ -44,7 +44,8 @@ ENTRY = Entry(
     summary="What cached keys and values take, per token, sequence and GPU.",
     group="Memory",
     inputs=KvCache,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("total", "per_token", "per_gpu"),
     topic="inference-memory",
 )

@@ -56,14 +56,25 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
     return Verdict(
         "info",
         f"{format_value(found.total, 'B')}.",
-        f"{model.name} keeps {format_value(found.per_token, 'B')} for each token; "
+        f"{model.name} keeps {_in_both(found.per_token)} for each token; "
         f"{count} of {tokens} tokens.",
     )
 
 
+def _in_both(size: float) -> str:
+    """A size in decimal units, and in KiB where it is a whole number of them.
+
+    >>> _in_both(327680.0).replace("\u00a0", " ")
+    '327.7 kB (320 KiB)'
+    """
+    shown = format_value(size, "B")
+    if size and size % 1024 == 0:
+        shown += f" ({format_number(size / 1024)}\u00a0KiB)"
+    return shown
+
+
 def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
     """The working from one token to all sequences."""
-    width = f"{format_number(CACHE_BITS[asked.cache] / 8)} B"
     one = format_value(found.per_sequence, "B")
     bytes_each = CACHE_BITS[asked.cache] / 8
     sequence = _step(
@@ -93,7 +104,7 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
         "per_gpu",
     )
     return (
-        _per_token_step(model, width, found.per_token),
+        _per_token_step(model, asked.cache, found.per_token),
         *(_sourced(model, step) for step in (sequence, all_of_them, share)),
     )
 
@@ -125,7 +136,8 @@ def _step(
     return Step(label, formula, substituted, value, "B", source, topic, figure)
 
 
-def _per_token_step(model: Architecture, width: str, value: float) -> Step:
+def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
+    width = f"{format_number(CACHE_BITS[cache] / 8)} B"
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
     kinds: dict[int, int] = {}
     for layer, number in model.runs:
@@ -145,6 +157,10 @@ def _per_token_step(model: Architecture, width: str, value: float) -> Step:
         formula = "layers of each kind × values of a token × bytes of each"
         parts = (f"{n} × {format_number(size)}" for size, n in kinds.items())
         numbers = f"({' + '.join(parts)}) × {width}"
+    indexed = value - model.cache_elements * CACHE_BITS[cache] / 8
+    if indexed > 1e-6 * value:
+        formula += " + keys of the indexer in FP8, with scales"
+        numbers += f" + {format_value(indexed, 'B')}"
     line = ("One token", formula, numbers, value, "B")
     return Step(*line, source, "inference-memory", "per_token")
 
@@ -158,7 +174,7 @@ def picture(
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        one = elements_per_sequence(model, context) * width + found.state
+        one = elements_per_sequence(model, context, 1, width) * width + found.state
         return one * asked.sequences
 
     ends = (0, asked.context // 4, asked.context // 2, asked.context, 2 * asked.context)
@@ -173,8 +189,13 @@ def table(model: Architecture, asked: KvCache, width: float) -> Table:
     rows = tuple(
         (
             format_number(context),
-            (elements_per_sequence(model, context) * width, "B"),
-            (elements_per_sequence(model, context) * width * asked.sequences, "B"),
+            (elements_per_sequence(model, context, 1, width) * width, "B"),
+            (
+                elements_per_sequence(model, context, 1, width)
+                * width
+                * asked.sequences,
+                "B",
+            ),
         )
         for context in (1024, 8192, 32768, 131072)
     )

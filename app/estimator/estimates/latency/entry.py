@@ -35,7 +35,8 @@ ENTRY = Entry(
     summary="Time to the first token and per token, and what each is bound by.",
     group="Serving",
     inputs=Latency,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("ttft", "tpot", "throughput"),
     topic="batching-and-latency",
 )

@@ -23,7 +23,7 @@ from app.estimator.models.formats import FORMATS
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
 from app.estimator.serving.step import Placed
-from app.estimator.timing.flops import score_flops, visible
+from app.estimator.timing.flops import score_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import added
 
@@ -254,11 +254,7 @@ def _intensity(placed: Placed, rows: float, context: float, part: str) -> float:
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
     scores = sum(
-        number
-        * score_flops(
-            layer.mixer, min(context, visible(2 * context, layer.mixer.window))
-        )
-        for layer, number in model.runs
+        number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs
     )
     read = weights_per_gpu(placed)
     if part == "Answer":

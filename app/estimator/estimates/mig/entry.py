@@ -47,7 +47,8 @@ ENTRY = Entry(
     summary="Which instances fit together on one card, and what each gets.",
     group="Hardware",
     inputs=Mig,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("instances", "memory", "more"),
     topic="virtualisation",
 )

@@ -26,7 +26,7 @@ def estimate(asked: Model) -> Estimate:
         figures=figures(model, training),
         steps=steps(model, training),
         tables=(parts(model), shape(model)),
-        notes=notes(model),
+        notes=notes(model, asked.sequence),
     )
 
 
@@ -36,7 +36,8 @@ ENTRY = Entry(
     summary="Parameters by part, operations and cache per token, from a name or file.",
     group="Models",
     inputs=Model,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("parameters", "active_parameters", "weights"),
     topic="training-versus-inference",
 )

@@ -1,8 +1,9 @@
 """The words, figures and working of `model`."""
 
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
+from app.estimator.memory.kv_cache import elements_per_token
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.families import is_known
+from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import multiplied
 
@@ -10,6 +11,7 @@ OUTPUTS = (
     Output("parameters", "Parameters", "parameter"),
     Output("active_parameters", "Active for each token", "parameter"),
     Output("active_without_table", "Active without the input table", "parameter"),
+    Output("predicting_parameters", "In multi-token prediction", "parameter"),
     Output("layers", "Layers", "layer"),
     Output("hidden", "Width"),
     Output("heads", "Query heads"),
@@ -53,7 +55,7 @@ def _short(count: float) -> str:
 
 def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
     """Counts of the shape; operations are per token [FLOP]."""
-    cache = 2.0 * model.cache_elements
+    cache = 2.0 * elements_per_token(model, 1, 2.0)
     return (
         Figure(_OUT["parameters"], model.parameters, primary=True),
         Figure(_OUT["active_parameters"], model.active_parameters),
@@ -61,6 +63,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
             _OUT["active_without_table"],
             model.active_parameters - model.embedding_parameters,
         ),
+        Figure(_OUT["predicting_parameters"], model.predicting_parameters),
         Figure(_OUT["layers"], model.layers),
         Figure(_OUT["hidden"], model.hidden),
         Figure(_OUT["heads"], model.heads),
@@ -133,7 +136,7 @@ def shape(model: Architecture) -> Table:
     return Table("Layers by kind", ("Kind", "Layers"), rows)
 
 
-def notes(model: Architecture) -> tuple[str, ...]:
+def notes(model: Architecture, sequence: int) -> tuple[str, ...]:
     """Conventions in which counts of others may differ."""
     notes = []
     if model.tied:
@@ -143,10 +146,12 @@ def notes(model: Architecture) -> tuple[str, ...]:
             "Active counts embeddings, router and shared experts; some model cards "
             "leave the input table out."
         )
+    if model.predictors:
+        ahead = format_value(predicting_flops(model, sequence), "FLOP")
+        notes.append(
+            "Multi-token prediction is counted beside the model; training with it "
+            f"takes {ahead} more for each token."
+        )
     if model.encoder:
         notes.append("Layers and heads are those of the decoder.")
-    if model.family and not is_known(model.family):
-        notes.append(
-            f"The family “{model.family}” is not known; it was read as Llama-shaped."
-        )
     return tuple(notes)

@@ -22,7 +22,8 @@ ENTRY = Entry(
     summary="The best layouts of a model on a cluster, with the reason for each.",
     group="Training",
     inputs=ParallelismPlan,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("time", "tokens_per_second_per_gpu", "mfu"),
     topic="parallelism",
 )

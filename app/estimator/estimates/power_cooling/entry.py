@@ -18,7 +18,8 @@ ENTRY = Entry(
     summary="Racks, current, heat and air of a number of systems; energy and carbon.",
     group="Cluster",
     inputs=PowerCooling,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("racks", "machines_power", "site_power"),
     topic=TOPIC,
 )

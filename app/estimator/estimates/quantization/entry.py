@@ -38,7 +38,8 @@ ENTRY = Entry(
     summary="What a narrower format saves and speeds up, and what it does not promise.",
     group="Models",
     inputs=Quantization,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("total", "saved", "decode_speedup"),
     topic="number-formats",
 )

@@ -29,7 +29,8 @@ ENTRY = Entry(
     summary="From users and promised latencies to replicas, GPUs, nodes and cost.",
     group="Serving",
     inputs=ServingCapacity,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("gpus", "throughput", "cost_per_million_tokens"),
     topic="batching-and-latency",
 )

@@ -18,7 +18,8 @@ ENTRY = Entry(
     summary="Data and checkpoint sizes, rates that keep GPUs fed, how often to save.",
     group="Cluster",
     inputs=Storage,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("interval", "lost", "checkpoint"),
     topic="cluster-components",
 )

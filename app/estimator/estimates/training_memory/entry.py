@@ -52,7 +52,8 @@ ENTRY = Entry(
     summary="Whether training fits, part by part and stage by stage.",
     group="Memory",
     inputs=TrainingMemory,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("per_gpu", "states", "fewest_gpus"),
     topic="training-memory",
 )

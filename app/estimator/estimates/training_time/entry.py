@@ -40,7 +40,8 @@ ENTRY = Entry(
     summary="How long a run takes, where each step goes, and what it costs.",
     group="Training",
     inputs=TrainingTime,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("time", "mfu", "gpu_hours"),
     topic="parallelism",
 )

@@ -52,7 +52,8 @@ ENTRY = Entry(
     summary="Bytes of a model by number format, with the overhead of its scales.",
     group="Models",
     inputs=Weights,
-    compute=estimate,
+    answer=estimate,
     outputs=OUTPUTS,
+    first=("total", "per_gpu", "saved"),
     topic="number-formats",
 )

@@ -210,7 +210,8 @@ def _options(field: Input) -> tuple[str, ...]:
     if field.kind == "choice":
         return tuple(value for value, _ in field.choices)
     if field.kind == "gpu":
-        return tuple(card.id for card in accelerators.accelerators())
+        sold = (card for card in accelerators.accelerators() if not card.announced)
+        return tuple(card.id for card in sold)
     if field.kind == "flag":
         return ("no", "yes")
     return tuple(_within(field, _COUNTS)) or ("1",)

@@ -1,0 +1,184 @@
+"""A domain on one page: hooks, what the exam tests, common errors and key terms."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from markupsafe import Markup
+
+from app.content.live.library import Library
+from app.content.model import Domain, Html, Objective, Topic
+
+LETTERS = 6_200
+"""So many letters fit on one printed page, in three columns."""
+_TERMS = 4  # of a page at most
+_OWN = 4  # lines of the learner's own
+_LONGEST = 140  # letters of a term, an error or an own line
+_HEAD = 40  # what a heading takes, counted in letters
+
+T = TypeVar("T")
+_BOX = re.compile(
+    r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
+)
+_HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet">', re.DOTALL)
+_ERROR = re.compile(
+    r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
+)
+_CITE = re.compile(r'<a class="cite".*?</a>', re.DOTALL)
+_LINK = re.compile(r"</?a\b[^>]*>")
+_LEAD = re.compile(
+    r"<(b|strong)>(What the exam tests|Common error)\.</\1>\s*", re.IGNORECASE
+)
+_TAG = re.compile(r"<[^>]+>")
+_SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """A page in short; the texts are HTML, without links and sources."""
+
+    slug: str
+    title: str
+    objectives: str
+    hooks: tuple[Markup, ...]
+    tested: tuple[Markup, ...]
+    errors: tuple[str, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheatSheet:
+    """A domain with its pages; `own` are first lines of the learner's notes."""
+
+    domain: Domain
+    entries: tuple[Entry, ...]
+    own: tuple[str, ...] = ()
+
+    @property
+    def letters(self) -> int:
+        """How much stands on it, headings counted in."""
+        return sum(map(_size, self.entries)) + sum(map(len, self.own))
+
+
+def cheat_sheet(
+    library: Library, domain: Domain, notes: Sequence[str] = (), room: int = LETTERS
+) -> CheatSheet:
+    """The sheet of a domain. Hooks and what is tested stand on it in any case.
+
+    Then come errors in a sentence and key terms, one of each page in turn, as long as
+    there is `room` on the page.
+    """
+    own = tuple(_short(line) for line in notes if line.strip())[:_OWN]
+    topics = topics_of(library, domain)
+    entries = [_entry(topic, domain) for topic in topics]
+    left = room - sum(map(_size, entries)) - sum(map(len, own))
+    errors, left = _filled([_errors(topic) for topic in topics], left)
+    terms, _ = _filled([_terms(library, topic) for topic in topics], left)
+    filled = (
+        dataclasses.replace(entry, errors=wrong, terms=names)
+        for entry, wrong, names in zip(entries, errors, terms, strict=True)
+    )
+    return CheatSheet(domain, tuple(filled), own)
+
+
+def topics_of(library: Library, domain: Domain) -> list[Topic]:
+    """The pages of a domain, each page of the course in one domain only.
+
+    It stands where most of its objectives are, in the later domain where as many are
+    in two: an introduction comes before what it leads to.
+    """
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    return [t for t in order if _home(library.syllabus.domains, t) == domain.number]
+
+
+def _home(domains: Iterable[Domain], topic: Topic) -> str:
+    best, most = "", 0
+    for domain in domains:
+        mine = {o.number for o in domain.objectives}.intersection(topic.objectives)
+        if mine and len(mine) >= most:
+            best, most = domain.number, len(mine)
+    return best
+
+
+def _entry(topic: Topic, domain: Domain) -> Entry:
+    names: Mapping[str, Objective] = {o.number: o for o in domain.objectives}
+    html = _html(topic)
+    return Entry(
+        slug=topic.slug,
+        title=topic.title,
+        objectives=", ".join(n for n in topic.objectives if n in names),
+        hooks=tuple(_plain(found) for found in _HOOK.findall(html)),
+        tested=tuple(_plain(found) for found in _BOX.findall(html)),
+    )
+
+
+def _errors(topic: Topic) -> list[str]:
+    """The first sentence of each common error, as text."""
+    texts = (_words(_plain(found)) for found in _ERROR.findall(_html(topic)))
+    return [said for text in texts if (said := _sentence(text))]
+
+
+def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
+    """The terms that this page brings in, with the first sentence on each."""
+    earlier: set[str] = set()
+    for slug in library.syllabus.topics:
+        if slug == topic.slug:
+            break
+        if slug in library.topics:
+            earlier.update(library.topics[slug].terms)
+    new = [a for a in topic.terms if a in library.glossary and a not in earlier]
+    said = [
+        (library.glossary[a].name, _sentence(library.glossary[a].meaning.plain))
+        for a in new
+    ]
+    return [(name, words) for name, words in said if words][:_TERMS]
+
+
+def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+    """What fits of `found`, one of each page in turn, and the room that is left."""
+    taken: list[list[T]] = [[] for _ in found]
+    for turn in range(max(map(len, found), default=0)):
+        for place, mine in enumerate(found):
+            size = _length(mine[turn]) if turn < len(mine) else 0
+            if size and size <= left:
+                taken[place].append(mine[turn])
+                left -= size
+    return [tuple(some) for some in taken], left
+
+
+def _length(thing: object) -> int:
+    return sum(map(len, thing)) if isinstance(thing, tuple) else len(str(thing))
+
+
+def _size(entry: Entry) -> int:
+    texts = (*entry.hooks, *entry.tested, *entry.errors)
+    words = sum(len(_words(text)) for text in texts) + sum(map(_length, entry.terms))
+    return _HEAD + len(entry.title) + words
+
+
+def _html(topic: Topic) -> str:
+    pieces = (piece for section in topic.sections for piece in section.pieces)
+    return "".join(piece.html for piece in pieces if isinstance(piece, Html))
+
+
+def _plain(html: str) -> Markup:
+    """Authored HTML without its lead, links and sources; it stays safe."""
+    bare = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
+    return Markup(bare.strip())  # noqa: S704 - the content room made it safe
+
+
+def _words(html: str) -> str:
+    return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
+
+
+def _sentence(text: str) -> str:
+    """The first sentence, where it is short enough for a sheet."""
+    found = _SENTENCE.match(" ".join(text.split()))
+    said = found[0] if found else ""
+    return said if len(said) <= _LONGEST else ""
+
+
+def _short(line: str) -> str:
+    first = line.strip().splitlines()[0]
+    return first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…"

@@ -1,0 +1,138 @@
+"""The values that a part of the catalogue has: names, groups, units, conventions."""
+
+import dataclasses
+from typing import Literal
+
+Kind = Literal["accelerator", "system", "link", "adapter", "dpu", "switch"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """A value that a kind of part has, declared once.
+
+    `name` is the field that an author links as `hw:part#name`. `unit` is the base
+    unit of a number, `shown` the unit in which it is written where the readable
+    multiple is not the custom. `says` is the direction or the convention of the
+    value, `optional` that a part without it is not missing anything.
+    """
+
+    name: str
+    label: str
+    group: str
+    unit: str = ""
+    shown: str = ""
+    says: str = ""
+    optional: bool = False
+
+
+RATES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+"""Number formats with a peak, from the widest on."""
+
+_MEMORY, _COMPUTE, _LINKS = "Memory", "Dense compute", "Links"
+_POWER, _BUILD = "Power and partitions", "Build"
+
+_MADE = (
+    Field("vendor", "Maker", _BUILD),
+    Field("launch_year", "Launched", _BUILD),
+)
+
+_ACCELERATOR = (
+    Field("memory", "Memory as sold", _MEMORY, "B"),
+    Field("driver_memory", "Memory as the driver reports", _MEMORY, "B"),
+    Field("engine_memory", "Memory as a program is shown", _MEMORY, "B", optional=True),
+    Field("capacity", "Memory that calculators fill", _MEMORY, "B"),
+    Field("memory_type", "Kind of memory", _MEMORY),
+    Field("memory_bandwidth", "Memory bandwidth", _MEMORY, "B/s", "GB/s"),
+    *(
+        Field(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense")
+        for name in RATES
+    ),
+    Field("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
+    Field("interconnect", "Kind of link", _LINKS),
+    Field("pcie_generation", "PCIe generation", _LINKS),
+    Field("tdp", "Power", _POWER, "W", says="at most"),
+    Field("mig_instances", "MIG instances", _POWER, says="at most"),
+    Field("architecture", "Architecture", _BUILD),
+    Field("form_factor", "Form", _BUILD),
+    *_MADE,
+)
+
+_SYSTEM = (
+    Field("gpus", "Accelerators", "Accelerators"),
+    Field("accelerator", "Kind of accelerator", "Accelerators"),
+    Field("gpu_memory", "Memory of all as sold", _MEMORY, "B"),
+    Field("capacity", "Memory of all that calculators fill", _MEMORY, "B"),
+    Field("system_memory", "Memory of the CPUs", _MEMORY, "B"),
+    Field("nvlink", "Link per accelerator", _LINKS, "B/s", "GB/s", "one way"),
+    Field("nvswitches", "NVLink switches", _LINKS),
+    Field("nics", "Adapters to the compute network", _LINKS),
+    Field("nic", "Rate of one adapter", _LINKS, "B/s", "Gbit/s", "one way"),
+    Field("nic_cages", "Cages for these adapters", _LINKS, optional=True),
+    Field("scale_out_network", "Network", _LINKS),
+    Field("power", "Power", _POWER, "W", says="highest planned"),
+    Field("power_supplies", "Power supplies", _POWER),
+    Field("power_supplies_needed", "Of these needed at full power", _POWER),
+    Field("cooling", "Cooling", _POWER),
+    Field("rack_units", "Rack units", _BUILD),
+    Field("cpu", "CPUs", _BUILD),
+    *_MADE,
+)
+
+_BANDWIDTH = Field("bandwidth", "Bandwidth", _LINKS, "B/s", "GB/s", "one way")
+_PORT_RATE = Field("port_rate", "Rate of a port", _LINKS, "B/s", "Gbit/s", "one way")
+_PCIE = Field("pcie_generation", "PCIe generation", _LINKS)
+_TAIL = (
+    Field("power", "Power", _POWER, "W", says="at most"),
+    Field("form_factor", "Form", _BUILD),
+    Field("vendor", "Maker", _BUILD),
+)
+
+_LINK = (
+    _BANDWIDTH,
+    dataclasses.replace(_PORT_RATE, optional=True),
+    dataclasses.replace(_PCIE, optional=True),
+)
+
+_ADAPTER = (
+    _BANDWIDTH,
+    dataclasses.replace(_PORT_RATE, optional=True),
+    Field("ports", "Ports", _LINKS, says="at most"),
+    _PCIE,
+    *_TAIL,
+)
+
+_SWITCH = (
+    Field("ports", "Ports", _LINKS),
+    Field("ports_per_cage", "Ports in a cage", _LINKS),
+    _PORT_RATE,
+    _BANDWIDTH,
+    Field("switching_capacity", "Switching capacity", _LINKS, "B/s", "Tbit/s"),
+    *_TAIL,
+)
+
+FIELDS: dict[Kind, tuple[Field, ...]] = {
+    "accelerator": _ACCELERATOR,
+    "system": _SYSTEM,
+    "link": _LINK,
+    "adapter": _ADAPTER,
+    "dpu": _ADAPTER,
+    "switch": _SWITCH,
+}
+"""What every kind of part has, in the order in which it is shown."""
+
+_ROWS = {
+    "nvlink_both_ways": "nvlink",
+    "pcie": "pcie_generation",
+    "shown": "capacity",
+    "memory_read_on": "driver_memory",
+    "switching_convention": "switching_capacity",
+}
+
+
+def row_of(field: str) -> str:
+    """The row of a part's page on which a field stands.
+
+    >>> row_of("nvlink_both_ways"), row_of("memory")
+    ('nvlink', 'memory')
+    """
+    return _ROWS.get(field, field)

@@ -1,0 +1,34 @@
+"""What was not understood, not given or not counted of a model, in sentences."""
+
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.families import is_known
+
+_MOST = 12
+
+
+def caveats(model: Architecture) -> tuple[str, ...]:
+    """What a reader of the counts of `model` has to know; empty where all is known."""
+    found = []
+    if model.family and not is_known(model.family):
+        found.append(
+            f"The family “{model.family}” is not known; it was read as Llama-shaped."
+        )
+    if model.unread:
+        found.append(f"Not understood, and not counted: {_listed(model.unread)}.")
+    if model.assumed:
+        found.append(
+            "Not given, and taken from the defaults of its class: "
+            f"{_listed(model.assumed)}."
+        )
+    return tuple(found)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Name fields in one line.
+
+    >>> _listed(("a", "b"))
+    'a, b'
+    """
+    shown = ", ".join(names[:_MOST])
+    more = len(names) - _MOST
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,96 @@
+"""Cards of one's own: written, and changed."""
+
+import hashlib
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.cards.added_cards import card_of_own
+from app.cards.names import OWN
+from app.cards.store import Addition, add_cards
+from app.errors import NotFound
+from app.flashcards.desk import Desk, Reader, Writer
+from app.flashcards.store import own
+from app.flashcards.writing import Typed, faces_of, typed_of
+from app.questions.asking import new_token
+from app.web.render import page
+
+router = APIRouter()
+_Words = Annotated[str, Form()]
+
+
+@router.get("/own")
+def write(desk: Reader) -> HTMLResponse:
+    """An empty card."""
+    return _form(desk, Typed(""))
+
+
+@router.post("/own")
+def add(
+    desk: Writer, front: _Words = "", back: _Words = "", token: _Words = ""
+) -> Response:
+    """Keep a new card; it is asked from today on."""
+    typed = _typed(front, back)
+    if typed.problems:
+        return _form(desk, typed, token=token)
+    words = f"{desk.learner.key}:{token or new_token()}"
+    card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+    kept = own.Kept(faces_of(typed), typed.kept)
+    own.write_own(desk.db, desk.learner.id, card, kept, desk.now)
+    add_cards(desk.db, desk.learner.id, [Addition(card)], desk.day, desk.now)
+    return RedirectResponse("/flashcards/own?kept=yes", 303)
+
+
+@router.get("/own/{card}")
+def edit(desk: Reader, card: str) -> HTMLResponse:
+    """The card as it was typed; of one that came with a file its words."""
+    kept = _find(desk, card)
+    typed = typed_of(kept.source, kept.faces)
+    if typed is not None:
+        return _form(desk, typed, card)
+    plain = card_of_own(card, kept.faces)
+    return _form(desk, Typed(plain.front.plain, plain.back.plain), card, bare=True)
+
+
+@router.post("/own/{card}")
+def change(desk: Writer, card: str, front: _Words = "", back: _Words = "") -> Response:
+    """Put other words on a card."""
+    _find(desk, card)
+    typed = _typed(front, back)
+    if typed.problems:
+        return _form(desk, typed, card)
+    kept = own.Kept(faces_of(typed), typed.kept)
+    own.change_own(desk.db, desk.learner.id, card, kept)
+    return RedirectResponse("/flashcards/deck#own", 303)
+
+
+def _typed(front: str, back: str) -> Typed:
+    """What was sent, with the line ends of this side."""
+    return Typed(*(text.replace("\r\n", "\n").strip() for text in (front, back)))
+
+
+def _find(desk: Desk, card: str) -> own.Kept:
+    kept = own.find_own(desk.db, desk.learner.id, card) if desk.learner.id else None
+    if kept is None:
+        raise NotFound(f"There is no card “{card}” of yours.")
+    return kept
+
+
+def _form(
+    desk: Desk, typed: Typed, card: str = "", *, token: str = "", bare: bool = False
+) -> HTMLResponse:
+    sent = desk.request.method == "POST"
+    problems = typed.problems if sent else []
+    return page(
+        desk.request,
+        "flashcards/own.html",
+        status=422 if problems else 200,
+        learner=desk.learner,
+        typed=typed,
+        card=card,
+        bare=bare,
+        problems=problems,
+        kept=desk.request.query_params.get("kept") == "yes",
+        token=token or new_token(),
+    )

@@ -1,0 +1,50 @@
+"""Cards that a learner wrote: their two sides, and what was typed for them."""
+
+import dataclasses
+import datetime as dt
+
+from sqlalchemy import select, update
+from sqlmodel import Session, col
+
+from app.db.insert_once import insert_once
+from app.db.tables import OwnCard
+from app.questions.faces import Faces
+from app.web.clock import milliseconds
+
+DECK = "My cards"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """A card of one's own; `source` is empty for one that came with a file."""
+
+    faces: Faces
+    source: str
+
+
+def find_own(db: Session, learner_id: int, card: str) -> Kept | None:
+    """The card of this learner; None for another's as for none."""
+    row = db.execute(
+        select(col(OwnCard.front), col(OwnCard.back), col(OwnCard.source)).where(
+            col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card
+        )
+    ).first()
+    return Kept(Faces(row[0], row[1]), row[2]) if row else None
+
+
+def write_own(
+    db: Session, learner_id: int, card: str, kept: Kept, now: dt.datetime
+) -> None:
+    """Write a card down once; sent again it stays as it is."""
+    values = {"learner_id": learner_id, "card": card, "deck": DECK}
+    values |= {"front": kept.faces.front, "back": kept.faces.back}
+    insert_once(db, OwnCard, values | {"source": kept.source, "at": milliseconds(now)})
+
+
+def change_own(db: Session, learner_id: int, card: str, kept: Kept) -> None:
+    """Put other words on a card; what is remembered of it stays."""
+    db.execute(
+        update(OwnCard)
+        .where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
+        .values(front=kept.faces.front, back=kept.faces.back, source=kept.source)
+    )

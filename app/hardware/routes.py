@@ -1,0 +1,97 @@
+"""GET the list of parts, some of them side by side, and the page of one."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from app.errors import NotFound
+from app.estimator.hardware.parts import Part, find_part, parts
+from app.hardware import comparing, listing, pictures, uses
+from app.hardware.listing import KIND_WORDS, LEAST, SHELVES
+from app.learners.current import CurrentLearner
+from app.web.course import CurrentLibrary
+from app.web.page_cache import keep
+from app.web.render import page
+
+router = APIRouter(prefix="/hardware", include_in_schema=False)
+Chosen = Annotated[list[str], Query(alias="part", max_length=20)]
+
+# The values with which the page of a part begins, for each kind of shelf.
+_FACTS = {
+    "accelerators": ("capacity", "memory_bandwidth", "bf16", "nvlink", "tdp"),
+    "systems": ("gpus", "capacity", "nvlink", "nic", "power"),
+    "network": ("bandwidth", "port_rate", "ports", "switching_capacity", "power"),
+}
+
+
+@router.get("")
+def index(request: Request, learner: CurrentLearner) -> Response:
+    keep(request)
+    asked = listing.asked(request.query_params)
+    return page(
+        request,
+        "hardware/index.html",
+        learner=learner,
+        asked=asked,
+        shelves=SHELVES.values(),
+        vendors=[(name, name) for name in listing.vendors(asked.shelf)],
+        columns=[(title, title) for title, _ in asked.shelf.groups],
+        least=LEAST,
+        listed=listing.listing(asked),
+        ticked=request.query_params.getlist("part"),
+    )
+
+
+@router.get("/compare")
+def compare(
+    request: Request,
+    learner: CurrentLearner,
+    part: Chosen = [],  # noqa: B006 - FastAPI copies it
+) -> Response:
+    keep(request)
+    found = [p for name in dict.fromkeys(part) if (p := find_part(name))]
+    chosen = found[: comparing.MOST]
+    return page(
+        request,
+        "hardware/compare.html",
+        learner=learner,
+        chosen=chosen,
+        left_out=found[comparing.MOST :],
+        most=comparing.MOST,
+        groups=comparing.compared(chosen),
+        shelf=listing.shelf_of(chosen[0]) if chosen else None,
+    )
+
+
+@router.get("/{name}")
+def show(
+    request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary
+) -> Response:
+    part = _part(name)
+    keep(request)
+    shelf = listing.shelf_of(part)
+    facts = [part.get(field) for field in _FACTS[shelf.name]]
+    return page(
+        request,
+        "hardware/show.html",
+        learner=learner,
+        part=part,
+        kind=KIND_WORDS[part.kind],
+        shelf=shelf,
+        facts=[value for value in facts if value and value.state == "known"],
+        memory=pictures.memory_of(part),
+        rates=pictures.rates_of(part),
+        sparse=pictures.has_sparse_rates(part),
+        calculators=uses.calculators_of(part),
+        pages=uses.pages_of(part, library),
+        kin=uses.kin_of(part, parts()),
+        others=[p for p in listing.on_shelf(shelf) if p.id != part.id],
+    )
+
+
+def _part(name: str) -> Part:
+    """The part of the address; raises NotFound."""
+    part = find_part(name)
+    if part is None:
+        raise NotFound(f"There is no part “{name}”.", "All are at /hardware.")
+    return part

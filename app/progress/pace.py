@@ -1,0 +1,83 @@
+"""How long this learner takes: for a first look, a review, a question, a page."""
+
+import dataclasses
+import itertools
+from collections.abc import Collection, Iterable, Mapping
+
+from app.content.model import Topic
+from app.progress.steps import QUESTION_MINUTES
+from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS
+
+# What is assumed weighs as much as so many of the learner's own.
+_TRUST = 20
+_LONGEST = 6.0  # a page that lay open longer was not read all the time
+_LEAST, _MOST = 0.25, 4.0  # of what is assumed: the log may hold a forgotten screen
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds added up, and over how many."""
+
+    seconds: float = 0.0
+    count: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds for a card that is begun, a review and a question.
+
+    `page` is the time for a page as a part of the minutes that its length suggests.
+    """
+
+    first: float = NEW_SECONDS
+    look: float = LOOK_SECONDS
+    question: float = QUESTION_MINUTES * 60
+    page: float = 1.0
+
+
+USUAL = Pace()
+
+
+def pace_of(first: Spent, look: Spent, question: Spent, page: Spent) -> Pace:
+    """The means of the log, drawn to what is usual while there is little of it."""
+    return Pace(
+        first=_shrunk(first, USUAL.first),
+        look=_shrunk(look, USUAL.look),
+        question=_shrunk(question, USUAL.question),
+        page=_shrunk(page, USUAL.page),
+    )
+
+
+def page_spent(
+    read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]
+) -> Spent:
+    """How long sections took, each as a part of its minutes.
+
+    `read` are page, section and the moment in milliseconds at which it was marked.
+    From one mark to that of the section after it the later one was read.
+    """
+    marks: dict[str, dict[str, int]] = {}
+    for slug, section, at in read:
+        marks.setdefault(slug, {})[section] = at
+    parts: list[float] = []
+    for slug, at_section in marks.items():
+        if slug in topics:
+            parts += _parts(topics[slug], at_section)
+    return Spent(sum(parts), len(parts))
+
+
+def _parts(topic: Topic, at: Mapping[str, int]) -> Collection[float]:
+    found = []
+    headed = [section for section in topic.sections if section.anchor]
+    for before, section in itertools.pairwise(headed):
+        if before.anchor not in at or section.anchor not in at or not section.minutes:
+            continue
+        passed = (at[section.anchor] - at[before.anchor]) / 60_000
+        if 0 < passed <= _LONGEST * section.minutes:
+            found.append(passed / section.minutes)
+    return found
+
+
+def _shrunk(spent: Spent, usual: float) -> float:
+    mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)
+    return min(_MOST * usual, max(_LEAST * usual, mean))

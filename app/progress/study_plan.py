@@ -1,0 +1,273 @@
+"""The days until the exam: the pages, questions, cards and mock exam of each."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.progress.pace import USUAL, Pace
+
+LAST_MOCK = 2
+"""Days before the exam of the last mock: time to go over it, and to rest."""
+BETWEEN = 4
+"""Fewer days between two mocks leave no time to learn from the first."""
+_EARLIEST = 3  # days from now until a first mock can say something
+_MOST_MOCKS = 4
+_PAGES_DONE = 3  # days before the exam by which every page is read
+_SATURDAY = 5
+_ROUND = 3  # fewer questions are no round
+_MOST_QUESTIONS = 25
+_THEMES = 3
+_CRUMB = 2.0  # minutes of a page that are not worth a day of their own
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """A page to be read, or the rest of it, in minutes of usual reading."""
+
+    slug: str
+    title: str
+    minutes: float
+    objective: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cards:
+    """The cards of a day as the plan of cards has them."""
+
+    due: int = 0
+    fresh: int = 0
+    final: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mock:
+    """A mock exam that can be sat."""
+
+    title: str
+    minutes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Work:
+    """What there is to do until the exam.
+
+    `cards` are those of each day from today on; `weak` names objectives, the weakest
+    first; `mocks` are sorted by length. `mock_on` is the day of the last one sat.
+    """
+
+    pages: Sequence[Page] = ()
+    cards: Sequence[Cards] = ()
+    weak: Sequence[str] = ()
+    mocks: Sequence[Mock] = ()
+    mock_on: dt.date | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Student:
+    """For whom it is planned: minutes a day, those spent today, and how fast."""
+
+    minutes: float
+    spent: float = 0.0
+    pace: Pace = USUAL
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlannedDay:
+    """One day. `pages` are slug and title, and whether it goes on from the day before.
+
+    `about` is what the questions are on; `mock` the mock exam; `minutes` all together.
+    """
+
+    day: dt.date
+    pages: tuple[tuple[str, str, bool], ...] = ()
+    questions: int = 0
+    about: str = ""
+    cards: Cards = dataclasses.field(default_factory=Cards)
+    mock: Mock | None = None
+    minutes: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The days up to the one before the exam; `left` are pages that do not fit.
+
+    `pace` is what their minutes are reckoned with.
+    """
+
+    exam: dt.date
+    days: tuple[PlannedDay, ...]
+    left: tuple[str, ...] = ()
+    pace: Pace = USUAL
+
+    @property
+    def mocks(self) -> int:
+        """How many mock exams are planned."""
+        return sum(day.mock is not None for day in self.days)
+
+    @property
+    def questions(self) -> int:
+        """How many questions are planned."""
+        return sum(day.questions for day in self.days)
+
+    @property
+    def pages(self) -> int:
+        """How many pages are begun or gone on with."""
+        return len({slug for day in self.days for slug, _, _ in day.pages})
+
+    @property
+    def minutes(self) -> float:
+        """All the time that it takes."""
+        return sum(day.minutes for day in self.days)
+
+    @property
+    def weeks(self) -> Iterator[tuple[dt.date, tuple[PlannedDay, ...]]]:
+        """The days by week, each under its Monday."""
+        by_week: dict[dt.date, list[PlannedDay]] = {}
+        for day in self.days:
+            monday = day.day - dt.timedelta(days=day.day.weekday())
+            by_week.setdefault(monday, []).append(day)
+        return ((monday, tuple(days)) for monday, days in by_week.items())
+
+
+def plan_days(
+    today: dt.date, exam: dt.date, work: Work, student: Student, seed: str
+) -> StudyPlan:
+    """Fill each day from `today` to the one before the `exam`.
+
+    Cards come first, then the mock exam, then pages at an even pace that ends in time,
+    then questions with what is left. A day that was missed needs no rule of its own:
+    what is left to do is spread anew. The same arguments give the same plan.
+    """
+    count = max(0, (exam - today).days)
+    days = [today + dt.timedelta(days=n) for n in range(count)]
+    mocks = mock_days(today, exam, work.mock_on) if work.mocks else frozenset()
+    reader = _Reader(work.pages, student.pace.page)
+    made = []
+    for place, day in enumerate(days):
+        cards = work.cards[place] if place < len(work.cards) else Cards()
+        left = student.minutes - (student.spent if not place else 0.0)
+        room = left - card_minutes(cards, student.pace)
+        mock = _mock(work.mocks, room) if day in mocks else None
+        ahead = sum(d not in mocks for d in days[place : count - _PAGES_DONE])
+        read = Read() if mock else reader.take(max(0.0, room), ahead or 1)
+        done = PlannedDay(day, read.pages, cards=cards, mock=mock)
+        about = _about(work, read, day, seed)
+        made.append(_with_questions(done, left, read.minutes, about, student.pace))
+    unread = tuple(page.title for page in reader.pages)
+    return StudyPlan(exam, tuple(made), unread, student.pace)
+
+
+def _with_questions(
+    day: PlannedDay, left: float, reading: float, about: str, pace: Pace
+) -> PlannedDay:
+    """The day with as many questions as its minutes still hold, and how long it is."""
+    spent = card_minutes(day.cards, pace) + reading
+    spent += day.mock.minutes if day.mock else 0
+    asked = _questions(max(0.0, left - spent), pace)
+    on = _MISSED if day.mock else about
+    return dataclasses.replace(
+        day,
+        questions=asked,
+        about=on if asked else "",
+        minutes=spent + asked * pace.question / 60,
+    )
+
+
+_MISSED = "what you missed in the mock exam"
+
+
+def mock_days(
+    today: dt.date, exam: dt.date, sat: dt.date | None = None
+) -> frozenset[dt.date]:
+    """The days of mock exams: two days before the exam, and Saturdays before that."""
+    last = exam - dt.timedelta(days=LAST_MOCK)
+    if last < today:
+        return frozenset()
+    begin = today + dt.timedelta(days=_EARLIEST)
+    first = begin if sat is None else max(begin, sat + dt.timedelta(days=BETWEEN))
+    until = (last - first).days - BETWEEN
+    saturdays = [
+        day
+        for n in range(until + 1)
+        if (day := first + dt.timedelta(days=n)).weekday() == _SATURDAY
+    ]
+    found = saturdays[-(_MOST_MOCKS - 1) :]
+    if sat is None or (last - sat).days >= LAST_MOCK:
+        found.append(last)
+    return frozenset(found)
+
+
+def card_minutes(cards: Cards, pace: Pace) -> float:
+    """How long the cards of a day take at this pace."""
+    looks = cards.due + cards.final
+    return (looks * pace.look + cards.fresh * pace.first) / 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Read:
+    """What of the pages a day holds."""
+
+    pages: tuple[tuple[str, str, bool], ...] = ()
+    minutes: float = 0.0
+    objective: str = ""
+
+
+class _Reader:
+    """Pages in their order, of which each day takes some."""
+
+    def __init__(self, pages: Sequence[Page], rate: float) -> None:
+        self.pages = [dataclasses.replace(p, minutes=p.minutes * rate) for p in pages]
+        self._begun = False
+
+    def take(self, room: float, days: int) -> Read:
+        """An even part of what is left over so many days, pages whole if they fit."""
+        wanted = sum(page.minutes for page in self.pages) / days
+        taken: list[tuple[str, str, bool]] = []
+        spent, objective = 0.0, ""
+        while self.pages and spent < wanted and room - spent >= _CRUMB:
+            page = self.pages[0]
+            part = min(page.minutes, room - spent)
+            taken.append((page.slug, page.title, self._begun))
+            objective = objective or page.objective
+            spent += part
+            self._begun = page.minutes - part >= _CRUMB
+            if self._begun:
+                rest = page.minutes - part
+                self.pages[0] = dataclasses.replace(page, minutes=rest)
+            else:
+                self.pages.pop(0)
+        return Read(tuple(taken), spent, objective)
+
+
+def _mock(mocks: Sequence[Mock], room: float) -> Mock:
+    """The longest that the minutes hold; where they hold none, the exam's own length.
+
+    What counts is to have sat through it once, so that day takes longer than others.
+    """
+    fitting = [mock for mock in mocks if mock.minutes <= room]
+    return max(fitting or mocks, key=lambda mock: mock.minutes)
+
+
+def _questions(minutes: float, pace: Pace) -> int:
+    count = math.floor(minutes * 60 / pace.question + 1e-9)
+    return min(count, _MOST_QUESTIONS) if count >= _ROUND else 0
+
+
+def _about(work: Work, read: Read, day: dt.date, seed: str) -> str:
+    """The objective of the day's page, else one of the weakest in turn."""
+    if read.objective or not work.weak:
+        return read.objective
+    weakest = work.weak[:_THEMES]
+    mixed = hashlib.sha256(f"{seed}:{day.toordinal() // len(weakest)}".encode())
+    turn = int.from_bytes(mixed.digest()[:4], "big") + day.toordinal()
+    return weakest[turn % len(weakest)]
+
+
+def cards_by_day(
+    today: dt.date, found: Mapping[dt.date, Cards], count: int
+) -> tuple[Cards, ...]:
+    """The cards of `count` days from `today` on, none where nothing is said."""
+    days = (today + dt.timedelta(days=n) for n in range(count))
+    return tuple(found.get(day, Cards()) for day in days)

@@ -1,0 +1,81 @@
+"""What a first visit is told: the exam in three facts, and an evening of study."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from app.content.live.library import Library
+from app.content.model import Domain, ExamBlueprint, Topic
+from app.progress.steps import QUESTION_MINUTES
+from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
+from app.quiz.placement import draw_placement
+from app.scheduling import card_seconds
+
+_LEAST = 3  # fewer questions are no round
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Evening:
+    """The minutes of a day as they are parted; `page` is a page of usual length."""
+
+    cards: float
+    page: float
+    questions: float
+
+    @property
+    def asked(self) -> int:
+        """How many questions the minutes hold."""
+        return int(self.questions / QUESTION_MINUTES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Welcome:
+    """The exam, the placement test and the first page.
+
+    `exam` is the mock with the exam's own format, None where a course has none;
+    `placement` is how many questions the test has, `minutes` how long it takes.
+    """
+
+    exam: ExamBlueprint | None
+    domains: Sequence[Domain]
+    placement: int
+    minutes: float
+    first: Topic | None
+    evening: Evening
+
+    @property
+    def objectives(self) -> int:
+        """How many objectives the domains have together."""
+        return sum(len(domain.objectives) for domain in self.domains)
+
+    @property
+    def seconds(self) -> int:
+        """The time for each question of the exam."""
+        return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
+
+
+def welcome_of(
+    library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
+) -> Welcome:
+    """What the course says of itself to one who studies `minutes` a day."""
+    domains = library.syllabus.domains
+    drawn = draw_placement(list(library.questions.values()), domains, {}, seed)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    return Welcome(
+        exam=exam,
+        domains=domains,
+        placement=len(drawn),
+        minutes=len(drawn) * PLACING_MINUTES,
+        first=order[0] if order else None,
+        evening=_evening(order, minutes),
+    )
+
+
+def _evening(topics: Sequence[Topic], minutes: int) -> Evening:
+    """Half for cards, then a page where one fits, then questions."""
+    cards = card_seconds(minutes) / 60
+    usual = sum(topic.minutes for topic in topics) / len(topics) if topics else 0.0
+    page = min(usual, minutes - cards)
+    rest = minutes - cards - page
+    if rest < _LEAST * QUESTION_MINUTES:
+        return Evening(cards, minutes - cards, 0.0)
+    return Evening(cards, page, rest)

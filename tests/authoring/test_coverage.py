@@ -1,0 +1,97 @@
+"""What each objective has, and what the choices of a bank give away."""
+
+import dataclasses
+import random
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.authoring.commands import coverage_command
+from app.authoring.coverage import coverage, fresh_papers
+from app.authoring.cues import cues
+from app.content.live.library import Library
+from app.content.model import Text
+from app.questions.choosing import Choices
+from app.questions.model import Question
+from app.questions.options import Choice
+from tests.conftest import TINY
+from tests.quiz.bank import SINGLE
+
+
+def bank(longest: bool, size: int = 60) -> list[Question]:
+    """Questions whose right option is the longest, or any."""
+    chance = random.Random(4)  # noqa: S311 - repeatable
+    made = []
+    for number in range(size):
+        right = chance.randrange(4)
+        extra = right if longest else chance.randrange(4)
+        options = tuple(
+            Choice(
+                str(n), _text("word " * (9 if n == extra else 4 + n % 2)), n == right
+            )
+            for n in range(4)
+        )
+        answer = Choices("single", options)
+        made.append(dataclasses.replace(SINGLE, id=f"q{number}", answer=answer))
+    return made
+
+
+def _text(words: str) -> Text:
+    return Text(words, words)
+
+
+def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
+    found = {cue.name: cue for cue in cues(bank(longest=True))}
+
+    assert found["the longest"].right == 1.0
+    assert found["the longest"].tells
+    assert found["all of these, fitted"].right > 0.95
+    assert found["the longest"].chance == 0.25
+
+
+def test_a_bank_without_a_cue_tells_nothing() -> None:
+    found = {cue.name: cue for cue in cues(bank(longest=False))}
+
+    assert not found["the longest"].tells
+    assert not found["all of these, fitted"].tells
+
+
+def test_a_bank_without_choices_has_no_cues() -> None:
+    assert cues([]) == ()
+
+
+def test_every_objective_is_counted(library: Library) -> None:
+    rows = {row.number: row for row in coverage(library)}
+
+    for domain in library.syllabus.domains:
+        for objective in domain.objectives:
+            row = rows[objective.number]
+            named = [
+                q
+                for q in library.questions.values()
+                if objective.number in q.objectives
+            ]
+            assert row.questions == len(named) == sum(row.kinds.values())
+            assert row.computed == sum(q.computed is not None for q in named)
+
+
+def test_papers_without_a_repeat_are_counted(library: Library) -> None:
+    assert set(fresh_papers(library)) == {e.title for e in library.exams.values()}
+
+
+def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -> None:
+    assert coverage_command([str(TINY)], Path("nowhere")) == 0
+
+    said = capsys.readouterr().out
+    assert "  questions: " in said
+    assert "papers without a repeat" in said
+    assert "by chance" in said
+
+
+def test_the_bench_shows_the_same(client: TestClient, library: Library) -> None:
+    html = client.get("/authoring/coverage").text
+
+    for row in coverage(library):
+        assert f"{row.number} {row.name}" in html
+    assert "the longest" in html

@@ -1,0 +1,128 @@
+"""What a reader sees of an answer: what matters first, all else folded by group."""
+
+import itertools
+import re
+from html import unescape
+
+import pytest
+
+from app.drawings.bars import key_of
+from app.drawings.components import looks_of
+from app.estimator import registry
+from app.estimator.estimate import Segment, StackedBar
+from app.instruments.forms import instrument
+
+NAMES = [entry.name for entry in registry.entries()]
+
+
+def facts(page: str) -> list[str]:
+    """The names of the figures that stand first."""
+    (first,) = re.findall(r'<dl class="facts">.*?</dl>', page, re.DOTALL)
+    return re.findall(r'data-figure="(\w+)"', first)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_verdict_bar_and_three_figures_come_before_all_else(client, name):
+    page = client.get(f"/calculators/{name}").text
+    out = page[page.index('class="out"') :]
+
+    assert len(facts(out)) == 3
+    order = [out.index('class="verdict big"'), out.index('class="facts"')]
+    if '<svg class="g' in out[: out.index('class="facts"')]:
+        order.insert(1, out.index('<svg class="g'))
+    order += [out.index("more figure"), out.index("The working")]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_other_figures_are_folded_in_groups_and_none_stands_twice(client, name):
+    page = client.get(f"/calculators/{name}").text
+    folded = re.search(r'<details class="more-figures">.*?</details>', page, re.DOTALL)
+
+    assert re.search(r'<th scope="rowgroup" colspan="3">\w', folded[0])
+    shown = re.findall(r'data-figure="(\w+)"', page)
+    assert len(shown) == len(set(shown))
+    inside = re.findall(r'data-figure="(\w+)"', folded[0])
+    assert {*facts(page), *inside} == set(shown)
+
+
+def test_the_figures_that_matter_first_are_outputs():
+    for entry in registry.entries():
+        assert len(entry.first) >= 3
+        assert set(entry.first) <= {output.name for output in entry.outputs}
+
+
+def test_what_does_not_apply_is_not_called_unknown(client):
+    path = "/calculators/accelerator-choice"
+    serving, training = client.get(path).text, client.get(f"{path}?job=training").text
+
+    for page in (serving, training):
+        assert "does not apply" in page
+        for name in ("gpu_hours", "duration", "token_time", "rate"):
+            words = re.search(rf'data-figure="{name}">([^<]*)<', page)
+            assert words[1] != "unknown"
+    assert 'data-figure="duration">does not apply<' in serving
+    assert 'data-figure="duration">does not apply<' not in training
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_neighbors_in_a_bar_are_told_apart_without_their_color(name):
+    entry = registry.find(name)
+    for picture in entry.compute(entry.inputs()).pictures:
+        if isinstance(picture, StackedBar):
+            looks = looks_of(picture)
+            letters = [look.letter for look in looks if look.letter]
+            assert len(letters) == len(set(letters))
+            fills = [look.fill for look in looks]
+            assert all(a != b for a, b in itertools.pairwise(fills))
+
+
+def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
+    parts = (
+        Segment("activations", "Activations", 5e9),
+        Segment("activations", "Logits", 7e9),
+        Segment("overhead", "Overhead", 1e9),
+    )
+    bar = StackedBar("Per GPU", parts, None, "")
+
+    assert [look.letter for look in looks_of(bar)] == ["A", "L", "R"]
+    assert key_of(bar) == (
+        ("k-a", "Activations"),
+        ("k-a k-pale", "Logits"),
+        ("k-r", "Overhead (R)"),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compare_opens_with_a_difference(client, name):
+    page = client.get(f"/calculators/{name}").text
+    link = unescape(
+        re.search(r'href="(/calculators/[\w-]+/compare[^"]*)">Compare', page)[1]
+    )
+    opened = client.get(link)
+
+    assert opened.status_code == 200
+    assert "What differs: " in opened.text
+    assert "the same" in opened.text
+
+
+def test_an_answer_leads_to_the_hardware_that_it_was_asked_of(client):
+    page = client.get("/calculators/inference-memory?gpu=l40s").text
+
+    assert re.search(r'<a href="/hardware/l40s">L40S</a>', page)
+
+
+def test_a_text_shows_what_matters_first_and_folds_nothing(client):
+    fragment = client.get("/calculators/inference-memory/reading").text
+
+    assert len(facts(fragment)) == 3
+    assert "more figure" not in fragment
+    assert 'id="per_gpu"' not in fragment
+
+
+def test_a_long_choice_stands_below_its_label():
+    shown = instrument(registry.find("training-memory"), {})
+    fields = {f.name: f for group in shown.groups for f in group.fields}
+
+    assert fields["precision"].wide
+    assert not fields["sequence"].wide

@@ -1,0 +1,95 @@
+"""GET /cheatsheets: each domain on one page, made of its pages."""
+
+import dataclasses
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.concepts.cheatsheet import LETTERS, cheat_sheet, topics_of
+from app.content.live.library import Library
+from app.content.model import Html, Section
+
+BOX = (
+    '<div class="msg exam-box" role="note"><svg></svg><div>\n<p><b>What the exam '
+    'tests.</b> Which <a class="term" href="/glossary#x">format</a> fits.'
+    '<a class="cite" href="#src-y">[1]</a></p>\n</div></div>\n'
+)
+HOOK = (
+    '<div class="hook">\n<p><b>Two bytes</b> each.</p>\n'
+    '<p class="small quiet">Memory hook</p></div>\n'
+)
+ERROR = (
+    '<div class="msg warn" role="note"><svg></svg><div>\n<p><b>Common error.</b> '
+    "Bits are not bytes. And more.</p>\n</div></div>\n"
+)
+
+
+@pytest.fixture
+def course(library: Library) -> Library:
+    """The tiny course, whose first page has one box of each kind."""
+    topic = library.topics["weights"]
+    section = Section("x", "X", (Html(BOX + HOOK + ERROR),), "", 1.0, 1)
+    boxed = dataclasses.replace(topic, sections=(section,))
+    return dataclasses.replace(library, topics={**library.topics, "weights": boxed})
+
+
+def first(course: Library, **more):
+    return cheat_sheet(course, course.syllabus.domains[0], **more)
+
+
+def test_every_page_stands_on_one_sheet(library: Library):
+    found = [t.slug for d in library.syllabus.domains for t in topics_of(library, d)]
+
+    assert sorted(found) == sorted(library.topics)
+
+
+def test_boxes_lose_their_lead_and_their_links(course: Library):
+    entry = first(course).entries[0]
+
+    assert entry.tested == ("<p>Which format fits.</p>",)
+    assert entry.hooks == ("<p><b>Two bytes</b> each.</p>",)
+    assert entry.errors == ("Bits are not bytes.",)
+
+
+def test_errors_and_terms_give_way_where_there_is_no_room(course: Library):
+    sheet = first(course, room=0)
+
+    assert sheet.entries[0].hooks
+    assert sheet.entries[0].errors == sheet.entries[0].terms == ()
+
+
+def test_own_lines_are_cut_and_few(course: Library):
+    sheet = first(course, notes=["a\nb", " ", "x" * 300, "c", "d", "e"])
+
+    assert sheet.own[0] == "a"
+    assert len(sheet.own) == 4
+    assert max(map(len, sheet.own)) == 140
+
+
+def test_a_sheet_is_never_fuller_than_its_page(course: Library):
+    filled, bare = first(course), first(course, room=0)
+
+    assert bare.letters < filled.letters <= LETTERS
+
+
+def test_the_page_shows_domain_share_and_notes(rosa: TestClient, library: Library):
+    topic = library.topics["weights"]
+    section = next(s.anchor for s in topic.sections if s.anchor)
+    noted = {"section": section, "words": "Two <bytes>\nsecond line"}
+    rosa.post("/concepts/weights/notes", data=noted)
+    domain = next(d for d in library.syllabus.domains if topic in topics_of(library, d))
+
+    page = rosa.get(f"/cheatsheets/{domain.number}").text
+
+    assert f"{domain.title} on one page" in page
+    assert f"{round(domain.weight * 100)}% of" in page
+    assert "<p>Two &lt;bytes&gt;</p>" in page
+    assert "second line" not in page
+
+
+def test_the_list_leads_to_each(client: TestClient, library: Library):
+    page = client.get("/cheatsheets").text
+
+    for domain in library.syllabus.domains:
+        assert f'href="/cheatsheets/{domain.number}"' in page
+    assert client.get("/cheatsheets/99").status_code == 404

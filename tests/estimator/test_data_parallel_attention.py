@@ -1,0 +1,63 @@
+"""Attention that each GPU does for its own sequences, as latent caches are served."""
+
+import math
+from typing import Any
+
+import pytest
+
+from app.estimator.registry import estimate
+
+_DEEPSEEK: dict[str, Any] = {
+    "model": "deepseek-v3",
+    "weights": "fp8",
+    "gpu": "h200",
+    "tensor_parallel": 8,
+    "context": 32768,
+    "concurrent": 64,
+}
+
+
+def _found(**changed: Any) -> dict[str, Any]:
+    typed = {key: str(value) for key, value in (_DEEPSEEK | changed).items()}
+    return {f.name: f.value for f in estimate("inference-memory", typed).figures}
+
+
+def test_a_latent_cache_is_kept_once_where_attention_is_data_parallel() -> None:
+    divided, parallel = _found(), _found(attention="data-parallel")
+    assert divided["kv_cache"] == pytest.approx(8 * parallel["kv_cache"])
+    # 8 of 64 sequences on each GPU; 61 layers of 512 + 64 elements in 16 bit
+    assert parallel["kv_cache"] / 8 == 8 * 32768 * 61 * (512 + 64) * 2
+
+
+def test_eight_copies_of_attention_leave_most_of_the_room() -> None:
+    # vLLM issue 51454 reads 7.7 times the tokens of tensor parallelism 8 from its
+    # logs with data parallelism 8; here weights of attention are copied as well.
+    divided, parallel = _found(), _found(attention="data-parallel")
+    ratio = 8 * parallel["cache_tokens"] / divided["cache_tokens"]
+    assert 4.5 < ratio < 8
+    assert parallel["max_concurrent"] > 4 * divided["max_concurrent"]
+
+
+def test_the_fewest_gpus_for_a_latent_cache_are_known() -> None:
+    assert _found()["fewest_gpus"] is None
+    assert _found(attention="data-parallel")["fewest_gpus"] == 8
+
+
+@pytest.mark.parametrize("concurrent", [1, 7, 64, 65])
+def test_as_many_sequences_as_are_said_to_fit_do_fit(concurrent: int) -> None:
+    asked = {"attention": "data-parallel", "concurrent": concurrent}
+    most = _found(**asked)["max_concurrent"]
+    assert most % 8 == 0
+    assert _found(**asked | {"concurrent": most})["fits"]
+    assert not _found(**asked | {"concurrent": most + 1})["fits"]
+
+
+def test_heads_need_not_divide_over_gpus_that_hold_all_of_them() -> None:
+    found = _found(attention="data-parallel", tensor_parallel=9)
+    assert math.isfinite(found["per_gpu"])
+
+
+def test_one_size_of_a_token_is_said_in_the_units_of_the_link() -> None:
+    typed = {"model": "llama-3.1-70b", "cache": "fp16"}
+    said = estimate("kv-cache", typed).verdict.text.replace("\u00a0", " ")
+    assert "327.7 kB (320 KiB) for each token" in said

@@ -1,0 +1,83 @@
+"""Errors on what was left out, and the ranges that follow from them."""
+
+import dataclasses
+import functools
+
+import pytest
+
+from app.estimator.accuracy.held_out import HeldOut, held_out
+from app.estimator.accuracy.report import as_json, as_text, own_cases, report
+from app.estimator.confidence import interval
+
+# Kinds of cases, the interval that their answers get, and whether they are rates.
+_KINDS = {
+    "train_step_time": ("training", False),
+    "train_throughput": ("training", True),
+    "train_gpu_hours": ("gpu-hours", False),
+    "decode_tpot": ("decode", False),
+    "collective_time": ("collective", False),
+    "offline_throughput": ("saturated", True),
+    "serving_tpot": ("tpot", False),
+    "serving_ttft": ("ttft", False),
+}
+_ROUNDED = 0.006  # the ranges are written with two digits
+
+
+@dataclasses.dataclass(frozen=True)
+class _Case:
+    expected: float
+    predicted: float | None
+    groups: tuple[str, str, str]
+    calibration: bool = False
+
+
+@functools.cache
+def _left() -> tuple[HeldOut, ...]:
+    return report(own_cases()).held_out
+
+
+def test_a_factor_is_tried_on_the_group_that_it_has_not_seen() -> None:
+    cases = [
+        _Case(2.0, 1.0, ("a", "x", "s")),
+        _Case(2.0, 1.0, ("a", "x", "s")),
+        _Case(1.0, 1.0, ("b", "x", "s")),
+    ]
+    (left,) = held_out("kind", cases)  # one accelerator and one source: none to leave
+    assert (left.group, left.groups) == ("model", 2)
+    assert left.fitted == 0.0
+    assert left.worst == 1.0  # twice too much for the model that was left out
+    assert left.low == pytest.approx(0.5)
+    assert left.high == pytest.approx(2.0)
+
+
+def test_what_was_fitted_on_and_what_was_not_answered_is_no_evidence() -> None:
+    cases = [
+        _Case(2.0, 1.0, ("a", "x", "s"), calibration=True),
+        _Case(2.0, None, ("b", "x", "s")),
+        _Case(1.0, 1.0, ("c", "x", "s")),
+    ]
+    assert held_out("kind", cases) == ()
+
+
+def test_serving_is_left_out_by_model_and_by_accelerator() -> None:
+    seen = {(left.kind, left.group) for left in _left()}
+    for kind in ("serving_tpot", "serving_ttft", "offline_throughput"):
+        assert {(kind, "model"), (kind, "accelerator")} <= seen
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_the_range_of_an_answer_covers_what_was_left_out(kind: str) -> None:
+    name, rate = _KINDS[kind]
+    low, high = interval(name)
+    if rate:
+        low, high = 1 / high, 1 / low
+    for left in _left():
+        if left.kind == kind:
+            assert low <= left.low + _ROUNDED, left
+            assert high >= left.high - _ROUNDED, left
+
+
+def test_the_report_shows_both_errors() -> None:
+    found = report(own_cases())
+    assert "held out" in as_text(found)
+    assert len(as_json(found)["held_out"]) == len(found.held_out) > 0

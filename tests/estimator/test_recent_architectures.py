@@ -1,0 +1,404 @@
+"""Models of 2025 and 2026: what is printed of them, and what is not understood."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.estimator.estimate import Estimate
+from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.caveats import caveats
+from app.estimator.models.lookup import find_model, models
+from app.estimator.models.reading import from_config
+from app.estimator.registry import estimate
+from app.estimator.timing.flops import flops_per_token, predicting_flops
+
+_SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
+
+# Sizes of config.json files on the Hugging Face Hub.
+_NANO: dict[str, Any] = {  # nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B
+    "model_type": "nemotron_h",
+    "hidden_size": 2688,
+    "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+    "num_hidden_layers": 52,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 2,
+    "head_dim": 128,
+    "vocab_size": 131072,
+    "n_routed_experts": 128,
+    "num_experts_per_tok": 6,
+    "moe_intermediate_size": 1856,
+    "moe_shared_expert_intermediate_size": 3712,
+    "n_shared_experts": 1,
+    "mamba_num_heads": 64,
+    "mamba_head_dim": 64,
+    "ssm_state_size": 128,
+    "n_groups": 8,
+    "conv_kernel": 4,
+    "intermediate_size": 1856,
+    "expand": 2,
+    "tie_word_embeddings": False,
+}
+_MINIMAX: dict[str, Any] = {  # MiniMaxAI/MiniMax-Text-01
+    "model_type": "minimax_text_01",
+    "hidden_size": 6144,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 200064,
+    "num_local_experts": 32,
+    "num_experts_per_tok": 2,
+    "attn_type_list": ([0] * 7 + [1]) * 10,
+    "tie_word_embeddings": False,
+}
+_KIMI: dict[str, Any] = {  # moonshotai/Kimi-Linear-48B-A3B-Instruct
+    "model_type": "kimi_linear",
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 27,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "head_dim": 72,
+    "vocab_size": 163840,
+    "kv_lora_rank": 512,
+    "q_lora_rank": None,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "moe_intermediate_size": 1024,
+    "num_experts": 256,
+    "num_experts_per_token": 8,
+    "num_shared_experts": 1,
+    "first_k_dense_replace": 1,
+    "linear_attn_config": {
+        "full_attn_layers": [4, 8, 12, 16, 20, 24, 27],
+        "head_dim": 128,
+        "num_heads": 32,
+        "short_conv_kernel_size": 4,
+    },
+    "tie_word_embeddings": False,
+}
+_LONGCAT: dict[str, Any] = {  # meituan-longcat/LongCat-Flash-Chat
+    "model_type": "longcat_flash",
+    "hidden_size": 6144,
+    "ffn_hidden_size": 12288,
+    "expert_ffn_hidden_size": 2048,
+    "num_layers": 28,
+    "num_attention_heads": 64,
+    "n_routed_experts": 512,
+    "zero_expert_num": 256,
+    "moe_topk": 12,
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "vocab_size": 131072,
+}
+_GRANITE: dict[str, Any] = {  # ibm-granite/granite-4.0-h-small
+    "model_type": "granitemoehybrid",
+    "hidden_size": 4096,
+    "intermediate_size": 768,
+    "num_hidden_layers": 40,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 100352,
+    "num_local_experts": 72,
+    "num_experts_per_tok": 10,
+    "shared_intermediate_size": 1536,
+    "mamba_n_heads": 128,
+    "mamba_d_head": 64,
+    "mamba_d_state": 128,
+    "mamba_n_groups": 1,
+    "mamba_d_conv": 4,
+    "tie_word_embeddings": True,
+    "layer_types": [
+        "attention" if i in {5, 15, 25, 35} else "mamba" for i in range(40)
+    ],
+}
+_GLM: dict[str, Any] = {  # zai-org/GLM-5
+    "model_type": "glm_moe_dsa",
+    "hidden_size": 6144,
+    "intermediate_size": 12288,
+    "num_hidden_layers": 78,
+    "num_attention_heads": 64,
+    "q_lora_rank": 2048,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 192,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 256,
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "n_shared_experts": 1,
+    "moe_intermediate_size": 2048,
+    "first_k_dense_replace": 3,
+    "vocab_size": 154880,
+    "index_n_heads": 32,
+    "index_head_dim": 128,
+    "index_topk": 2048,
+}
+
+
+def _rest(model: Architecture) -> float:
+    """Active parameters without the tables at both ends."""
+    tables = model.embedding_parameters + model.head_parameters
+    return model.active_parameters - tables
+
+
+# What model cards and reports print, in billions, with the reading of "active".
+@pytest.mark.parametrize(
+    ("config", "total", "active", "tables"),
+    [
+        # 31.6 billion, 3.2 active, 3.6 with embeddings: report of NVIDIA (2025)
+        (_NANO, 31.6, 3.58, "both"),
+        # 456 billion, 45.9 active: report of MiniMax-01 (2025)
+        (_MINIMAX, 456, 45.9, "none"),
+        # 48 billion (49.12 on the Hub), 3 active: card of Kimi Linear (2025)
+        (_KIMI, 49.12, 3.1, "one"),
+        # 560 billion, 27 on average: report of LongCat-Flash (2025). Transformers
+        # holds 741 billion, because it stores rows for experts that do nothing.
+        (_LONGCAT, 560, 27, "one"),
+        # 32 billion, 9 active: card of IBM Granite 4.0 (2025)
+        (_GRANITE, 32.2, 8.8, "both"),
+        # 744 billion parameters and 40 billion active, by the card of GLM-5 (2026)
+        (_GLM, 744, 40, "none"),
+    ],
+    ids=["nemotron-3", "minimax-01", "kimi-linear", "longcat", "granite-4", "glm-5"],
+)
+def test_counts_are_those_of_the_card(
+    config: dict[str, Any], total: float, active: float, tables: str
+) -> None:
+    model = from_config(config)
+    working = {
+        "both": model.active_parameters,
+        "one": model.active_parameters - model.embedding_parameters,
+        "none": _rest(model),
+    }[tables]
+    assert model.parameters / 1e9 == pytest.approx(total, rel=0.002)
+    assert working / 1e9 == pytest.approx(active, rel=0.011)
+    assert not caveats(model)
+
+
+def test_only_attention_layers_of_a_hybrid_keep_a_growing_cache() -> None:
+    # 10 of 80, 7 of 27 and 6 of 52 layers; 2·g·d or r_kv + d_r each.
+    assert from_config(_MINIMAX).cache_elements == 10 * 2 * 8 * 128
+    assert from_config(_KIMI).cache_elements == 7 * (512 + 64)
+    assert from_config(_NANO).cache_elements == 6 * 2 * 2 * 128
+
+
+def test_states_are_those_of_the_engine() -> None:
+    # Shapes of vLLM's MambaStateShapeCalculator: (heads, head_dim, state) for
+    # Mamba-2, (heads, d, d) for lightning attention and delta rules.
+    assert from_config(_NANO).state_elements == 23 * 64 * 64 * 128
+    assert from_config(_MINIMAX).state_elements == 70 * 64 * 128 * 128
+    assert from_config(_KIMI).state_elements == 20 * 32 * 128 * 128
+    assert find_model("qwen3-next-80b-a3b").state_elements == 36 * 32 * 128 * 128
+
+
+def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
+    # vLLM: DeepseekV32IndexerCache holds 128 FP8 and one FP32 scale per token, beside
+    # 512 + 64 latent elements, in each of 61 layers; whatever the tensor parallelism.
+    model = find_model("deepseek-v3.2")
+    assert 2 * elements_per_token(model) == 61 * (2 * (512 + 64) + 132)
+    assert elements_per_token(model, 8, 1.0) == 61 * (512 + 64 + 132)
+    assert elements_per_sequence(model, 1000) == 1000 * elements_per_token(model)
+
+
+def test_a_layer_that_shares_an_index_keeps_none() -> None:
+    sharing = {**_GLM, "index_topk_freq": 4, "index_skip_topk_offset": 2}
+    whole, shared = from_config(_GLM), from_config(sharing)
+    kept = sum(n for a, n in shared.runs if a.mixer.index)
+    assert kept == 21  # layers 0 and 1, and every fourth from 5 on
+    assert all(a.mixer.top == 2048 for a, _ in shared.runs)
+    assert shared.parameters < whole.parameters
+
+
+def test_sparse_attention_costs_what_it_chooses() -> None:
+    sparse = find_model("deepseek-v3.2")
+    whole = find_model("deepseek-v3")
+    near, far = flops_per_token(sparse, 2048), flops_per_token(sparse, 131_072)
+    assert near > flops_per_token(whole, 2048)  # the indexer comes on top
+    assert far < 0.6 * flops_per_token(whole, 131_072)
+
+
+def _delta_flops(hidden: int) -> float:
+    """One gated delta layer, forward: gdn_layer_flops of Megatron-LM (d98e8a64)."""
+    keys, values, kernel = 16 * 128, 32 * 128, 4
+    inner = hidden * (2 * keys + 2 * values + 2 * 32)
+    return 2.0 * (
+        inner + kernel * (2 * keys + values) + 32 * 128**2 * 4 + hidden * values
+    )
+
+
+def test_delta_layers_take_the_operations_that_megatron_counts() -> None:
+    model = find_model("qwen3-next-80b-a3b")
+    h, s, attention, delta = 2048, 8192, 12, 36
+    heads, groups, d, vocabulary = 16, 2, 256, 151_936
+    # attention with an output gate: queries twice, keys, values, output; causal half
+    mixing = 2 * h * d * (3 * heads + 2 * groups) + 2 * heads * d * s
+    experts = 2 * (10 * 3 * h * 512 + 3 * h * 512 + h * 512)  # routed, shared, router
+    forward = attention * mixing + delta * _delta_flops(h) + 48 * experts
+    forward += 2 * h * vocabulary
+    assert flops_per_token(model, s) == pytest.approx(3 * forward, rel=1e-6)
+
+
+def test_state_space_layers_take_the_operations_that_megatron_counts() -> None:
+    model = from_config(_NANO)
+    h, s, inner, state = 2688, 8192, 64 * 64, 128
+    # mamba_layer_flops of Megatron-LM: projections and seven per element of state
+    mamba = 2 * h * (2 * inner + 2 * 8 * state + 64) + 7 * inner * state + 2 * inner * h
+    attention = 2 * h * 128 * (32 + 2 * 2 + 32) + 2 * 32 * 128 * s
+    experts = 4 * h * (6 * 1856 + 3712) + 2 * h * 128
+    forward = 23 * mamba + 6 * attention + 23 * experts + 2 * h * 131_072
+    # Megatron leaves out the convolution, which is 2 for each of its weights.
+    assert flops_per_token(model, s) == pytest.approx(3 * forward, rel=5e-4)
+
+
+def test_attention_beside_a_state_space_counts_both() -> None:
+    shape = next(s for s in _SHAPES if s["name"] == "falcon_h1")
+    model = from_config(shape["config"])
+    layer = model.stack[0]
+    assert layer.beside is not None
+    alone = 2 * sum(m.active_parameters for m in layer.matrices)
+    assert layer.beside.scan * layer.beside.state > 0
+    counted = flops_per_token(model, 1) / 3 - 2 * model.embedding_parameters
+    assert counted > model.layers * (alone + layer.beside.scan * layer.beside.state)
+
+
+def test_multi_token_prediction_is_counted_beside_the_model() -> None:
+    config = {"num_nextn_predict_layers": 1}
+    shape = next(s for s in _SHAPES if s["name"] == "deepseek_v3")["config"]
+    plain = {k: v for k, v in shape.items() if "nextn" not in k and "mtp" not in k}
+    assert from_config(plain | config).parameters == from_config(plain).parameters
+    assert from_config(plain).predicting_parameters == 0
+
+
+def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
+    # README_WEIGHTS of DeepSeek-V3: 11.5B unique parameters; NVIDIA's recipes train
+    # at 2.600e11 FLOP per token with the module, 2.504e11 without it.
+    config = {
+        "model_type": "deepseek_v3",
+        "hidden_size": 7168,
+        "intermediate_size": 18432,
+        "num_hidden_layers": 61,
+        "num_attention_heads": 128,
+        "q_lora_rank": 1536,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+        "n_routed_experts": 256,
+        "num_experts_per_tok": 8,
+        "n_shared_experts": 1,
+        "moe_intermediate_size": 2048,
+        "first_k_dense_replace": 3,
+        "vocab_size": 129280,
+        "num_nextn_predict_layers": 1,
+    }
+    model = from_config(config)
+    assert model.parameters == find_model("deepseek-v3").parameters
+    assert model.predicting_parameters == pytest.approx(11.5e9, rel=0.01)
+    training = flops_per_token(model, 4096)
+    assert training == pytest.approx(2.504e11, rel=0.001)
+    with_module = training + predicting_flops(model, 4096)
+    assert with_module == pytest.approx(2.600e11, rel=0.003)
+
+
+def test_windows_beside_compressed_keys_are_cache_not_state() -> None:
+    shape = next(s for s in _SHAPES if s["name"] == "deepseek_v4")
+    model = from_config(shape["config"])
+    assert model.state_elements == 0
+    heavy, sparse = 64 // 128, 64 // 4 + 1.03125 * (32 // 4) / 2
+    grown = 4 * heavy + 2 * sparse
+    added = elements_per_sequence(model, 2001) - elements_per_sequence(model, 2000)
+    assert added == pytest.approx(grown)
+    window = elements_per_sequence(model, 128) - 128 * grown
+    assert window == pytest.approx(6 * 64 * 128)
+
+
+def test_a_nested_configuration_has_the_defaults_of_its_class() -> None:
+    # google/gemma-3-4b-it names six fields of its text model; vocabulary, heads and
+    # their width are those of Gemma3TextConfig.
+    text = {
+        "hidden_size": 2560,
+        "intermediate_size": 10240,
+        "model_type": "gemma3_text",
+        "num_hidden_layers": 34,
+        "sliding_window": 1024,
+    }
+    model = from_config({"model_type": "gemma3", "text_config": text})
+    assert model.parameters == 3_880_263_168  # Gemma3ForCausalLM, Transformers 5.23
+    (said,) = caveats(model)
+    assert "num_attention_heads" in said
+    assert "num_key_value_heads" in said
+
+
+def test_every_field_of_a_known_family_is_understood() -> None:
+    for shape in _SHAPES:
+        unread = set(from_config(shape["config"]).unread)
+        assert unread <= {"decoder_vocab_size"}, shape["name"]
+    for name, _ in models():
+        assert not find_model(name).unread, name
+
+
+_ODD = {
+    "model_type": "unheard_of",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+    "hidden_dropout": 0.1,
+    "bos_token_id": 1,
+    "rms_norm_eps": 1e-6,
+    "hyper_streams": 4,
+    "memory_slots": 512,
+    "use_qk_norm": True,
+}
+
+
+def test_an_unknown_family_says_so_and_names_what_it_did_not_understand() -> None:
+    first, second = caveats(from_config(_ODD))
+    assert "“unheard_of” is not known" in first
+    assert second.endswith("not counted: hyper_streams, memory_slots, use_qk_norm.")
+
+
+# Without these a configuration of no known family is refused.
+_GIVEN = {"num_hidden_layers", "num_attention_heads"}
+
+
+def _asked(name: str, **typed: Any) -> Estimate:
+    return estimate(name, {key: str(value) for key, value in typed.items()})
+
+
+@pytest.mark.parametrize("name", ["kv-cache", "weights", "inference-memory", "latency"])
+def test_every_calculator_says_what_was_not_understood(name: str) -> None:
+    found = _asked(name, model=json.dumps(_ODD))
+    assert any("hyper_streams" in note for note in found.notes)
+    assert not any("hyper_streams" in note for note in _asked(name).notes)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [s for s in _SHAPES if s["config"].keys() >= _GIVEN],
+    ids=lambda shape: shape["name"],
+)
+def test_every_number_of_an_unknown_family_is_read_or_named(shape: dict) -> None:
+    """A field that changes nothing when it is doubled has to be named or harmless."""
+    config = {**shape["config"], "model_type": "unheard_of", "odd_width": 7}
+    model = from_config(config)
+    assert "odd_width" in model.unread
+    for key in model.unread:
+        value = config[key]
+        if isinstance(value, int) and not isinstance(value, bool):
+            doubled = from_config({**config, key: 2 * value + 1})
+            assert doubled.parameters == model.parameters, key
+
+
+def test_towers_that_are_not_counted_are_named() -> None:
+    config = {"text_config": dict(_ODD), "vision_config": {"hidden_size": 32}}
+    assert "vision_config" in from_config(config).unread

@@ -1,0 +1,74 @@
+"""Questions kept for mock exams: practiced after they were met in one, not before."""
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.content.live.library import Library, LiveLibrary
+from app.mastery.bank import held_back
+from tests.exams.sitting import begin, finish
+
+
+@pytest.fixture
+def library(live_library: LiveLibrary) -> Library:
+    return live_library.current()
+
+
+@pytest.fixture
+def kept(library: Library, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A question that is kept for exams."""
+    item = next(q for q in library.questions.values() if q.type == "single")
+    change: dict[str, Any] = {"use": "exam"}
+    reserved = dataclasses.replace(item, **change)
+    monkeypatch.setitem(library.questions, item.id, reserved)  # type: ignore[arg-type]
+    return item.id
+
+
+def items_of(client: TestClient, pick: str) -> set[str]:
+    body = {"pick": pick, "count": 20, "token": ""}
+    run = client.post("/quiz/runs", data=body).headers["location"]
+    html = client.get(f"{run}/result").text
+    return set(re.findall(r'href="/quiz/[\w-]+/([\w-]+)', html))
+
+
+def test_practice_does_not_show_what_is_kept_for_exams(
+    client: TestClient, library: Library, kept: str
+) -> None:
+    topic = library.questions[kept].topic
+    page = client.get(f"/quiz/{topic}").text
+    alone = client.get(f"/quiz/{topic}/{kept}")
+
+    assert f"/quiz/{topic}/{kept}" not in page
+    assert "1 is kept for" in re.sub(r"\s+", " ", page)
+    assert "1 question is kept for them" in re.sub(
+        r"\s+", " ", client.get("/quiz").text
+    )
+    assert alone.status_code == 409
+    assert "kept for mock exams" in alone.text
+
+
+def test_a_question_that_an_exam_has_asked_is_no_longer_kept(
+    client: TestClient, library: Library, kept: str
+) -> None:
+    topic = library.questions[kept].topic
+    sitting = begin(client)
+    finish(client, sitting)
+
+    assert held_back(library, {kept}) == frozenset()
+    for _ in range(8):
+        if client.get(f"/quiz/{topic}/{kept}").status_code == 200:
+            return
+        finish(client, begin(client))
+    pytest.fail("no paper asked what is kept for papers")
+
+
+def test_the_kinds_of_a_paper_are_asked_and_checked(client: TestClient) -> None:
+    page = client.get("/exams/short").text
+    refused = client.post("/exams/short/sittings", data={"kinds": "odd"})
+
+    assert '<select class="sel" id="kinds" name="kinds"' in page
+    assert refused.status_code == 422
+    assert "“odd” is neither empty nor all." in refused.text

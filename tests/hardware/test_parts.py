@@ -1,0 +1,127 @@
+"""The parts of the catalogue: every value with convention, source, day, or a reason."""
+
+import dataclasses
+
+import pytest
+
+from app.content.numbers.estimates import Unanswerable, catalogue_value
+from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.fields import row_of
+from app.estimator.hardware.parts import Part, find_part, parts
+
+PARTS = parts()
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
+def test_every_value_has_a_source_and_a_day_or_a_reason(part: Part):
+    for value in part.values:
+        if value.state == "known":
+            assert value.words
+            assert value.sources
+            assert all(s.startswith("https://") for s in value.sources)
+            assert value.read_on.year >= 2025
+        else:
+            assert value.reason.endswith(".")
+            assert value.number is None
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
+def test_every_field_that_an_author_can_link_has_its_row(part: Part):
+    rows = {value.name for value in part.values}
+    given = [
+        field.name
+        for field in dataclasses.fields(part.entry)
+        if getattr(part.entry, field.name) != field.default
+    ]
+    names = [*given, "capacity", "nvlink_both_ways", "pcie"]
+
+    for name in names:
+        try:
+            found = catalogue_value("hw", part.id, name)[0]
+        except Unanswerable:
+            continue
+        if not isinstance(found, str | bool):
+            assert row_of(name) in rows, name
+
+
+def test_one_way_stands_beside_both_ways_and_dense_beside_sparse():
+    h100 = find_part("h100-sxm5-80")
+
+    assert h100["nvlink"].words == "450\u00a0GB/s"
+    assert h100["nvlink"].beside == "900\u00a0GB/s both ways"
+    assert h100["fp8"].words == "1,978.9\u00a0TFLOP/s"
+    assert h100["fp8"].beside == "3,957.8\u00a0TFLOP/s sparse"
+    assert h100["int8"].words.endswith("TOP/s")
+    assert find_part("tpu-v6e")["bf16"].beside == "no sparse rate"
+
+
+def test_bytes_of_the_driver_stand_beside_the_label():
+    h100 = find_part("h100-sxm5-80")
+
+    assert h100["memory"].words == "80\u00a0GB"
+    assert h100["driver_memory"].words == "85.5\u00a0GB"
+    assert h100["driver_memory"].beside == "81,559\u00a0MiB"
+
+
+def test_what_a_part_has_none_of_is_told_from_what_nobody_knows():
+    l40s, v6e = find_part("l40s"), find_part("tpu-v6e")
+
+    assert (l40s["nvlink"].state, l40s["nvlink"].words) == ("absent", "none")
+    assert find_part("a100-sxm4-80")["fp8"].words == "not supported"
+    assert (v6e["tdp"].state, v6e["tdp"].words) == ("unknown", "unknown")
+    assert find_part("nvlink-5").get("power") is None
+
+
+def test_a_sparse_rate_that_a_source_states_is_taken_as_stated():
+    """Blackwell Ultra computes dense FP4 at three quarters of its sparse rate."""
+    gb300 = find_part("gb300-gpu")
+
+    assert gb300["fp4"].words == "15,000\u00a0TFLOP/s"
+    assert gb300["fp4"].beside == "20,000\u00a0TFLOP/s sparse"
+
+
+def test_a_part_is_what_the_calculators_compute_with():
+    assert find_part("b200-sxm")["capacity"].number == find_accelerator("B200").capacity
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gb300-gpu",
+        "rubin-gpu",
+        "vera-rubin-nvl72",
+        "rtx-pro-6000-bw-server",
+        "bluefield-4",
+        "connectx-9",
+        "q3400-ra",
+        "sn5610",
+        "sn6600",
+        "mi350x",
+        "mi355x",
+        "mi455x",
+        "tpu-v6e",
+        "tpu-v7x",
+        "trainium2",
+        "trainium3",
+        "gaudi3",
+        "groq-3-lpu",
+        "cerebras-wse3",
+    ],
+)
+def test_the_catalogue_has_the_hardware_of_late_2026(name):
+    assert find_part(name)
+
+
+def test_a_rate_that_a_maker_prints_only_sparse_stays_unknown_and_says_so():
+    value = find_part("cerebras-wse3")["fp16"]
+
+    assert value.state == "unknown"
+    assert "with sparsity" in value.reason
+
+
+def test_a_value_with_a_source_of_its_own_names_that_alone():
+    value = find_part("trainium2")["memory"]
+
+    assert value.own
+    (source,) = value.sources
+    assert source.startswith("https://awsdocs-neuron.readthedocs-hosted.com/")

@@ -1,0 +1,69 @@
+"""Notes beside their sections, and looking for one among all."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.content.live.library import Library
+
+PAGE = "/concepts/weights"
+
+
+@pytest.fixture
+def section(library: Library) -> str:
+    return next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+
+
+def write(client: TestClient, section: str, words: str, **more: str):
+    sent = {"section": section, "words": words, "beside": "yes", **more}
+    return client.post(f"{PAGE}/notes", data=sent)
+
+
+def test_a_note_stands_below_its_section(rosa: TestClient, section: str):
+    answer = write(rosa, section, "Two bytes <each>.")
+
+    assert answer.headers["location"] == f"{PAGE}#n-{section}"
+    page = rosa.get(PAGE).text
+    note = page.index('<p class="written">Two bytes &lt;each&gt;.</p>')
+    assert page.index(f'<h2 id="{section}"') < note
+    assert page.index(f'id="n-{section}"') < note
+
+
+def test_every_section_has_room_for_a_note(rosa: TestClient, library: Library):
+    page = rosa.get(PAGE).text
+
+    named = [s for s in library.topics["weights"].sections if s.anchor]
+    assert page.count('<aside class="mine"') == len(named)
+    assert "<script>" not in page
+
+
+def test_htmx_gets_the_note_alone(htmx: TestClient, section: str):
+    fragment = write(htmx, section, "Two bytes.").text
+
+    assert fragment.lstrip().startswith("<aside")
+    assert "Saved" in fragment
+    assert "Removed" in write(htmx, section, "").text
+
+
+def test_a_note_of_another_learner_is_not_shown(
+    rosa: TestClient, milo: TestClient, section: str
+):
+    write(rosa, section, "Mine alone.")
+
+    assert "Mine alone." not in milo.get(PAGE).text
+
+
+def test_all_notes_can_be_searched(rosa: TestClient, section: str):
+    write(rosa, section, "Sixteen BYTES for the optimizer")
+
+    assert "Sixteen" in rosa.get("/notes?q=optimizer+bytes").text
+    nothing = rosa.get("/notes?q=%3Cb%3Ezzz").text
+    assert "Sixteen" not in nothing
+    assert "No note has “&lt;b&gt;zzz”" in nothing
+
+
+def test_a_title_is_found_too(rosa: TestClient, section: str, library: Library):
+    write(rosa, section, "x")
+    title = library.topics["weights"].title
+
+    assert "mine" not in rosa.get("/notes").text
+    assert f"<h2>{title}" in rosa.get(f"/notes?q={title}").text

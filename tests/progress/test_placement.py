@@ -1,0 +1,157 @@
+"""The first visit, and the placement test that it proposes."""
+
+import dataclasses
+import datetime as dt
+import html
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.live.library import Library
+from app.db.tables import AddedCard, Attempt
+from app.mastery.evidence import First
+from app.mastery.standing import NOTHING, standings
+from app.progress.steps import Situation, reading_step
+from app.quiz.placement import draw_placement
+from app.scheduling import Left
+
+
+def begin(client: TestClient) -> str:
+    sent = client.post("/quiz/runs", data={"pick": "placement", "token": "t"})
+    assert sent.status_code == 303
+    return sent.headers["location"]
+
+
+def fields(page: str) -> tuple[str, dict[str, str]]:
+    action = re.search(r'action="(/quiz/[^"]+/attempts)"', page)
+    assert action
+    form = page[action.start() :]
+    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
+    return action[1], {name: html.unescape(value) for name, value in found}
+
+
+def give_up(client: TestClient, run: str, place: int) -> str:
+    action, hidden = fields(client.get(f"{run}/{place}").text)
+    sent = client.post(action, data=hidden | {"unknown": "yes"})
+    assert sent.status_code == 303, sent.text
+    return client.get(sent.headers["location"]).text
+
+
+def test_a_draw_is_the_same_for_a_seed_and_covers_the_blueprint(library: Library):
+    questions, domains = list(library.questions.values()), library.syllabus.domains
+
+    drawn = draw_placement(questions, domains, {}, "one")
+
+    assert drawn == draw_placement(questions, domains, {}, "one")
+    assert drawn != draw_placement(questions, domains, {}, "two")
+    assert len(set(drawn)) == len(drawn) <= 15
+    asked = {o for item in drawn for o in library.questions[item].objectives}
+    assert {o.number for d in domains for o in d.objectives} <= asked
+
+
+def test_no_domain_is_asked_more_than_its_share(library: Library):
+    domains = library.syllabus.domains
+    drawn = draw_placement(list(library.questions.values()), domains, {}, "x")
+
+    for domain in domains:
+        numbers = {o.number for o in domain.objectives}
+        mine = [i for i in drawn if numbers & set(library.questions[i].objectives)]
+        assert len(mine) <= round(domain.weight * 15) + 1
+
+
+def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Library):
+    page = " ".join(client.get("/").text.split())
+
+    exam = next(iter(library.exams.values()))
+    assert f"{exam.questions} questions" in page
+    assert f"{exam.minutes} minutes" in page
+    for domain in library.syllabus.domains:
+        assert f"{round(domain.weight * 100)}% {domain.title}" in page
+    assert 'name="pick" value="placement"' in page
+    assert "What an evening looks like" in page
+
+
+def test_saying_that_one_does_not_know_is_an_answer(rosa: TestClient, session: Session):
+    page = give_up(rosa, begin(rosa), 1)
+
+    assert "You said that you do not know." in page
+    row = session.exec(select(Attempt)).one()
+    assert (row.context, row.raw, row.score, row.first) == (
+        "placement",
+        "{}",
+        0.0,
+        True,
+    )
+    assert session.exec(select(AddedCard)).all() == []
+
+
+def test_a_solution_is_shown_to_who_does_not_know(rosa: TestClient):
+    page = give_up(rosa, begin(rosa), 1)
+
+    assert "right answer" in page
+    assert "your answer" not in page
+
+
+def test_outside_of_a_placement_test_nothing_chosen_is_refused(rosa: TestClient):
+    sent = rosa.post("/quiz/runs", data={"pick": "mixed", "token": "t"})
+    run = sent.headers["location"]
+    action, hidden = fields(rosa.get(f"{run}/1").text)
+
+    assert "t know<" not in rosa.get(f"{run}/1").text
+    assert rosa.post(action, data=hidden | {"unknown": "yes"}).status_code == 422
+
+
+def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
+    run = begin(rosa)
+    assert "Go on with the test" in rosa.get("/").text
+
+    give_up(rosa, run, 1)
+    page = rosa.get("/").text
+
+    assert "Placement test:" in page
+    assert f'href="{run}"' in page
+
+
+def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
+    run = begin(rosa)
+    page, place = "", 0
+    while "See the result" not in page:
+        place += 1
+        page = give_up(rosa, run, place)
+
+    result = rosa.get(f"{run}/result").text
+    assert "What to do today" in result
+    for domain in library.syllabus.domains:
+        assert domain.title in result
+    assert "Placement test:" not in rosa.get("/").text
+
+
+def test_what_was_answered_rightly_is_read_after_what_was_not(library: Library):
+    first, second = library.syllabus.topics[:2]
+    day = dt.date(2026, 6, 9)
+    right = {library.topics[first].questions[0]: First(1.0, day)}
+    record = dataclasses.replace(NOTHING, firsts=right)
+    domains = standings(library, record, day)
+
+    # The second page builds on the first, which one right answer does not shake.
+    step = reading_step(Situation(library, record, domains, Left()))
+
+    assert step
+    assert step.address == f"/concepts/{second}"
+
+
+@pytest.mark.parametrize(
+    ("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)]
+)
+def test_the_exam_day_can_be_set_at_once(rosa: TestClient, day: str, status: int):
+    rosa.post("/settings", data={"name": "Rosa", "zone": "Europe/Berlin"})
+
+    sent = rosa.post("/plan", data={"exam_day": day, "minutes_a_day": "45"})
+
+    assert sent.status_code == status
+    kept = rosa.get("/settings").text
+    assert 'value="Rosa"' in kept
+    assert '<option value="Europe/Berlin" selected' in kept
+    assert ('value="45"' in kept) == (status == 303)
