@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from app.content.model import Domain
-from app.mastery.bank import home_of, shares
+from app.mastery.bank import shares
 from app.questions import kinds
 from app.questions.model import Question
 from app.quiz.practice import Past
@@ -34,7 +34,7 @@ def draw_placement(
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
-        mine = [q for q in order if home_of(q, there) == domain.number]
+        mine = [q for q in order if q.home(there) == domain.number]
         numbers = [o.number for o in domain.objectives]
         numbers.sort(key=lambda number: _mixed(seed, number))
         taken |= dict.fromkeys(_round(mine, numbers, counts[domain.number]))
