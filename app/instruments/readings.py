@@ -290,6 +290,8 @@ def interval(figure: Figure) -> str:
         return "exact"
     low = format_value(figure.low, figure.unit)
     high = format_value(figure.high, figure.unit)
+    if low == high:
+        return low
     number, _, unit = low.partition(NBSP)
     return f"{number if high.endswith(NBSP + unit) else low} to {high}"
 

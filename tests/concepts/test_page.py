@@ -53,7 +53,7 @@ def test_the_pages_are_linked_in_their_order(client: TestClient):
 
 
 def test_what_to_read_before_is_named(client: TestClient):
-    assert "Read before:" in client.get("/concepts/kv-cache").text
+    assert "Read first:" in client.get("/concepts/kv-cache").text
 
 
 def test_an_unknown_page_is_404(client: TestClient):
