@@ -15,7 +15,7 @@ LETTERS = 6_200
 _TERMS = 4  # of a page at most
 _OWN = 4  # lines of the learner's own
 _LONGEST = 140  # letters of a term, an error or an own line
-_HEAD = 40  # what a heading takes, counted in letters
+_HEAD = 60  # what a heading takes, counted in letters
 
 T = TypeVar("T")
 _BOX = re.compile(
@@ -28,7 +28,9 @@ _ERROR = re.compile(
 _CITE = re.compile(r'<a class="cite".*?</a>', re.DOTALL)
 _LINK = re.compile(r"</?a\b[^>]*>")
 _LEAD = re.compile(
-    r"<(b|strong)>(What the exam tests|Common error)\.</\1>\s*", re.IGNORECASE
+    r"<(b|strong)>(What the exam tests|What to know for the exam|Common error)\.</\1>"
+    r"\s*",
+    re.IGNORECASE,
 )
 _TAG = re.compile(r"<[^>]+>")
 _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
@@ -64,8 +66,9 @@ class CheatSheet:
 def cheat_sheet(
     library: Library, domain: Domain, notes: Sequence[str] = (), room: int = LETTERS
 ) -> CheatSheet:
-    """The sheet of a domain. Hooks and what is tested stand on it in any case.
+    """The sheet of a domain. Hooks and what is tested stand on it first.
 
+    Where that alone is too much, what is tested is cut to whole sentences.
     Then come errors in a sentence and key terms, one of each page in turn, as long as
     there is `room` on the page.
     """
@@ -73,6 +76,8 @@ def cheat_sheet(
     topics = topics_of(library, domain)
     entries = [_entry(topic, domain) for topic in topics]
     left = room - sum(map(_size, entries)) - sum(map(len, own))
+    if left < 0:
+        entries, left = _cut(entries, left)
     errors, left = _filled([_errors(topic) for topic in topics], left)
     terms, _ = _filled([_terms(library, topic) for topic in topics], left)
     filled = (
@@ -133,6 +138,18 @@ def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
         for a in new
     ]
     return [(name, words) for name, words in said if words][:_TERMS]
+
+
+def _cut(entries: Sequence[Entry], left: int) -> tuple[list[Entry], int]:
+    """Entries with as many sentences on what is tested as fit, one of each in turn."""
+    texts = [" ".join(map(_words, entry.tested)) for entry in entries]
+    said = [_SENTENCE.findall(text) for text in texts]
+    kept, left = _filled(said, left + sum(map(len, texts)))
+    cut = [
+        tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept
+    ]
+    pairs = zip(entries, cut, strict=True)
+    return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
 
 
 def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:

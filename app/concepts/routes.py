@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from app.cards.names import TERM, origin
@@ -150,22 +150,32 @@ def cheat_sheet_of(
 
 @router.get("/glossary")
 def glossary(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    choosing: Annotated[bool, Query(alias="cards")] = False,
 ) -> HTMLResponse:
+    """Every term; with `cards`, each with the button that makes it a card."""
     keep(request, strangers=True)
     return page(
         request,
         "concepts/glossary.html",
         learner=learner,
         terms=entries(library),
+        choosing=choosing,
         cards={origin(card)[1] for card in studied(db, learner.id, TERM)},
     )
 
 
 @router.get("/sources")
 def sources(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    using: Annotated[bool, Query(alias="used")] = False,
 ) -> HTMLResponse:
+    """The bibliography; with `used`, each source with the pages that cite it."""
     keep(request, strangers=True)
     cited = {
         key: [t for t in library.topics.values() if key in t.sources]
@@ -177,6 +187,7 @@ def sources(
         learner=learner,
         sources=sorted(library.sources.values(), key=lambda s: s.title.casefold()),
         cited=cited,
+        using=using,
     )
 
 

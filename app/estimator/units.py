@@ -220,6 +220,17 @@ def format_number(value: float, digits: int = 3) -> str:
     return (MINUS if value < 0 else "") + text
 
 
+def format_rounded(value: float) -> str:
+    """Write a number as `format_number` does, but never a rounded one as if whole.
+
+    >>> format_rounded(66), format_rounded(65.97), format_rounded(316.04)
+    ('66', '66.0', '316.0')
+    """
+    text = format_number(value)
+    whole = not math.isfinite(value) or value == int(value)
+    return text if whole or not text[-1:].isdigit() or "." in text else f"{text}.0"
+
+
 def _decimals(size: float, digits: int) -> int:
     return max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
 

@@ -88,7 +88,7 @@ def test_its_card_is_graded_and_leads_to_the_question(
 
 
 def test_a_term_becomes_a_card_where_it_stands(page: Page, server: Server) -> None:
-    page.goto(f"{server.url}/glossary")
+    page.goto(f"{server.url}/glossary?cards=1")
     term = page.locator(".terms > div").nth(2)
 
     term.get_by_role("button", name=re.compile("^Make it a card")).press("Enter")

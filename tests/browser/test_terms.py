@@ -23,7 +23,7 @@ def test_a_tap_opens_the_term_in_place(browser: Browser, server: Server) -> None
     expect(page.locator(f"#{name}")).to_be_visible()
     assert page.url == server.url + PAGE
     page.locator(f"#{name}").get_by_role("link", name="Glossary").tap()
-    page.wait_for_url("**/glossary#*")
+    page.wait_for_url("**/glossary?cards=1#*")
     context.close()
 
 

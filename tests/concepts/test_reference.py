@@ -28,4 +28,4 @@ def test_every_source_is_listed_with_the_day_it_was_read(
 
 
 def test_a_source_says_where_it_is_used(client: TestClient):
-    assert "Used in" in client.get("/sources").text
+    assert "Used in" in client.get("/sources?used=1").text

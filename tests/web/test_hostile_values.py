@@ -40,6 +40,7 @@ SANE = {
     "number": "1",
     "report": "1",
     "kind": "json",
+    "key": "nowhere",
     "rating": "3",
     "token": "t",
     "since": "0",

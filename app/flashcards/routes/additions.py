@@ -35,7 +35,7 @@ def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
 def _answer(desk: Desk, card: str, *, wanted: bool, back: str) -> Response:
     kind, name = origin(card)
     if not is_htmx(desk.request):
-        home = f"/glossary#{name}" if kind == TERM else "/flashcards/deck#own"
+        home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
         return RedirectResponse(back or home, 303)
     if kind == QUESTION:
         comeback = comeback_of(desk.db, desk.learner.id, name, desk.day)

@@ -29,7 +29,7 @@ from app.estimator.serving.profile import (
     settle,
 )
 from app.estimator.serving.simulation import Outcome, quantile
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_number, format_rounded, format_value
 
 OUTPUTS = (
     Output("fits", "Keeps the promise", better="more"),
@@ -253,7 +253,7 @@ def _steps(
         Step(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
-            f"{format_number(batch)} ÷ ({format_value(profile.ttft_at(batch), 's')} + "
+            f"{format_rounded(batch)} ÷ ({format_value(profile.ttft_at(batch), 's')} + "
             f"{format_number(asked.output_tokens)} × "
             f"{format_value(profile.tpot_at(batch), 's')})",
             profile.rate_at(batch),

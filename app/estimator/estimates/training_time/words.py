@@ -23,7 +23,7 @@ from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import added, multiplied
 
 OUTPUTS = (
@@ -212,7 +212,7 @@ def _steps(
         Step(
             "MFU",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_value(run.flops, 'FLOP')} × {format_number(rate)} ÷ "
+            f"{format_value(run.flops, 'FLOP')} × {format_rounded(rate)} ÷ "
             f"{format_value(peak, 'FLOP/s')}",
             run.mfu,
             "%",
