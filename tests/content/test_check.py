@@ -9,6 +9,7 @@ import pytest
 
 from app.content.check import check, write
 from app.content.codes import RULES
+from app.content.live.library import load
 from app.content.problems import problem
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -110,6 +111,50 @@ def test_fix_gives_a_copy_an_id_of_its_own(course: Path) -> None:
 
     assert [p.code for p in found if p.severity == "error"] == []
     assert "<!-- q: w-bf16-70b-2\n" in quiz.read_text()
+
+
+def test_fix_gives_new_ids_to_a_copied_topic_and_none_to_its_original(
+    course: Path,
+) -> None:
+    original = (course / "topics/weights/quiz.md").read_bytes()
+    shutil.copytree(course / "topics/weights", course / "topics/a-copy")
+    before = check(course, today=DAY)
+
+    check(course, fix=True, today=DAY)
+
+    copied = {p.path for p in before if p.code == "E08"}
+    assert copied
+    assert all(path.startswith("topics/a-copy/") for path in copied)
+    assert (course / "topics/weights/quiz.md").read_bytes() == original
+    assert "q: w-grow-2\n" in (course / "topics/a-copy/quiz.md").read_text()
+
+
+def test_an_item_of_a_copied_topic_is_asked_where_its_original_stands(
+    course: Path,
+) -> None:
+    shutil.copytree(course / "topics/weights", course / "topics/a-copy")
+
+    assert load(course).questions["w-grow"].topic == "weights"
+
+
+@pytest.mark.parametrize("comment", ["<!-- q: w-grow\n", "<!-- Q: w-grow -->\n"])
+def test_fix_writes_no_second_id_beside_a_broken_comment(
+    course: Path, comment: str
+) -> None:
+    check(course, fix=True, today=DAY)
+    quiz = course / "topics/weights/quiz.md"
+    text = quiz.read_text()
+    start = text.index("<!-- q: w-grow")
+    end = text.index("-->\n", start) + 4
+    broken = text[:start] + comment + text[end:]
+    quiz.write_text(broken)
+    lock = (course / "ids.lock").read_text()
+
+    found = check(course, fix=True, today=DAY)
+
+    assert quiz.read_text() == broken
+    assert (course / "ids.lock").read_text() == lock
+    assert [p.code for p in found if p.severity == "error"] in (["E10"], ["E12"])
 
 
 def test_fix_rewrites_a_stale_figure_in_its_own_form(course: Path) -> None:

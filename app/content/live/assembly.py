@@ -120,7 +120,7 @@ def _items(
     renamed = _renamed(bank)
     questions: dict[str, Question] = {}
     cards: dict[str, Card] = {}
-    for reading in bank.readings.values():
+    for _, reading in bank.in_order():
         for question in reading.questions:
             if question.id not in questions and question.id not in cards:
                 heir = _drawn(_inherit(question, pages), bank)

@@ -10,7 +10,7 @@ from app.content.read.metadata import read_comment
 from app.content.source_file import Manuscript
 from app.questions.written import Draft
 
-_COMMENT = re.compile(r"\s*<!--\s*q\s*:")
+_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 _TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 _UNCLOSED = "<!-- -->"
 
@@ -132,12 +132,18 @@ def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
     heading: Token | None = None
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
-            heading = token
+            heading = None if _has_broken_comment(prose, at) else token
         elif token.type == "bullet_list_open" and not token.level and heading:
             boxes = _boxes(prose, at)
             if boxes and (whole or any("x" in b.lower() for b in boxes)):
                 _report_unnamed(heading, sheet)
                 heading = None
+
+
+def _has_broken_comment(prose: list[Token], at: int) -> bool:
+    """Whether a comment that was never closed stands below: there is its id."""
+    below = prose[at + 3 : at + 4]
+    return bool(below) and below[0].content.strip() == _UNCLOSED
 
 
 def _boxes(prose: list[Token], at: int) -> list[str]:

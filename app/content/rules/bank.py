@@ -17,6 +17,8 @@ from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
 NO_SYLLABUS = Syllabus("", "", (), ())
+# What keeps items from being seen at all; that they are gone would be said in vain.
+_HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 _SAME = 0.9
 _REPLACED = 0.3
 _COPIED = 0.6
@@ -56,9 +58,23 @@ class Bank:
             p.code in {"E00", "E10", "E11"} for p in reading.problems
         )
 
+    def in_order(self) -> list[tuple[str, ParsedFile]]:
+        """The files, those of topics that the syllabus does not name at the end.
+
+        Of two topics with the same items the named one has them: the other is a copy,
+        whatever comes first in the alphabet.
+        """
+        named = set(self.syllabus.topics)
+        return sorted(
+            self.readings.items(),
+            key=lambda file: (
+                file[0].startswith("topics/") and file[0].split("/")[1] not in named
+            ),
+        )
+
     def facts(self) -> list[tuple[str, Fact]]:
-        """Every item with the path of its file."""
-        return [(p, f) for p, r in self.readings.items() for f in r.facts]
+        """Every item with the path of its file, originals before their copies."""
+        return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
 def check_identity(bank: Bank) -> list[Problem]:
@@ -71,9 +87,16 @@ def check_identity(bank: Bank) -> list[Problem]:
         else:
             first[fact.id] = (path, fact)
     lock = bank.readings.get("ids.lock")
+    whole = not any(_hides_items(r) for r in bank.readings.values())
     for entry in lock.lock if lock else ():
-        found += _against_lock(entry, first.get(entry.id))
+        if entry.id in first or whole:
+            found += _against_lock(entry, first.get(entry.id))
     return found
+
+
+def _hides_items(reading: ParsedFile) -> bool:
+    """Whether a file was not read to the end, so that nobody knows what is gone."""
+    return any(p.code in _HIDING and not p.item for p in reading.problems)
 
 
 def _double(one: tuple[str, Fact], other: tuple[str, Fact]) -> Problem:
