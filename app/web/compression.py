@@ -6,6 +6,9 @@ import hashlib
 import brotli  # type: ignore[import-untyped]  # it ships no types
 
 _SMALL = 400  # below this a compressed answer saves no packet
+# The few long lists (glossary, sources) are opened seldom and are kept: their bytes
+# count for more than 30 ms.
+_LONG, _THOROUGH = 75_000, 9
 
 
 class Packed:
@@ -16,7 +19,7 @@ class Packed:
     def __init__(self, body: bytes, quality: int = 5) -> None:
         self.body = body
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
-        self._quality = quality
+        self._quality = quality if len(body) < _LONG else max(quality, _THOROUGH)
         self._brotli = b""
         self._gzip = b""
 
