@@ -60,7 +60,7 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of an answer: kept as `given` and judged, or refused with `status`."""
+    """What became of an answer: kept as `given` and judged; or refused."""
 
     asked: Asked
     frame: RunFrame | None
