@@ -12,6 +12,7 @@ from app.content.markdown.writer import write
 from app.content.model import Area, Drawing
 from app.content.svg_cleaning import narrow
 from app.content.svg_figures import WIDTHS, opening
+from app.drawings.svg import tag
 from app.questions.choosing import LETTERS, faces_of, letters, marks_of
 from app.questions.faces import Faces
 from app.questions.kind import Counted, Gap, Kind, State, Typed
@@ -253,12 +254,7 @@ def _check_regions(answer: Places, written: Written) -> None:
 def _svg(drawn: Drawn) -> str:
     """A drawing with its letters, for the face of a card."""
     drawing = drawn.drawing
-    spots = "".join(
-        f'<circle class="tag" cx="{s.area.x:g}" cy="{s.area.y:g}" r="10"/>'
-        f'<text class="on-tag" x="{s.area.x:g}" y="{s.area.y + 4.5:g}" '
-        f'text-anchor="middle" fill="currentColor" stroke="none">{s.letter}</text>'
-        for s in drawn.spots
-    )
+    spots = "".join(tag(s.letter, s.area.x, s.area.y) for s in drawn.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
