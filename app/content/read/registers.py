@@ -19,7 +19,7 @@ from app.content.model import (
 from app.content.source_file import Manuscript
 
 _SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
-_SYLLABUS_KEYS = ("exam", "title", "order", "notes", "domains")
+_SYLLABUS_KEYS = ("exam", "title", "order", "notes", "license", "domains")
 _SHORT_WORDS, _SHORT_LETTERS = 4, 28
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
@@ -187,6 +187,7 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
         domains,
         order,
         _texts(tables, "notes", sheet),
+        _text(tables, "license", sheet) if "license" in tables else "",
     )
 
 
