@@ -96,8 +96,12 @@ RULES: dict[str, Rule] = {
     ),
     "E22": Rule(
         "There are too few options.",
-        "Add an option that is wrong and likely. A question of a mock exam needs "
+        "Add an option that is wrong and likely. A choice needs two, with `use: exam` "
         "three.",
+    ),
+    "W22": Rule(
+        "A question has two options only, so mock exams leave it out.",
+        "Add an option that is wrong and likely, or keep it for practice.",
     ),
     "E23": Rule("Two options say the same.", "Change or delete one of the two."),
     "E24": Rule(
