@@ -205,8 +205,11 @@ def test_today_counts_the_last_looks_though_no_card_is_due(
 def test_what_was_seen_in_the_last_days_is_not_counted_again(
     student: Student, library: Library
 ) -> None:
-    for seen, card in zip((1, 2, 9), library.cards, strict=False):
-        student.knows(card, seen=seen)
+    seen, *rest = (1, 2, 9), *library.cards
+    for days, card in zip(seen, rest, strict=False):
+        student.knows(card, seen=days)
+    for card in rest[3:]:
+        student.knows(card, suspended=True)
     student.aims(1, minutes=5)
 
     assert "3 to see once more" in student.page("/")

@@ -25,7 +25,13 @@ from app.flashcards.store.queue import Limits, Queue
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Outline, PlanInputs, day_plan, outline
+from app.scheduling.exam_plan import (
+    Outline,
+    PlanInputs,
+    agreeing,
+    day_plan,
+    outline,
+)
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -120,7 +126,7 @@ def find_planned(
         unbegun=unseen,
         over=sum(c.due <= today and c.card not in names for c in begun),
         apart=asked.left > 1,
-        outline=outline(len(begun), unseen, asked),
+        outline=agreeing(outline(len(begun), unseen, asked), plan, unseen, asked),
     )
 
 
