@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from app.content.model import ExamBlueprint
 from app.mastery.belief import TAIL, Belief
-from app.mastery.common import NODES, moved
+from app.mastery.learner_effect import NODES, moved
 from app.mastery.standing import DomainStanding
 
 RULE = "beta-3"  # names this computation in the log; another one gets another name

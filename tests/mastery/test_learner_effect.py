@@ -7,7 +7,7 @@ import pytest
 from app.content.live.library import Library
 from app.mastery import forecast as forecasts
 from app.mastery.belief import Belief
-from app.mastery.common import NODES, SPREAD, moved
+from app.mastery.learner_effect import NODES, SPREAD, moved
 from tests.mastery.test_forecast import ahead
 
 
