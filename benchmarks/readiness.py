@@ -9,8 +9,8 @@ difficulty of their own, the same for all learners; those of the exam have other
 every learner's exam as a whole is harder or easier than the bank.
 
 One number of the app is chosen with this, the spread of what a learner's errors have in
-common (`app/mastery/learner_effect.py`), on other seeds than the published ones. The others
-stand where they are reasoned, and the learners here follow another model (a
+common (`app/mastery/learner_effect.py`), on other seeds than the published ones. The
+others stand where they are reasoned, and the learners here follow another model (a
 three-parameter one with difficulty, not a Beta distribution).
 """
 

@@ -26,6 +26,7 @@ from app.scheduling import Policy, card_seconds
 from app.scheduling.curve import Curve, Trace, curve_of
 from app.scheduling.exam import FIRST_GRADES, NEW_SECONDS, Begun, worth
 from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan, plain_day
+from app.scheduling.habits import Habits
 from app.scheduling.outlook import Rule, Run
 
 LEARNERS, QUICK = 80, 4
@@ -142,7 +143,9 @@ def all_minutes(
     begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
 ) -> DayPlan:
     """The plan for a learner who wants no minute unused."""
-    return day_plan(begun, unseen, dataclasses.replace(asked, fill=True), curve)
+    return day_plan(
+        begun, unseen, dataclasses.replace(asked, habits=Habits(fill=True)), curve
+    )
 
 
 def crammed_day(

@@ -3,7 +3,7 @@
 Three rules, in the order in which they take the minutes:
 
 1. In the last days every begun card is seen once more. The window is as long as the
-   minutes of a day make it, expected lapses included.
+   minutes of a day make it.
 2. Before it, new cards are begun at an even pace that ends with the window.
 3. What is due takes the rest, the most gain per minute first.
 
@@ -28,6 +28,7 @@ from app.scheduling.exam import (
     waiting,
     worth,
 )
+from app.scheduling.habits import USUAL, Habits
 from app.scheduling.retention import RETENTION
 
 FINAL_SECONDS = LOOK_SECONDS * 1.125
@@ -38,9 +39,6 @@ LEAST_GAIN = 0.01
 """A second look in the last days for less than this is not asked for."""
 AMPLE = 1.35
 """So many times the time that all cards take is plenty: no pace is needed."""
-LAST_WEEK = 7
-"""Days before the exam whose minutes may be doubled."""
-_WEEK = 7
 _CRUMB = 1e-6
 _LONGEST = 2000  # days that are looked back on; no exam lies so far ahead
 
@@ -50,9 +48,8 @@ class PlanInputs:
     """What a plan is for: the study day and the exam as ordinals, and the time.
 
     `seconds` of each study day are for cards, of which `spent` are over today;
-    `retention` is the recall (0..1) at which a card comes back. With `fill` no minute
-    is left unused; with `double` those of the last week are twice as many; on the
-    weekdays of `rest` (Monday is 0) there are none.
+    `retention` is the recall (0..1) at which a card comes back; `habits` say which
+    days have more minutes than others, and whether all are to be used.
     """
 
     day: int
@@ -60,16 +57,11 @@ class PlanInputs:
     seconds: float
     retention: float = RETENTION
     spent: float = 0.0
-    fill: bool = False
-    double: bool = False
-    rest: frozenset[int] = frozenset()
+    habits: Habits = USUAL
 
     def seconds_on(self, day: int) -> float:
         """The seconds of a study day that are for cards."""
-        if (day - 1) % _WEEK in self.rest and day < self.exam:
-            return 0.0
-        last = self.double and self.exam - day <= LAST_WEEK
-        return self.seconds * (2 if last else 1)
+        return self.seconds * self.habits.share_on(day, self.exam)
 
     @property
     def time(self) -> float:
@@ -91,7 +83,11 @@ class PlanInputs:
     def study_days(self, until: int) -> int:
         """How many days with minutes lie before the day `until`, today included."""
         days = range(self.day, until)
-        return sum(self.seconds_on(day) > 0 for day in days) if self.rest else len(days)
+        return (
+            sum(self.seconds_on(day) > 0 for day in days)
+            if self.habits.off
+            else len(days)
+        )
 
     @property
     def left(self) -> int:
@@ -174,7 +170,7 @@ def agreeing(said: Outline, plan: DayPlan, unseen: int, asked: PlanInputs) -> Ou
         return dataclasses.replace(said, fresh=0, final=min(said.final, asked.day))
     fresh, final = plan.fresh or said.fresh, max(said.final, asked.day + 1)
     until = final - 1
-    if asked.fill and fresh:
+    if asked.habits.fill and fresh:
         until = min(until, asked.day + math.ceil(unseen / fresh) - 1)
     return dataclasses.replace(said, fresh=fresh, final=final, until=until)
 
@@ -199,20 +195,13 @@ def day_plan(
     if not asked.seconds_on(asked.day):
         return DayPlan((), 0)
     ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
-    start = asked.exam - asked.days_for(closing_seconds(begun, asked, curve))
+    start = asked.exam - asked.days_for(len(begun) * FINAL_SECONDS)
     enough = supply(sum(c.last < start for c in begun), unseen, asked)
     if enough < 1:
-        return _scarce(ranked, unseen, asked, curve)
+        return _scarce(ranked, unseen, (asked, start), curve)
     if start <= asked.day:
         return _final(ranked, unseen, (asked, start), curve)
-    return _usual(ranked, unseen, (asked, asked.fill and enough >= AMPLE))
-
-
-def closing_seconds(begun: Sequence[Begun], asked: PlanInputs, curve: Curve) -> float:
-    """How long a look at each card takes on the eve, expected lapses included."""
-    eve = asked.exam - 1
-    known = (curve.recall(max(0, eve - c.last), c.stability) for c in begun)
-    return LOOK_SECONDS * math.fsum(2 - recall for recall in known)
+    return _usual(ranked, unseen, (asked, asked.habits.fill and enough >= AMPLE))
 
 
 def _usual(
@@ -228,7 +217,7 @@ def _usual(
     fresh = min(unseen, most) if ample else owed
     spent += fresh * NEW_SECONDS
     more: tuple[Begun, ...] = ()
-    if asked.fill:
+    if asked.habits.fill:
         taken = {card.card for card in looks}
         rest = [(c, w) for c, w in ranked if c.card not in taken and w.gain > 0]
         more, time = _fit(_by_rate(rest), asked.room - spent, notes)
@@ -238,21 +227,27 @@ def _usual(
 
 
 def _scarce(
-    ranked: list[tuple[Begun, Worth]], unseen: int, asked: PlanInputs, curve: Curve
+    ranked: list[tuple[Begun, Worth]],
+    unseen: int,
+    when: tuple[PlanInputs, int],
+    curve: Curve,
 ) -> DayPlan:
     """A day when the minutes left do not hold every card.
 
     New cards come first until the looks that gain more per second on the eve than a
-    new card would fill the days left; then whatever gains most per second.
+    new card would fill the days left; then whatever gains most per second. `when` is
+    what is asked, and the day on which the last looks begin where no card is new.
     """
+    asked, start = when
     least = begin_worth(1, curve) / NEW_SECONDS
     late = (worth(c, asked.exam - 1, asked.exam, curve) for c, _ in ranked)
     closing = math.fsum(w.seconds for w in late if w.rate > least)
     final = asked.exam - asked.day <= asked.days_for(closing)
+    final = final or (not unseen and start <= asked.day)
     rate = begin_worth(asked.exam - asked.day, curve) / NEW_SECONDS
     pool = _by_rate(ranked)
     better = sum(w.rate > rate for _, w in pool) if final else 0
-    may_wait = final or asked.fill
+    may_wait = final or asked.habits.fill
     parts = (
         pool[:better],
         [(c, w) for c, w in pool[better:] if may_wait or c.due <= asked.day],
@@ -289,7 +284,7 @@ def _final(
     """
     asked, start = when
     last = [(c, w) for c, w in ranked if c.last < start]
-    least = 0.0 if asked.fill else LEAST_GAIN
+    least = 0.0 if asked.habits.fill else LEAST_GAIN
     pool = _by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
     # On the very last day a card and its reverse cannot be kept apart.
     notes: set[str] | None = set() if asked.left > 1 else None

@@ -32,6 +32,7 @@ from app.scheduling.exam_plan import (
     day_plan,
     outline,
 )
+from app.scheduling.habits import USUAL, Habits
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -39,10 +40,11 @@ _AGAIN = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Aim:
-    """What is planned for: the exam day, and the seconds of each day for cards."""
+    """What is planned for: the exam day, and the seconds of a usual day for cards."""
 
     exam: dt.date
     seconds: float
+    habits: Habits = USUAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in rows
     )
     unseen = max(0, len(library.cards) - old)
-    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds)
+    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds, habits=aim.habits)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
