@@ -31,6 +31,7 @@ class Learner(SQLModel, table=True):
 
     What is drawn for a learner (seeds, the order of choices) begins with it.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    `days_off` are weekdays without minutes, as digits: Monday is 0.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -43,6 +44,9 @@ class Learner(SQLModel, table=True):
     target: int | None = None
     calendar: bool = True
     missed: bool = True
+    all_minutes: bool = False
+    double_last_week: bool = False
+    days_off: str = Field(default="", max_length=7)
     created_at: int = Field(sa_column=_time())
     changes: int = 0
 

@@ -25,7 +25,14 @@ from app.flashcards.store.queue import Limits, Queue
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Outline, PlanInputs, day_plan, outline
+from app.scheduling.exam_plan import (
+    Outline,
+    PlanInputs,
+    agreeing,
+    day_plan,
+    outline,
+)
+from app.scheduling.habits import USUAL, Habits
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -33,10 +40,11 @@ _AGAIN = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Aim:
-    """What is planned for: the exam day, and the seconds of each day for cards."""
+    """What is planned for: the exam day, and the seconds of a usual day for cards."""
 
     exam: dt.date
     seconds: float
+    habits: Habits = USUAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in rows
     )
     unseen = max(0, len(library.cards) - old)
-    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds)
+    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds, habits=aim.habits)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
@@ -120,7 +128,7 @@ def find_planned(
         unbegun=unseen,
         over=sum(c.due <= today and c.card not in names for c in begun),
         apart=asked.left > 1,
-        outline=outline(len(begun), unseen, asked),
+        outline=agreeing(outline(len(begun), unseen, asked), plan, unseen, asked),
     )
 
 

@@ -28,6 +28,9 @@ _FIND = (
         col(Learner.target),
         col(Learner.calendar),
         col(Learner.missed),
+        col(Learner.all_minutes),
+        col(Learner.double_last_week),
+        col(Learner.days_off),
     )
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
@@ -56,6 +59,9 @@ class Known:
     target: int | None
     calendar: bool
     missed: bool
+    all_minutes: bool
+    double_last_week: bool
+    days_off: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,6 +128,9 @@ _OF_NUMBER = (
                 Learner.target,
                 Learner.calendar,
                 Learner.missed,
+                Learner.all_minutes,
+                Learner.double_last_week,
+                Learner.days_off,
             )
         )
     )
