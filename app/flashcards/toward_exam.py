@@ -33,7 +33,8 @@ def aim_of(learner: CurrentLearnerValue, day: dt.date) -> Aim | None:
     """What a study day is planned for; None without an exam day ahead."""
     if not learner.id or learner.exam_day is None or learner.exam_day < day:
         return None
-    return Aim(learner.exam_day, card_seconds(learner.minutes_a_day))
+    seconds = card_seconds(learner.minutes_a_day)
+    return Aim(learner.exam_day, seconds, learner.acts)
 
 
 def toward_of(

@@ -39,6 +39,7 @@ class CurrentLearnerValue:
     `key` begins what is drawn for them and is the same in each of their browsers.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
     `last_seen` is the moment at which this browser was last noted, in milliseconds.
+    `acts` grows with each thing that is set to a card by hand.
     """
 
     key: str
@@ -52,6 +53,7 @@ class CurrentLearnerValue:
     calendar: bool = True
     missed: bool = True
     last_seen: int = 0
+    acts: int = 0
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
@@ -108,6 +110,7 @@ def _value(row: Known) -> CurrentLearnerValue:
         calendar=row.calendar,
         missed=row.missed,
         last_seen=row.last_seen,
+        acts=row.acts,
     )
 
 

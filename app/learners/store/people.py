@@ -28,6 +28,7 @@ _FIND = (
         col(Learner.target),
         col(Learner.calendar),
         col(Learner.missed),
+        col(Learner.acts),
     )
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
@@ -56,6 +57,7 @@ class Known:
     target: int | None
     calendar: bool
     missed: bool
+    acts: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
