@@ -40,6 +40,7 @@ class CurrentLearnerValue:
     `key` begins what is drawn for them and is the same in each of their browsers.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
     `last_seen` is the moment at which this browser was last noted, in milliseconds.
+    `acts` grows with each thing that is set to a card by hand.
     """
 
     key: str
@@ -54,6 +55,7 @@ class CurrentLearnerValue:
     missed: bool = True
     habits: Habits = USUAL
     last_seen: int = 0
+    acts: int = 0
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
@@ -125,6 +127,7 @@ def _value(row: Known) -> CurrentLearnerValue:
             row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
         ),
         last_seen=row.last_seen,
+        acts=row.acts,
     )
 
 

@@ -31,6 +31,7 @@ _FIND = (
         col(Learner.all_minutes),
         col(Learner.double_last_week),
         col(Learner.days_off),
+        col(Learner.acts),
     )
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
@@ -62,6 +63,7 @@ class Known:
     all_minutes: bool
     double_last_week: bool
     days_off: str
+    acts: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
