@@ -25,13 +25,7 @@ from app.flashcards.store.queue import GRADED, Limits, Queue
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import (
-    Outline,
-    PlanInputs,
-    agreeing,
-    day_plan,
-    outline,
-)
+from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
 from app.scheduling.habits import USUAL, Habits
 
 _LEARNERS = 2000
