@@ -1,20 +1,36 @@
 """Learners, their browsers, and what lets others in."""
 
+import secrets
+
+from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from app.db.tables.columns import time_column
 from app.scheduling.retention import RETENTION
 
 
-class Learner(SQLModel, table=True):
-    """Who studies. `key` is a word of theirs that stays, and lets nobody in.
+def new_person() -> str:
+    """A word for somebody who has no row yet."""
+    return secrets.token_urlsafe(24)
 
-    What is drawn for a learner (seeds, the order of choices) begins with it.
+
+class Learner(SQLModel, table=True):
+    """Who studies a course. `key` is a word of theirs that stays, and lets nobody in.
+
+    What is drawn for a learner (seeds, the order of choices) begins with it. A person
+    has a row for each course in which something of theirs is kept, all with the same
+    word `person`. `course` is empty where the server has one course alone.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
     """
 
+    __table_args__ = (Index("ix_learner_person", "person", "course", unique=True),)
+
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)
+    person: str = Field(default_factory=new_person, max_length=43)
+    course: str = Field(
+        default="", max_length=80, sa_column_kwargs={"server_default": ""}
+    )
     name: str = Field(default="", max_length=80)
     zone: str = Field(default="UTC", max_length=64)
     exam_day: str | None = Field(default=None, max_length=10)
