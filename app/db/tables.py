@@ -6,7 +6,15 @@ Times are UTC in milliseconds since 1970, study days are ISO dates in the learne
 zone. Items (questions, cards, topics) are named by the ids of the content files.
 """
 
-from sqlalchemy import BigInteger, Column, Index, MetaData, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlmodel import Field, SQLModel
 
 from app.scheduling.retention import RETENTION
@@ -31,6 +39,8 @@ class Learner(SQLModel, table=True):
 
     What is drawn for a learner (seeds, the order of choices) begins with it.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    `days_off` are weekdays without minutes, as digits: Monday is 0.
+    `acts` grows with each thing that is set to a card by hand.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -43,8 +53,12 @@ class Learner(SQLModel, table=True):
     target: int | None = None
     calendar: bool = True
     missed: bool = True
+    all_minutes: bool = False
+    double_last_week: bool = False
+    days_off: str = Field(default="", max_length=7)
     created_at: int = Field(sa_column=_time())
     changes: int = 0
+    acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class LearnerSession(SQLModel, table=True):
@@ -175,13 +189,19 @@ class QuestionFlag(SQLModel, table=True):
     at: int = Field(sa_column=_time())
 
 
-class Review(SQLModel, table=True):
-    """One grade given to a card, or (`voids` set) the undoing of one.
+def _words(longest: int) -> Column[str]:
+    """A word that rows have which were written before there was the column."""
+    return Column(String(longest), nullable=False, server_default="")
 
-    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in a row that voids. `retention`
+
+class Review(SQLModel, table=True):
+    """One grade given to a card, an act on it, or (`voids` set) the undoing of one.
+
+    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in all other rows. `retention`
     is the recall that the learner wanted then, so a replay needs nothing else;
     `recall` the chance of knowing the card that was computed before the answer, none
-    for a card in its (re)learning steps.
+    for a card in its (re)learning steps. `act` is bury, due (both with the study day
+    `until_day`) or forget; undo in a row that voids one.
     """
 
     __table_args__ = (
@@ -200,6 +220,8 @@ class Review(SQLModel, table=True):
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
     at: int = Field(sa_column=_time())
+    act: str = Field(default="", sa_column=_words(8))
+    until_day: str | None = Field(default=None, max_length=10)
 
 
 class Suspension(SQLModel, table=True):
@@ -224,6 +246,8 @@ class Memory(SQLModel, table=True):
     card, voided ones and undoings included; `first_day` and `last_day` are the study
     days of its reviews. A row in state new is a card put aside before
     any review, or one that was added (see AddedCard) and is first asked on `due_day`.
+    `set_day` is a study day that was set by hand: until then the card is not asked,
+    whatever a plan would gain.
     """
 
     __table_args__ = (
@@ -252,6 +276,7 @@ class Memory(SQLModel, table=True):
     lapses: int = 0
     turns: int = 0
     suspended: bool = False
+    set_day: str = Field(default="", sa_column=_words(10))
 
 
 class AddedCard(SQLModel, table=True):
@@ -277,6 +302,7 @@ class OwnCard(SQLModel, table=True):
     """A card that a learner wrote or brought along.
 
     `front` and `back` are cleaned HTML, `source` what was typed for them, in JSON.
+    One from an Anki note keeps its GUID, its ordinal and the tags of the note.
     """
 
     __tablename__ = "own_card"
@@ -291,6 +317,27 @@ class OwnCard(SQLModel, table=True):
     source: str = Field(
         default="", sa_column=Column(Text, nullable=False, server_default="")
     )
+    at: int = Field(sa_column=_time())
+    guid: str = Field(default="", sa_column=_words(100))
+    ordinal: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    tags: str = Field(
+        default="", sa_column=Column(Text, nullable=False, server_default="")
+    )
+
+
+class OwnPicture(SQLModel, table=True):
+    """A picture on cards of a learner's own, in base64.
+
+    `name` is its digest and its ending.
+    """
+
+    __tablename__ = "own_picture"
+    __table_args__ = (UniqueConstraint("learner_id", "name"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    name: str = Field(max_length=80)
+    content: str = Field(sa_column=Column(Text, nullable=False))
     at: int = Field(sa_column=_time())
 
 

@@ -28,6 +28,10 @@ _FIND = (
         col(Learner.target),
         col(Learner.calendar),
         col(Learner.missed),
+        col(Learner.all_minutes),
+        col(Learner.double_last_week),
+        col(Learner.days_off),
+        col(Learner.acts),
     )
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
@@ -56,6 +60,10 @@ class Known:
     target: int | None
     calendar: bool
     missed: bool
+    all_minutes: bool
+    double_last_week: bool
+    days_off: str
+    acts: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,6 +130,9 @@ _OF_NUMBER = (
                 Learner.target,
                 Learner.calendar,
                 Learner.missed,
+                Learner.all_minutes,
+                Learner.double_last_week,
+                Learner.days_off,
             )
         )
     )
