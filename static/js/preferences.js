@@ -2,7 +2,8 @@
 // What this browser remembers in a cookie: its time zone and its theme.
 {
   const root = document.documentElement;
-  const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
+  // "/", or a prefix; what is remembered holds in every course of the server.
+  const home = new URL("../..", document.currentScript.src).pathname.replace(/courses\/[^/]+\/$/, "");
   const remember = (name, value) => {
     document.cookie = `${name}=${value}; path=${home}; max-age=31536000; samesite=lax`;
   };
