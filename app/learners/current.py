@@ -23,6 +23,7 @@ from app.learners.store import (
     learner_numbered,
     see,
 )
+from app.scheduling.habits import USUAL, Habits
 from app.scheduling.retention import RETENTION
 from app.scheduling.study_day import begin_of, study_day_of
 from app.web.clock import Now, milliseconds, read_clock
@@ -40,6 +41,7 @@ class CurrentLearnerValue:
     `key` begins what is drawn for them and is the same in each of their browsers.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
     `last_seen` is the moment at which this browser was last noted, in milliseconds.
+    `acts` grows with each thing that is set to a card by hand.
     `person` is the word that their rows in all courses share. `home` is a row of
     theirs, in whatever course, and 0 for a stranger.
     """
@@ -54,7 +56,9 @@ class CurrentLearnerValue:
     target: int | None = None
     calendar: bool = True
     missed: bool = True
+    habits: Habits = USUAL
     last_seen: int = 0
+    acts: int = 0
     person: str = ""
     course: str = ""
     home: int = 0
@@ -62,6 +66,18 @@ class CurrentLearnerValue:
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
         return study_day_of(now, self.zone)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Whether nothing is planned for a day: a day off before the exam."""
+        exam = self.exam_day
+        return exam is not None and day < exam and self.habits.is_off(day.toordinal())
+
+    def minutes_on(self, day: dt.date) -> int:
+        """The minutes of a study day; on a day off those of any other, if they come."""
+        if self.exam_day is None:
+            return self.minutes_a_day
+        share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
+        return self.minutes_a_day * max(1, share)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """The moment at which the study day after `now` begins."""
@@ -120,7 +136,11 @@ def _value(row: Known) -> CurrentLearnerValue:
         target=row.target,
         calendar=row.calendar,
         missed=row.missed,
+        habits=Habits(
+            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
+        ),
         last_seen=row.last_seen,
+        acts=row.acts,
         person=row.person,
         course=row.course,
         home=row.home,

@@ -24,7 +24,7 @@ def test_every_way_of_studying_has_a_recall_an_error_and_its_minutes() -> None:
     head, _, row = quick().splitlines()
 
     cells = re.findall(r"([\d.]+) ± ([\d.]+) \(([\d.]+)\)", row)
-    assert len(cells) == 5
+    assert len(cells) == 6
     assert "plain" in head
     assert "plan" in head
     for recall, error, minutes in cells:

@@ -19,6 +19,7 @@ from app.db.tables.cards import (
     CardImport,
     Memory,
     OwnCard,
+    OwnPicture,
     Review,
     Suspension,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Memory",
     "Note",
     "OwnCard",
+    "OwnPicture",
     "PracticeRun",
     "Prediction",
     "QuestionFlag",

@@ -3,17 +3,18 @@
 from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from app.db.tables.columns import time_column
+from app.db.tables.columns import time_column, word_column
 from app.scheduling.retention import RETENTION
 
 
 class Review(SQLModel, table=True):
-    """One grade given to a card, or (`voids` set) the undoing of one.
+    """One grade given to a card, an act on it, or (`voids` set) the undoing of one.
 
-    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in a row that voids. `retention`
+    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in all other rows. `retention`
     is the recall that the learner wanted then, so a replay needs nothing else;
     `recall` the chance of knowing the card that was computed before the answer, none
-    for a card in its (re)learning steps.
+    for a card in its (re)learning steps. `act` is bury, due (both with the study day
+    `until_day`) or forget; undo in a row that voids one.
     """
 
     __table_args__ = (
@@ -32,6 +33,8 @@ class Review(SQLModel, table=True):
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
     at: int = Field(sa_column=time_column())
+    act: str = Field(default="", sa_column=word_column(8))
+    until_day: str | None = Field(default=None, max_length=10)
 
 
 class Suspension(SQLModel, table=True):
@@ -56,6 +59,8 @@ class Memory(SQLModel, table=True):
     card, voided ones and undoings included; `first_day` and `last_day` are the study
     days of its reviews. A row in state new is a card put aside before
     any review, or one that was added (see AddedCard) and is first asked on `due_day`.
+    `set_day` is a study day that was set by hand: until then the card is not asked,
+    whatever a plan would gain.
     """
 
     __table_args__ = (
@@ -84,6 +89,7 @@ class Memory(SQLModel, table=True):
     lapses: int = 0
     turns: int = 0
     suspended: bool = False
+    set_day: str = Field(default="", sa_column=word_column(10))
 
 
 class AddedCard(SQLModel, table=True):
@@ -109,6 +115,7 @@ class OwnCard(SQLModel, table=True):
     """A card that a learner wrote or brought along.
 
     `front` and `back` are cleaned HTML, `source` what was typed for them, in JSON.
+    One from an Anki note keeps its GUID, its ordinal and the tags of the note.
     """
 
     __tablename__ = "own_card"
@@ -123,6 +130,27 @@ class OwnCard(SQLModel, table=True):
     source: str = Field(
         default="", sa_column=Column(Text, nullable=False, server_default="")
     )
+    at: int = Field(sa_column=time_column())
+    guid: str = Field(default="", sa_column=word_column(100))
+    ordinal: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    tags: str = Field(
+        default="", sa_column=Column(Text, nullable=False, server_default="")
+    )
+
+
+class OwnPicture(SQLModel, table=True):
+    """A picture on cards of a learner's own, in base64.
+
+    `name` is its digest and its ending.
+    """
+
+    __tablename__ = "own_picture"
+    __table_args__ = (UniqueConstraint("learner_id", "name"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    name: str = Field(max_length=80)
+    content: str = Field(sa_column=Column(Text, nullable=False))
     at: int = Field(sa_column=time_column())
 
 

@@ -1,6 +1,6 @@
 """How tables and their constraints are named, and the column of a moment."""
 
-from sqlalchemy import BigInteger, Column, MetaData
+from sqlalchemy import BigInteger, Column, MetaData, String
 from sqlmodel import SQLModel
 
 SQLModel.metadata = MetaData(
@@ -17,3 +17,8 @@ SQLModel.metadata = MetaData(
 def time_column(*, nullable: bool = False) -> Column[int]:
     """Milliseconds since 1970 in UTC."""
     return Column(BigInteger, nullable=nullable)
+
+
+def word_column(longest: int) -> Column[str]:
+    """A word that rows have which were written before there was the column."""
+    return Column(String(longest), nullable=False, server_default="")

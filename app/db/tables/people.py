@@ -21,6 +21,8 @@ class Learner(SQLModel, table=True):
     has a row for each course in which something of theirs is kept, all with the same
     word `person`. `course` is empty where the server has one course alone.
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    `days_off` are weekdays without minutes, as digits: Monday is 0.
+    `acts` grows with each thing that is set to a card by hand.
     """
 
     __table_args__ = (Index("ix_learner_person", "person", "course", unique=True),)
@@ -39,8 +41,12 @@ class Learner(SQLModel, table=True):
     target: int | None = None
     calendar: bool = True
     missed: bool = True
+    all_minutes: bool = False
+    double_last_week: bool = False
+    days_off: str = Field(default="", max_length=7)
     created_at: int = Field(sa_column=time_column())
     changes: int = 0
+    acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class LearnerSession(SQLModel, table=True):

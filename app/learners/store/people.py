@@ -27,6 +27,10 @@ _COLUMNS: tuple[Any, ...] = tuple(
         Learner.target,
         Learner.calendar,
         Learner.missed,
+        Learner.all_minutes,
+        Learner.double_last_week,
+        Learner.days_off,
+        Learner.acts,
         Learner.person,
         Learner.course,
     )
@@ -70,6 +74,10 @@ class Known:
     target: int | None
     calendar: bool
     missed: bool
+    all_minutes: bool
+    double_last_week: bool
+    days_off: str
+    acts: int
     person: str
     course: str
     home: int
@@ -147,6 +155,10 @@ def _elsewhere(db: Session, known: Known, course: str) -> Known:
         target=None,
         calendar=fresh.calendar,
         missed=fresh.missed,
+        all_minutes=fresh.all_minutes,
+        double_last_week=fresh.double_last_week,
+        days_off=fresh.days_off,
+        acts=fresh.acts,
     )
 
 
