@@ -226,6 +226,26 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
         db.execute(update(Learner).where(others).values(**shared))
 
 
+def in_course(db: Session, course: str) -> int:
+    """How many learners a course has."""
+    theirs = select(func.count()).where(col(Learner.course) == course)
+    return db.scalar(theirs) or 0
+
+
+def adopt(db: Session, course: str) -> tuple[int, int]:
+    """Give a course what was done when it was alone: how many rows, and how many not.
+
+    Who has begun anew in the course keeps that; the row of before stays as it is.
+    """
+    begun = select(col(Learner.person)).where(col(Learner.course) == course)
+    done = db.execute(
+        update(Learner)
+        .where(col(Learner.course) == "", col(Learner.person).not_in(begun))
+        .values(course=course, changes=Learner.changes + 1)
+    )
+    return int(done.rowcount), in_course(db, "")  # type: ignore[attr-defined] # a cursor result
+
+
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
     """Keep a device code; earlier ones of this learner stop working."""
     void_codes(db, learner_id)
