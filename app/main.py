@@ -10,6 +10,7 @@ from itsdangerous import Signer
 from jinja2 import Environment
 from starlette.routing import BaseRoute
 
+from app.api import course_routes as api_course
 from app.api import routes as api
 from app.authoring import routes as bench
 from app.authoring.survey import Surveyor
@@ -166,6 +167,7 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     together.include_router(flashcards.router)
     together.include_router(exams.router)
     together.include_router(api.router)
+    together.include_router(api_course.router)
     if authoring:
         together.include_router(authors.router)
         together.include_router(bench.router)

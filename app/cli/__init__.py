@@ -111,6 +111,12 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
     )
     check.add_argument(
+        "--dry-run", action="store_true", help="show what --fix would write"
+    )
+    check.add_argument(
+        "--explain", metavar="CODE", help="say what a code means and what mends it"
+    )
+    check.add_argument(
         "--watch",
         dest="action",
         action="store_const",

@@ -34,7 +34,7 @@ def aim_of(learner: CurrentLearnerValue, day: dt.date) -> Aim | None:
     if not learner.id or learner.exam_day is None or learner.exam_day < day:
         return None
     seconds = card_seconds(learner.minutes_a_day)
-    return Aim(learner.exam_day, seconds, learner.habits)
+    return Aim(learner.exam_day, seconds, learner.habits, learner.acts)
 
 
 def toward_of(

@@ -35,7 +35,7 @@ def settings_page(
         kept=asked.get("kept") == "yes" and not problems,
         ended=asked.get("ended") == "yes" and not problems,
         zone=zone_of(learner.zone),
-        browsers=store.browsers(db, learner.id, request.state.visitor.digest),
+        browsers=store.browsers(db, learner.home, request.state.visitor.digest),
         keys_off=request.cookies.get("keys") == "off",
     )
 

@@ -28,6 +28,8 @@ LOGGED = tuple(
         "milliseconds",
         "study_day",
         "at",
+        "act",
+        "until_day",
     )
 )
 

@@ -187,7 +187,12 @@ class Front:
 def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scope:
     """The request as the app sees it: it knows visitor and course, and no HEAD."""
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
-    known = {"visitor": visitor, "number": number, "library": course}
+    known = {
+        "visitor": visitor,
+        "number": number,
+        "library": course,
+        "course": "",
+    }
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
 
 
