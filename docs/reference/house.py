@@ -242,7 +242,9 @@ def _table(package: str, graph: Graph) -> str:
 def _meanings(package: str) -> Mapping[str, str]:
     """The first line that each part says of itself."""
     return {
-        name.rpartition(".")[2]: (ast.get_docstring(tree(path)) or "").partition("\n")[0]
+        name.rpartition(".")[2]: (ast.get_docstring(tree(path)) or "").partition("\n")[
+            0
+        ]
         for name, path in modules().items()
         if name.rpartition(".")[0] == package
     }

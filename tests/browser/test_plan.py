@@ -46,4 +46,4 @@ def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> No
     page.goto(server.url)
     page.get_by_role("link", name="The plan").click()
 
-    expect(page.get_by_text(re.compile(r"of \d+.cards are begun"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"of \d+.cards are started"))).to_be_visible()
