@@ -124,6 +124,7 @@ _OF_NUMBER = (
                 Learner.target,
                 Learner.calendar,
                 Learner.missed,
+                Learner.acts,
             )
         )
     )
