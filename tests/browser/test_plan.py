@@ -17,7 +17,7 @@ def set_exam(page: Page, server: Server, days: int) -> None:
     page.goto(f"{server.url}/settings")
     day = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=days)
     page.get_by_label("Day of the exam").fill(day.isoformat())
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Save", exact=True).click()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
