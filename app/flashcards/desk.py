@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fastapi import Depends, Request
 from sqlmodel import Session
 
+from app.cards.store import card_pace
 from app.content.live.library import Library
 from app.content.model import Card, Source
 from app.db.engine import DbSession
@@ -21,6 +22,7 @@ from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.scheduling import (
+    CardPace,
     Grade,
     Left,
     before_exam,
@@ -219,6 +221,7 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
         over=plan.over if plan is not None and not topic else 0,
         final=plan is not None and plan.final,
         learning=queue.learning,
+        pace=pace_of(desk),
     )
     return Stack(queue, limits, unseen, left)
 
@@ -253,14 +256,21 @@ def plan_of(desk: Desk) -> Planned | None:
     if aim is None:
         return None
     learner = desk.learner.id
+    aim = dataclasses.replace(aim, pace=pace_of(desk))
     return store.planned_of(desk.db, learner, desk.library, desk.day, aim)
+
+
+def pace_of(desk: Desk) -> CardPace:
+    """How long this learner takes for cards, as the study day began."""
+    return card_pace(desk.db, desk.learner.id, desk.day)
 
 
 def new_today(desk: Desk, queue: Queue, more: int = 0) -> int:
     """How many new cards may still be begun; `more` are asked for on top."""
     plan = plan_of(desk)
     if plan is None:
-        return new_left(desk.learner.minutes_a_day, queue.whole, more)
+        minutes = desk.learner.minutes_a_day
+        return new_left(minutes, queue.whole, more, pace_of(desk))
     return new_under(plan, queue.whole.begun, more)
 
 

@@ -14,10 +14,9 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
+from app.scheduling.card_pace import LOOK_SECONDS, USUAL, CardPace
 from app.scheduling.curve import Curve
 from app.scheduling.exam import (
-    LOOK_SECONDS,
-    NEW_SECONDS,
     Begun,
     Worth,
     begin_worth,
@@ -26,7 +25,8 @@ from app.scheduling.exam import (
 )
 from app.scheduling.retention import RETENTION
 
-FINAL_SECONDS = LOOK_SECONDS * 1.125
+_LAPSES = 1.125
+FINAL_SECONDS = LOOK_SECONDS * _LAPSES
 """A look in the last days: one in eight is a lapse."""
 SPREAD_DAYS = 60
 """New cards are spread over at most so many days: a far exam is no reason to wait."""
@@ -39,7 +39,8 @@ class PlanInputs:
     """What a plan is for: the study day and the exam as ordinals, and the time.
 
     `seconds` of each study day are for cards, of which `spent` are over today;
-    `retention` is the recall (0..1) at which a card comes back.
+    `retention` is the recall (0..1) at which a card comes back, `pace` how long the
+    learner takes.
     """
 
     day: int
@@ -47,6 +48,12 @@ class PlanInputs:
     seconds: float
     retention: float = RETENTION
     spent: float = 0.0
+    pace: CardPace = USUAL
+
+    @property
+    def final(self) -> float:
+        """How long a look in the last days takes, lapses reckoned in."""
+        return self.pace.look * _LAPSES
 
     @property
     def left(self) -> int:
@@ -77,19 +84,19 @@ class DayPlan:
     seconds: float = 0.0
 
 
-def final_days(cards: int, seconds: float) -> int:
+def final_days(cards: int, seconds: float, look: float = FINAL_SECONDS) -> int:
     """How many days the last look at `cards` takes; at least 1.
 
     >>> final_days(356, 900), final_days(0, 900)
     (5, 1)
     """
-    return max(1, math.ceil(cards * FINAL_SECONDS / seconds))
+    return max(1, math.ceil(cards * look / seconds))
 
 
 def reachable(begun: int, unseen: int, asked: PlanInputs) -> int:
     """How many cards can be begun by the exam and still have their last look."""
-    time = asked.left * asked.seconds + begun * NEW_SECONDS
-    most = int(time / (NEW_SECONDS + FINAL_SECONDS))
+    time = asked.left * asked.seconds + begun * asked.pace.first
+    most = int(time / (asked.pace.first + asked.final))
     return min(begun + unseen, max(begun, most))
 
 
@@ -98,9 +105,9 @@ def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
 
     Evenly over the days before the last ones; never more than the time holds.
     """
-    window = final_days(reachable(begun, unseen, asked), asked.seconds)
+    window = final_days(reachable(begun, unseen, asked), asked.seconds, asked.final)
     days = max(1, min(asked.exam - asked.day - window, SPREAD_DAYS))
-    return min(math.ceil(unseen / days), int(asked.room // NEW_SECONDS))
+    return min(math.ceil(unseen / days), int(asked.room // asked.pace.first))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,11 +125,11 @@ class Outline:
 
 def outline(begun: int, unseen: int, asked: PlanInputs) -> Outline:
     """What the rules above come to while nothing is missed."""
-    own, ahead = final_days(begun, asked.seconds), asked.exam - asked.day
+    own, ahead = final_days(begun, asked.seconds, asked.final), asked.exam - asked.day
     if ahead <= own:
         return Outline(0, asked.exam - own, begun)
     most = reachable(begun, unseen, asked)
-    days = min(final_days(most, asked.seconds), ahead - 1)
+    days = min(final_days(most, asked.seconds, asked.final), ahead - 1)
     return Outline(pace(begun, unseen, asked), asked.exam - days, most)
 
 
@@ -134,20 +141,20 @@ def day_plan(
     Cards seen on the day itself do not count as begun. The same cards give the same
     plan, in whatever order they come.
     """
-    window = final_days(len(begun), asked.seconds)
+    window = final_days(len(begun), asked.seconds, asked.final)
     if asked.exam - asked.day <= window:
         return _final(begun, unseen, asked, curve)
     fresh = pace(len(begun), unseen, asked)
-    time = asked.room - fresh * NEW_SECONDS
+    time = asked.room - fresh * asked.pace.first
     due = [
         (c, worth(c, asked.day, asked.exam, curve)) for c in begun if c.due <= asked.day
     ]
-    looks, spent = _fit(_by_rate(due), time, set())
+    looks, spent = _fit(_by_rate(due), time, set(), asked)
     return DayPlan(
         looks=looks,
         fresh=fresh,
         stopped=bool(unseen) and not fresh,
-        seconds=spent + fresh * NEW_SECONDS,
+        seconds=spent + fresh * asked.pace.first,
     )
 
 
@@ -161,10 +168,10 @@ def plain_day(
     due = [c for c in begun if c.due <= asked.day]
     due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
     ranked = ((c, worth(c, asked.day, asked.day, curve)) for c in due)
-    looks, spent = _fit(ranked, asked.room, set())
+    looks, spent = _fit(ranked, asked.room, set(), asked)
     time = max(0.0, asked.room - spent)
-    fresh = min(unseen, int(time // NEW_SECONDS))
-    return DayPlan(looks, fresh, seconds=spent + fresh * NEW_SECONDS)
+    fresh = min(unseen, int(time // asked.pace.first))
+    return DayPlan(looks, fresh, seconds=spent + fresh * asked.pace.first)
 
 
 def _final(
@@ -175,24 +182,25 @@ def _final(
     Where the minutes left do not hold a last look at every card, none is owed one:
     all looks, second ones too, compete with new cards by gain per second.
     """
-    start = asked.exam - final_days(len(begun), asked.seconds)
+    start = asked.exam - final_days(len(begun), asked.seconds, asked.final)
     ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
     last = [(c, w) for c, w in ranked if c.last < start]
-    short = len(last) * FINAL_SECONDS > asked.left * asked.seconds
+    short = len(last) * asked.final > asked.left * asked.seconds
     again = [(c, w) for c, w in ranked if start <= c.last and w.gain >= LEAST_GAIN]
     # On the very last day a card and its reverse cannot be kept apart.
     notes: set[str] | None = set() if asked.left > 1 else None
     owed = [] if short else _by_loss(last, asked, curve)
-    looks, spent = _fit(owed, asked.room, notes)
+    looks, spent = _fit(owed, asked.room, notes, asked)
     pool = _by_rate(ranked if short else again)
-    rate = begin_worth(asked.exam - asked.day, curve) / NEW_SECONDS
+    rate = begin_worth(asked.exam - asked.day, curve) / asked.pace.first
+    rate *= asked.pace.scale
     better = [(c, w) for c, w in pool if w.rate > rate]
-    more, time = _fit(better, asked.room - spent, notes)
+    more, time = _fit(better, asked.room - spent, notes, asked)
     spent += time
-    room = int((asked.room - spent) // NEW_SECONDS)
+    room = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, room) if asked.exam > asked.day else 0
-    spent += fresh * NEW_SECONDS
-    rest, time = _fit(pool[len(better) :], asked.room - spent, notes)
+    spent += fresh * asked.pace.first
+    rest, time = _fit(pool[len(better) :], asked.room - spent, notes, asked)
     return DayPlan(
         looks=(*looks, *more, *rest),
         fresh=fresh,
@@ -215,7 +223,10 @@ def _by_rate(ranked: Iterable[tuple[Begun, Worth]]) -> list[tuple[Begun, Worth]]
 
 
 def _fit(
-    ranked: Iterable[tuple[Begun, Worth]], seconds: float, notes: set[str] | None
+    ranked: Iterable[tuple[Begun, Worth]],
+    seconds: float,
+    notes: set[str] | None,
+    asked: PlanInputs,
 ) -> tuple[tuple[Begun, ...], float]:
     """The first of them that fit into the time; `notes` taken already are left out."""
     taken: list[Begun] = []
@@ -223,10 +234,11 @@ def _fit(
     for card, value in ranked:
         if notes is not None and card.note in notes:
             continue
-        if spent + value.seconds > seconds:
+        time = value.seconds * asked.pace.scale
+        if spent + time > seconds:
             break
         taken.append(card)
-        spent += value.seconds
+        spent += time
         if notes is not None and card.note:
             notes.add(card.note)
     return tuple(taken), spent

@@ -23,6 +23,7 @@ from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
 from app.flashcards.store.queue import GRADED, Limits, Queue
 from app.scheduling import Day, Standing
+from app.scheduling.card_pace import USUAL, CardPace
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Outline, PlanInputs, day_plan, outline
@@ -36,11 +37,13 @@ class Aim:
     """What is planned for: the exam day, and the seconds of each day for cards.
 
     `acts` is the number of the last act: what is set by hand makes the plan anew.
+    `pace` is how long the learner takes.
     """
 
     exam: dt.date
     seconds: float
     acts: int = 0
+    pace: CardPace = USUAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in held
     )
     unseen = max(0, len(library.cards) - old)
-    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds)
+    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds, pace=aim.pace)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
