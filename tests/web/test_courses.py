@@ -150,6 +150,15 @@ def test_kept_pages_of_two_courses_do_not_meet(rosa: TestClient) -> None:
         assert "KV cache" in rosa.get(f"{SIZING}/glossary").text
 
 
+def test_a_course_may_do_without_calculators(rosa: TestClient) -> None:
+    for address in ("/calculators", "/calculators/kv-cache", "/hardware"):
+        assert rosa.get(f"{AID}{address}").status_code == 404
+        assert rosa.get(f"{SIZING}{address}").status_code == 200
+    assert "/calculators" not in rosa.get(f"{AID}/").text
+    assert "/hardware" not in rosa.get(f"{AID}/search?q=memory").text
+    assert f'href="{SIZING}/hardware"' in rosa.get(f"{SIZING}/").text
+
+
 def test_one_course_alone_has_the_addresses_it_had(client: TestClient) -> None:
     assert client.get("/courses").status_code == 404
     assert 'href="/courses"' not in client.get("/").text
