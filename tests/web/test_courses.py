@@ -55,6 +55,7 @@ def test_the_first_visit_chooses(rosa: TestClient) -> None:
     page = rosa.get("/courses").text
 
     assert "Erste Hilfe am Unfallort" in page
+    assert "outbox.js" not in page  # its worker belongs to a course
     assert 'href="/courses/sizing/"' in page
 
 
@@ -101,7 +102,8 @@ def test_work_belongs_to_its_course_though_ids_are_the_same(
     rosa: TestClient, school: FastAPI
 ) -> None:
     rosa.post(f"{SIZING}/settings", data={"name": "Rosa", "exam_day": "2026-07-01"})
-    rosa.post(f"{AID}/quiz/questions/w-fp32/flag", data={"flagged": "yes"})
+    flag = f"{AID}/quiz/reanimation/w-fp32/flag"
+    assert rosa.post(flag, data={"wanted": "yes"}).status_code == 303
     rosa.post(f"{AID}/settings", data={"name": "Rosa M.", "minutes_a_day": "50"})
 
     with Session(school.state.engine) as db:
