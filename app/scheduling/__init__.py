@@ -1,6 +1,13 @@
 """When a card comes back: FSRS over study days, and the rules of a day's queue."""
 
-from app.scheduling.by_hand import Act, Replayed, last_day, refusal, replay_all
+from app.scheduling.by_hand import (
+    Act,
+    Replayed,
+    after_act,
+    last_day,
+    refusal,
+    replay_all,
+)
 from app.scheduling.days import (
     LEECH,
     Day,
@@ -34,6 +41,7 @@ __all__ = [
     "Replayed",
     "Standing",
     "after",
+    "after_act",
     "before_exam",
     "card_seconds",
     "gain",

@@ -4,7 +4,7 @@ Three rules, in the order in which they take the minutes:
 
 1. In the last days every begun card is seen once more. The window is as long as the
    minutes of a day make it.
-2. Before it, new cards are begun at an even pace that ends with the window.
+2. Before it, new cards are started at an even pace that ends with the window.
 3. What is due takes the rest, the most gain per minute first.
 
 Where the minutes left do not hold every card, new ones take all of them until the
@@ -126,7 +126,7 @@ def reachable(begun: int, unseen: int, asked: PlanInputs) -> int:
 
 
 def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
-    """How many new cards are begun today, so that the rest is begun in time.
+    """How many new cards are started today, so that the rest is begun in time.
 
     Evenly over the days before the last ones; never more than the time holds.
     """
@@ -140,7 +140,7 @@ class Outline:
     """The plan in short, from counts alone.
 
     `fresh` new cards a day until the day before `final`, an ordinal that may be over,
-    from which every begun card is seen once more; `begun` cards are begun by then.
+    from which every begun card is seen once more; `begun` cards are started by then.
     `until` is the last day with a new card. `short` says that the minutes do not hold
     every card, so that only those are seen once more which gain most.
     """
@@ -173,6 +173,13 @@ def agreeing(said: Outline, plan: DayPlan, unseen: int, asked: PlanInputs) -> Ou
     if asked.habits.fill and fresh:
         until = min(until, asked.day + math.ceil(unseen / fresh) - 1)
     return dataclasses.replace(said, fresh=fresh, final=final, until=until)
+
+
+def again_words(*, short: bool) -> str:
+    """Which cards come back in the last days: not all where the time is short."""
+    if short:
+        return "the cards you started that gain most from another review"
+    return "every card you started once more"
 
 
 def supply(begun: int, unseen: int, asked: PlanInputs) -> float:

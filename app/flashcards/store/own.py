@@ -1,5 +1,6 @@
 """Cards that a learner wrote: their two sides, and what was typed for them."""
 
+import base64
 import dataclasses
 import datetime as dt
 import re
@@ -10,7 +11,7 @@ from sqlalchemy import func, select, update
 from sqlmodel import Session, col
 
 from app.db.insert_once import insert_once
-from app.db.tables import OwnCard
+from app.db.tables import OwnCard, OwnPicture
 from app.questions.faces import Faces
 from app.web.clock import milliseconds
 
@@ -80,3 +81,13 @@ def search_own(
             found += 1
         if found >= most:
             return
+
+
+def find_picture(db: Session, learner_id: int, name: str) -> bytes | None:
+    """A picture on a card of this learner's own; None for another's as for none."""
+    content = db.scalar(
+        select(col(OwnPicture.content)).where(
+            col(OwnPicture.learner_id) == learner_id, col(OwnPicture.name) == name
+        )
+    )
+    return base64.b64decode(content) if content else None
