@@ -67,6 +67,23 @@ def read_course(folder: Path) -> Course:
     return Course(folder, build(readings, folder), frozenset(used))
 
 
+def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
+    """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
+    _sound(folder.name, title)
+    if folder.exists():
+        raise Unwilling(f"{folder} is there already; choose another name.")
+    words = {"heading": _quoted(title), "exam": _quoted(exam or title)}
+    texts = {
+        name: _filled(name, words)
+        for name in ("syllabus.toml", "sources.toml", "glossary.md")
+    }
+    folder.mkdir(parents=True)
+    files = [_write(folder / name, text) for name, text in texts.items()]
+    return files + new_topic(
+        read_course(folder), "first-steps", "First steps", "1.1", today
+    )
+
+
 def new_topic(
     course: Course, slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:

@@ -260,6 +260,7 @@ class Syllabus:
     """The exam a course prepares for; `topics` are slugs in reading order.
 
     `license` is that of the content; empty where the syllabus names none.
+    `calculators` says whether the course offers those of the app, and its hardware.
     """
 
     exam: str
@@ -268,6 +269,7 @@ class Syllabus:
     topics: tuple[str, ...]
     notes: tuple[str, ...] = ()
     license: str = ""
+    calculators: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
