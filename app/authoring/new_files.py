@@ -64,7 +64,7 @@ def read_course(folder: Path) -> Course:
     readings, _ = WatchedFiles(folder, None).read()
     used = {fact.id for r in readings.values() for fact in r.facts}
     used |= {entry.id for r in readings.values() for entry in r.lock}
-    return Course(folder, build(readings, folder), frozenset(used))
+    return Course(folder, build(readings, folder).as_authored(), frozenset(used))
 
 
 def new_topic(
@@ -86,12 +86,12 @@ def new_topic(
         "today": today.isoformat(),
     }
     page = _filled("concept.md", {**words, "heading": _quoted(title)})
-    quiz = _head("quiz", words)
+    quiz = _as_draft(_head("quiz", words), "---\n")
     used = set(course.ids)
     for number, kind in enumerate(_FIRST, 1):
         name = _fresh(f"{slug}-{kind}", used)
         quiz += "\n" + _item(kind, name, title, number)
-    cards = _head("cards", words)
+    cards = _as_draft(_head("cards", words), "---\n")
     for number in (1, 2):
         cards += "\n" + _item("card", _fresh(f"{slug}-card", used), title, number)
     files = {"concept.md": page, "quiz.md": quiz, "cards.md": cards}
@@ -117,7 +117,7 @@ def new_question(
     before = _before(course, topic, path)
     number = before.count("\n<!-- q:") + 1
     name = name or _fresh(f"{slug}-{kind}", used)
-    item = _item(kind, name, topic.title, number)
+    item = _as_draft(_item(kind, name, topic.title, number), f"<!-- q: {name}\n")
     start = before.rstrip("\n") + "\n\n"
     drawing = _STARTS / f"{kind}.svg"
     if drawing.exists():
@@ -162,7 +162,8 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
 
 def _bank(library: Library) -> Counter[str]:
     domain_of = domains_of(library)
-    drawn = (q for q in library.questions.values() if q.drawable)
+    live = (q for q in library.questions.values() if q.status == "live")
+    drawn = (q for q in live if q.drawable)
     return Counter(question.home(domain_of) for question in drawn)
 
 
@@ -187,6 +188,12 @@ def _head(stem: str, words: Mapping[str, str]) -> str:
 def _item(kind: str, name: str, title: str, number: int) -> str:
     words = {"id": name, "title": title, "number": str(number)}
     return _filled(f"{kind}.md", words)
+
+
+def _as_draft(text: str, head: str) -> str:
+    """Text to begin with is not live before somebody takes the line away."""
+    line = "# Seen on the bench alone; without this line it is live.\nstatus: draft\n"
+    return text.replace(head, head + line, 1)
 
 
 def _filled(name: str, words: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from fastapi.responses import (
 )
 
 from app.authoring import bench, store
+from app.authoring.authored import AuthoredLibrary
 from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
@@ -39,7 +40,7 @@ _ROWS = 100  # of the table on one page; the CSV has all
 _FALLING = {"count", "sd", "guess"}  # what one wants the most of first
 
 
-async def read_item(item: str, library: CurrentLibrary) -> Question:
+async def read_item(item: str, library: AuthoredLibrary) -> Question:
     """The question of the address; raises NotFound."""
     return find_question(library, item)
 
@@ -116,7 +117,7 @@ def table(
 def show(
     request: Request,
     survey: Surveyed,
-    library: CurrentLibrary,
+    library: AuthoredLibrary,
     learner: CurrentLearner,
     db: DbSession,
     tried: Tried,
@@ -160,7 +161,7 @@ def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
 @router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
 def attempt(
     request: Request,
-    library: CurrentLibrary,
+    library: AuthoredLibrary,
     db: DbSession,
     question: Item,
     sent: Posted,

@@ -163,7 +163,13 @@ def _with_page(
     regions, items, front, slug = read
     linker = FirstMentions(names)
     scope = Scope(sheet, page=True, folder=slug)
-    page = lay_out(regions, items, scope, linker)
+    # A card is part of the page's text: one that is not as far as its page waits.
+    shown = {
+        name: item
+        for name, item in items.items()
+        if isinstance(item, Question) or item.status == front.status
+    }
+    page = lay_out(regions, shown, scope, linker)
     check_prose([r.tokens for r in regions if isinstance(r, Prose)], scope)
     topic = _topic(page, front, scope, tuple(linker.linked))
     sections = _sections_of(page)
@@ -208,6 +214,7 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
         linked,
         page.notes,
         front.level,
+        front.status,
     )
 
 
