@@ -51,7 +51,8 @@ class Course:
         """The first objective that no page serves yet, else the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
-        served = {o for t in self.library.topics.values() for o in t.objectives}
+        pages = self.library.as_authored().topics
+        served = {o for t in pages.values() for o in t.objectives}
         for number in [n for n in numbers if n not in served] + numbers:
             return number
         raise Unwilling("syllabus.toml lists no objective yet; write one first.")
@@ -64,7 +65,7 @@ def read_course(folder: Path) -> Course:
     readings, _ = WatchedFiles(folder, None).read()
     used = {fact.id for r in readings.values() for fact in r.facts}
     used |= {entry.id for r in readings.values() for entry in r.lock}
-    return Course(folder, build(readings, folder).as_authored(), frozenset(used))
+    return Course(folder, build(readings, folder), frozenset(used))
 
 
 def new_topic(
@@ -103,9 +104,10 @@ def new_question(
     course: Course, slug: str, kind: str, name: str = ""
 ) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
-    topic = course.library.topics.get(slug)
+    topics = course.library.as_authored().topics
+    topic = topics.get(slug)
     if topic is None:
-        hint = did_you_mean(slug, set(course.library.topics))
+        hint = did_you_mean(slug, set(topics))
         raise Unwilling(f"There is no topic “{slug}”. {hint}".strip())
     if name in course.ids:
         raise Unwilling(f"The id “{name}” was used before; choose another.")
@@ -162,8 +164,7 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
 
 def _bank(library: Library) -> Counter[str]:
     domain_of = domains_of(library)
-    live = (q for q in library.questions.values() if q.status == "live")
-    drawn = (q for q in live if q.drawable)
+    drawn = (q for q in library.questions.values() if q.drawable)
     return Counter(question.home(domain_of) for question in drawn)
 
 

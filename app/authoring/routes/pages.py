@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from app.authoring.authored import AuthoredLibrary
+from app.authoring.course.authored import AuthoredLibrary
 from app.authoring.listing import about, name_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
@@ -40,6 +40,7 @@ def preview(
         sheet=sheet,
         library=library,
         problems=problems,
+        outdated=known is not None and known.place.path in library.outdated,
         name_of=name_of,
         asked=_asked(library, sheet) if sheet else {},
         questions=[(q, title_of(q)) for q in questions],

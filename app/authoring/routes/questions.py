@@ -14,14 +14,23 @@ from fastapi.responses import (
 )
 
 from app.authoring import bench, store
-from app.authoring.authored import AuthoredLibrary
+from app.authoring.course.authored import AuthoredLibrary
+from app.authoring.course.reviews import reviews_due
 from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
 from app.authoring.states import states_of, typed
 from app.authoring.survey import Survey, Surveyor
+from app.authoring.tasks import tasks_of, unfinished
 from app.authoring.trying import address_of, judge, put
-from app.authoring.wordings import Sample, editions, option_rows, sample
+from app.authoring.wordings import (
+    Sample,
+    editions,
+    one_of_each,
+    option_rows,
+    sample,
+    seen_as,
+)
 from app.authors.current import AuthorRoute
 from app.content.numbers.expressions import BadExpression
 from app.db.engine import DbSession
@@ -31,6 +40,7 @@ from app.questions.asking import Asked
 from app.questions.model import Question
 from app.questions.variants import MOST_VARIANTS, combinations, draw, every
 from app.quiz.forms import AskedFor, Posted, Sent
+from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page
 from app.web.words import age_of
@@ -113,6 +123,30 @@ def table(
     )
 
 
+@router.get("/mend")
+def mend(
+    request: Request,
+    survey: Surveyed,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> HTMLResponse:
+    """Check, statistics, reports and reviews due in one order, the worst first."""
+    rows = bench.rows_of(library, survey.found if survey else {}, store.reports(db))
+    mends = bench.mends_of(library, rows, survey.forgotten if survey else ())
+    return page(
+        request,
+        "authoring/mend.html",
+        learner=learner,
+        tasks=tasks_of(library.problems, mends, reviews_due(library, now.date())),
+        most=_ROWS,
+        outdated=library.outdated,
+        computed=survey is not None,
+        unfinished=unfinished(library),
+    )
+
+
 @router.get("/questions/{item}")  # noqa: FAST003 - in Item
 def show(
     request: Request,
@@ -145,6 +179,8 @@ def show(
         query=_query,
         lines=lines_around(folder, place.path, place.line, 14)[-15:],
         problems=[p for p in library.problems if p.item == question.id],
+        outdated=place.path in library.outdated,
+        seen_as=seen_as(variant),
         samples=_samples(question),
         all_samples=combinations(question.computed) if question.computed else 0,
         reports=store.reports(db, settled=True, item=question.id),
@@ -192,6 +228,7 @@ def _measured(
 ) -> dict[str, Any]:
     answers = survey.answers.get(question.id, ()) if survey else ()
     found = survey.found if survey else {}
+    same = survey.stands if survey else {}
     now = found.get((question.id, question.revision))
     interval, curves = bench.closer_look(
         question, answers, survey.earned if survey else {}
@@ -204,7 +241,12 @@ def _measured(
         "guess": guess_of(question),
         "why": sorted(reasons(question, now), key=lambda reason: -reason.weight),
         "options": option_rows(question, now),
-        "editions": editions(question, store.wordings(db, question.id), answers, found),
+        "editions": editions(
+            question,
+            one_of_each(question, store.wordings(db, question.id), same),
+            answers,
+            found,
+        ),
     }
 
 
