@@ -31,6 +31,7 @@ from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
 from app.content.rules.course import check_drafts, check_fronts, check_order
 from app.content.rules.drawings import drawings_at
+from app.content.rules.reviews import check_reviews
 from app.content.rules.topics import check_topics
 from app.content.svg_figures import figure
 from app.questions import kinds
@@ -57,7 +58,7 @@ def assemble(bank: Bank) -> Assembled:
     """Put the files together; items with errors are left out, all else stays."""
     found = rules.check_identity(bank)
     found += rules.check_mentions(bank)
-    found += rules.check_dates(bank)
+    found += [*rules.check_dates(bank), *check_reviews(bank.readings, bank.today)]
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages)
     found += rules.check_stems(bank, questions)
