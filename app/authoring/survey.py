@@ -24,6 +24,7 @@ from app.authoring.bench import ExamRow, exams_of, responses_of, statistics_of
 from app.authoring.sameness import Stands, matter_of_body, stands
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
+from app.content.live.courses import ALONE
 from app.content.live.library import LiveLibrary
 
 _log = logging.getLogger("headroom")
@@ -40,7 +41,7 @@ class Survey:
     """The statistics as they stood `at` a moment.
 
     `answers` are the first answers by question, `earned` what each learner earned;
-    `extent`, `sittings` and `course` tell whether anything has changed since. Answers
+    `extent`, `sittings` and `version` tell whether anything has changed since. Answers
     to wordings that ask the same count for one of them, as `stands` says.
     """
 
@@ -52,20 +53,25 @@ class Survey:
     earned: Standings
     exams: Sequence[ExamRow]
     forgotten: Sequence[Forgotten]
-    course: str
+    version: str
     stands: Stands
 
 
 class Surveyor:
-    """Keeps the newest survey of one process."""
+    """Keeps the newest survey of a course in one process."""
 
     def __init__(
-        self, engine: Engine, library: LiveLibrary, clock: Callable[[], dt.datetime]
+        self,
+        engine: Engine,
+        library: LiveLibrary,
+        clock: Callable[[], dt.datetime],
+        course: str = ALONE,
     ) -> None:
         self._engine = engine
+        self._course = course
         self._library = library
         self._clock = clock
-        self._log = _Log(engine)
+        self._log = _Log(engine, course)
         self._matters = _Matters(engine)
         self._survey: Survey | None = None
         self._failure: Exception | None = None
@@ -117,18 +123,21 @@ class Surveyor:
     def _compute(self) -> Survey:
         last, now = self._survey, self._clock()
         with Session(self._engine) as db:
-            extent, sittings = store.extent(db), store.sittings(db)
-            forgotten = store.forgotten(db)
+            extent, sittings = (
+                store.extent(db, self._course),
+                store.sittings(db, self._course),
+            )
+            forgotten = store.forgotten(db, self._course)
         library = self._library.current()
         same = last and (extent, sittings) == (last.extent, last.sittings)
-        if last and same and library.version == last.course:
+        if last and same and library.version == last.version:
             return dataclasses.replace(last, at=now, forgotten=forgotten)
         pause = _Pause(self._ending)
         known = self._matters.read(pause)
         merged = stands(library.as_authored().questions, known)
         answers = [_standing(a, merged) for a in self._log.read(pause)]
         with Session(self._engine) as db:
-            papers = store.papers(db)
+            papers = store.papers(db, self._course)
         return Survey(
             at=now,
             extent=extent,
@@ -138,7 +147,7 @@ class Surveyor:
             earned=standings(responses_of(answers)),
             exams=exams_of(library, papers, pause),
             forgotten=forgotten,
-            course=library.version,
+            version=library.version,
             stands=merged,
         )
 
@@ -173,15 +182,16 @@ class _Matters:
 class _Log:
     """All first answers, of which those that were read before are not read again."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, course: str) -> None:
         self._engine = engine
+        self._course = course
         self._forget()
 
     def read(self, pause: Callable[[], object]) -> Sequence[FirstAnswer]:
         """Every first answer there is."""
         self._read_on(pause)
         with Session(self._engine) as db:
-            found = store.extent(db, self._last)
+            found = store.extent(db, self._course, self._last)
         if found != self._extent:  # some were erased, or came late
             self._forget()
             self._read_on(pause)
@@ -197,7 +207,7 @@ class _Log:
         more = True
         while more:
             with Session(self._engine) as db:
-                found = store.first_answers(db, self._last, _AT_ONCE)
+                found = store.first_answers(db, self._course, self._last, _AT_ONCE)
             self._answers += found.answers
             self._last = found.last
             self._extent = Extent(

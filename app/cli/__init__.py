@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
+    check.add_argument("--course", default="", metavar="NAME", help="one of several")
     check.add_argument("--format", choices=("text", "json", "github"), default="text")
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"

@@ -6,6 +6,7 @@ import gc
 import sys
 from pathlib import Path
 
+from app.cli.course import course_folder
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
 from app.content.check import check, write
@@ -52,7 +53,9 @@ def _explained(code: str) -> int:
 
 def folder_of(given: argparse.Namespace) -> Path:
     """The folder that was named, or that of the settings."""
-    folder: Path = given.folder or read_settings().content
+    if given.folder and given.course:
+        raise Stop("name a folder or a course, not both.")
+    folder: Path = given.folder or course_folder(read_settings(), given.course)
     if not folder.is_dir():
         raise Stop(f"{folder} is not a folder; name the folder that holds the course.")
     return folder

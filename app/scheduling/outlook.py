@@ -25,13 +25,17 @@ Rule = Callable[[Sequence[Begun], int, PlanInputs, Curve], DayPlan]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayAhead:
-    """One study day to come: cards due, new ones, last looks, and the time."""
+    """One study day to come: cards due, new ones, last looks, and the time.
+
+    `short` says that the last looks are not for every card.
+    """
 
     day: int
     due: int
     fresh: int
     final: int
     seconds: float
+    short: bool = False
 
     @property
     def cards(self) -> int:
@@ -123,6 +127,7 @@ class Run:
             fresh=plan.fresh,
             final=len(plan.looks) if plan.final else 0,
             seconds=seconds + plan.fresh * NEW_SECONDS,
+            short=plan.short,
         )
 
     def recall(self, exam: int) -> float:
@@ -211,4 +216,4 @@ def _scaled(day: DayAhead, part: float) -> DayAhead:
     if part == 1:
         return day
     due, fresh, final = (round(n / part) for n in (day.due, day.fresh, day.final))
-    return DayAhead(day.day, due, fresh, final, day.seconds / part)
+    return DayAhead(day.day, due, fresh, final, day.seconds / part, day.short)

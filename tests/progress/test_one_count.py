@@ -107,8 +107,12 @@ def test_the_cards_of_the_day_are_one_number(pages: Pages, days: int | None) -> 
     for rating in (3, 1, 4, 2):
         answer(pages.client, rating)
     today, desk = pages.words("/"), pages.words("/flashcards")
-    left = number(r"(\d+) left:", desk)
-    of_desk = parts(desk)
+    left = number(r"(\d+) left\b", desk)
+    new, learning, due = (
+        number(rf"\b{name} (\d+)", desk)
+        for name in ("New", "Learning", "(?:Due|Once more)")
+    )
+    of_desk = (due, new, learning)
 
     assert number(r"Review (\d+) cards", today) == left
     assert parts(today) == of_desk
@@ -185,8 +189,9 @@ def test_a_page_stands_once_with_its_counts_on_the_course(
 
 
 def tally(words: str) -> tuple[int, int]:
-    """Answered and all, of “3 right, 1 missed, 4 new”."""
-    found = re.match(r"(?:(\d+) right, (\d+) missed, )?(\d+) new", words.strip())
+    """Answered and all, of “3 right, 1 missed, 1,004 new”."""
+    plain = re.sub(r"(?<=\d),(?=\d)", "", words.strip())
+    found = re.match(r"(?:(\d+) right, (\d+) missed, )?(\d+) new", plain)
     assert found, words[:60]
     right, missed, new = (int(n or 0) for n in found.groups())
     return right + missed, right + missed + new
