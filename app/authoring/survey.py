@@ -41,7 +41,7 @@ class Survey:
     """The statistics as they stood `at` a moment.
 
     `answers` are the first answers by question, `earned` what each learner earned;
-    `extent`, `sittings` and `course` tell whether anything has changed since. Answers
+    `extent`, `sittings` and `version` tell whether anything has changed since. Answers
     to wordings that ask the same count for one of them, as `stands` says.
     """
 
@@ -53,7 +53,7 @@ class Survey:
     earned: Standings
     exams: Sequence[ExamRow]
     forgotten: Sequence[Forgotten]
-    course: str
+    version: str
     stands: Stands
 
 
@@ -147,7 +147,7 @@ class Surveyor:
             earned=standings(responses_of(answers)),
             exams=exams_of(library, papers, pause),
             forgotten=forgotten,
-            course=library.version,
+            version=library.version,
             stands=merged,
         )
 
