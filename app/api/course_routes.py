@@ -79,7 +79,7 @@ def _written(request: Request, library: Library, topic: Topic) -> str | None:
     if path in library.outdated:
         return None
     try:
-        text = (request.app.state.library.folder / path).read_text("utf-8-sig")
+        text = (request.state.live.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
     return prose_of(text)

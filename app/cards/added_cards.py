@@ -4,7 +4,7 @@ from html import escape, unescape
 
 import nh3
 
-from app.cards.names import OWN, question_card, term_card
+from app.cards.names import OWN, is_picture, question_card, term_card
 from app.content.markdown.math import in_html
 from app.content.model import Card, Place, Term, Text
 from app.questions.cards import question_faces
@@ -15,7 +15,10 @@ from app.questions.variants import draw
 _NO_HINT = '<span class="sr">gap</span>'
 _TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
 _TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
-_TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"}
+_TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "img"}
+_TAGS |= {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "mfrac"}
+_TAGS |= {"msubsup", "msqrt", "mroot", "mover", "munder", "munderover", "mtable"}
+_TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
 
 
 def card_of_question(question: Question, seed: int) -> Card:
@@ -66,20 +69,27 @@ def card_of_own(card: str, faces: Faces) -> Card:
 
 
 def cleaned(html: str) -> str:
-    """HTML of anybody's, reduced to text with its structure and its links."""
+    """HTML of anybody's, reduced to text with its structure, links and pictures."""
     return nh3.clean(
         html,
         tags=_TAGS,
-        attributes={"a": {"href"}},
+        attributes={"a": {"href"}, "img": {"src", "alt"}, "math": {"display"}},
+        attribute_filter=_kept,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
 
 
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute; none for the address of a picture that is not ours."""
+    return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+
+
 def _plain(html: str) -> str:
     # Neighboring blocks must not run into one word.
     words = nh3.clean(html.replace("<", " <"), tags=set())
-    return " ".join(unescape(words).split())
+    plain = " ".join(unescape(words).split())
+    return plain or ("Picture" if "<img" in html else "")
 
 
 def _gap(hint: str) -> str:

@@ -4,6 +4,8 @@
 a card of a learner's own. Ids of the course hold no colon.
 """
 
+import re
+
 from app.content.live.library import Library
 from app.questions import kinds
 from app.questions.model import Question
@@ -11,6 +13,9 @@ from app.questions.model import Question
 QUESTION = "q"
 TERM = "term"
 OWN = "own"
+PICTURES = "/flashcards/pictures/"
+"""Where the pictures on cards of a learner's own are; their names follow."""
+_PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
 
 
 def question_card(item: str) -> str:
@@ -21,6 +26,11 @@ def question_card(item: str) -> str:
 def term_card(anchor: str) -> str:
     """The card of a term."""
     return f"{TERM}:{anchor}"
+
+
+def is_picture(address: str) -> bool:
+    """Whether an address is that of a picture on a card."""
+    return _PICTURE.match(address) is not None
 
 
 def is_added(card: str) -> bool:

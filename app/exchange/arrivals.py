@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from app.cards.names import (
     OWN,
+    PICTURES,
     comes_back,
     is_added,
     origin,
@@ -16,8 +17,14 @@ from app.cards.names import (
     topic_of,
 )
 from app.content.live.library import Library
-from app.exchange.formats.apkg.reading import Found, Package, Row
-from app.exchange.formats.apkg.showing import LONGEST, is_blank, without_media
+from app.exchange.formats.apkg.pictures import name_of
+from app.exchange.formats.apkg.reading import BY_HAND, Found, Package, Row
+from app.exchange.formats.apkg.showing import (
+    LONGEST,
+    is_blank,
+    with_math,
+    with_pictures,
+)
 from app.exchange.formats.apkg.writing import guid
 from app.exchange.markup.cleaning import safe
 from app.exchange.markup.nesting import DEEPEST, is_deep
@@ -28,6 +35,8 @@ _OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
 _NOT_SCHEDULED = {3: "practice outside of the schedule"}
 _BY_HAND = "set or moved by hand, so no grade"
 _WORDLESS = "no words on one side without pictures and sounds"
+_MASKED = "image occlusion, which only Anki can draw over its picture"
+_OCCLUSION = re.compile(r"\{\{c\d+::image-occlusion:")
 _TWICE = "in the file twice"
 _TOO_LONG = f"longer than {LONGEST:,} characters on one side"
 _TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
@@ -43,7 +52,7 @@ _KINDS = range(3)  # learning, review, relearning
 class Sorted:
     """What a package brings: cards, how many of what is left out, and why.
 
-    `media` counts the pictures and sounds that are not carried.
+    `media` counts the sounds and pictures that are not carried.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -58,23 +67,23 @@ def sort_out(package: Package, library: Library) -> Sorted:
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
     media = 0
+    pictures = {n: p for n, c in package.media.items() if (p := name_of(c))}
     arrivals: dict[str, Arrival] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
     for found in sorted(package.cards, key=lambda c: c.place):
         card = _card_of(found, known)
         reason = _TWICE if card in arrivals else "" if card else _NO_SIDE
-        own, lost = None, 0
+        own, files, lost = None, frozenset[str](), 0
         if origin(card)[0] == OWN and not reason:
-            own, lost, reason = _own(found)
+            own, files, lost, reason = _own(found, pictures)
         if reason:
             cards_left[reason] += 1
             continue
         media += lost
-        log = tuple(_grades(found.log[-_MOST_GRADES:], grades_left))
-        if len(found.log) > _MOST_GRADES:
-            grades_left[_TOO_MANY] += len(found.log) - _MOST_GRADES
-        arrivals[card] = _arrival(found, card, library, (own, log))
+        log = tuple(_came(found, grades_left))
+        kept = {pictures[name]: package.media[name] for name in files}
+        arrivals[card] = _arrival(found, card, library, (own, kept, log))
     return Sorted(tuple(arrivals.values()), cards_left, grades_left, media)
 
 
@@ -103,34 +112,77 @@ def _card_of(found: Found, known: Mapping[str, tuple[str, ...]]) -> str:
     return f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 
-def _own(found: Found) -> tuple[OwnText | None, int, str]:
-    """The words of a card of the learner's own, lost media, or why it is left out."""
-    if sum(map(len, found.fields)) > 2 * LONGEST:
-        return None, 0, _TOO_LONG
-    lost = 0
+_Own = tuple[OwnText | None, frozenset[str], int, str]
+
+
+def _own(found: Found, pictures: Mapping[str, str]) -> _Own:
+    """The words of a card of the learner's own, or why it is left out.
+
+    With the names of its pictures in the file, and how many media are lost.
+    """
+    none = frozenset[str]()
+    refused = _refused(found)
+    if refused:
+        return None, none, 0, refused
+    addresses = {name: f"{PICTURES}{kept}" for name, kept in pictures.items()}
+    lost, shown = 0, none
     faces: list[str] = []
     for face in found.faces:
-        if len(face) > LONGEST or face.count("<") > _MOST_TAGS:
-            return None, 0, _TOO_LONG
-        if is_deep(face):
-            return None, 0, _TOO_DEEP
-        plain, media = without_media(face)
+        plain, missing, used = with_pictures(with_math(face), addresses)
         faces.append(safe(plain))
-        lost += media
+        lost, shown = lost + missing, shown | used
     if any(is_blank(face) for face in faces):
-        return None, 0, _WORDLESS
+        return None, none, 0, _WORDLESS
     ours = _OWN_DECK.match(found.deck)
     deck = (ours["deck"] or "") if ours else found.deck
-    return OwnText(deck, faces[0], faces[1]), lost, ""
+    named = "" if _OURS.match(found.guid) else found.guid
+    text = OwnText(deck, faces[0], faces[1], named, found.ordinal, found.tags)
+    return text, shown, lost, ""
 
 
-def _grades(log: tuple[Row, ...], left: collections.Counter[str]) -> Iterator[Came]:
-    """The grades among the rows of a log; the others are counted."""
+def _refused(found: Found) -> str:
+    """Why the words of a card cannot be taken in at all; empty where they can."""
+    if any(_OCCLUSION.search(field) for field in found.fields):
+        return _MASKED
+    if sum(map(len, found.fields)) > 2 * LONGEST:
+        return _TOO_LONG
+    for face in found.faces:
+        if len(face) > LONGEST or face.count("<") > _MOST_TAGS:
+            return _TOO_LONG
+        if is_deep(face):
+            return _TOO_DEEP
+    return ""
+
+
+def _came(found: Found, left: collections.Counter[str]) -> Iterator[Came]:
+    """The grades of a card and what was set by hand; other rows are counted.
+
+    A due date holds only where nothing came after it, and a card that is new now was
+    forgotten, whether its log says so or not.
+    """
+    log = found.log[-_MOST_GRADES:]
+    if len(found.log) > _MOST_GRADES:
+        left[_TOO_MANY] += len(found.log) - _MOST_GRADES
+    last = None
     for row in log:
-        if row.ease in _EASES and row.kind in _KINDS:
-            yield Came(row.number, row.ease, row.time)
-        else:
+        came = _row(row, found, is_last=row is log[-1])
+        if came is None:
             left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
+        else:
+            last = came
+            yield came
+    if last is not None and last.rating and found.is_new:
+        yield Came(last.at + 1, 0, 0, "forget")
+
+
+def _row(row: Row, found: Found, *, is_last: bool) -> Came | None:
+    if row.ease in _EASES and row.kind in _KINDS:
+        return Came(row.number, row.ease, row.time)
+    if row.forgets:
+        return Came(row.number, 0, 0, "forget")
+    if row.kind == BY_HAND and row.factor and found.due and is_last:
+        return Came(row.number, 0, 0, "due", found.due.isoformat())
+    return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,9 +205,9 @@ def _arrival(
     found: Found,
     card: str,
     library: Library,
-    carried: tuple[OwnText | None, tuple[Came, ...]],
+    carried: tuple[OwnText | None, Mapping[str, bytes], tuple[Came, ...]],
 ) -> Arrival:
-    own, log = carried
+    own, pictures, log = carried
     home = home_of(library, card)
     return Arrival(
         card=card,
@@ -164,6 +216,7 @@ def _arrival(
         origin=f"{found.guid}\0{found.ordinal}",
         log=log,
         own=own,
+        pictures=pictures,
         suspended=found.suspended,
         retention=found.retention,
         seed=found.aside.seed,

@@ -30,8 +30,13 @@ from app.exchange.store import COLUMNS, attempts
 _SHOWN = 4
 
 
-def exchange_command(words: Sequence[str], content: Path, database: str) -> int:
-    """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done."""
+def exchange_command(
+    words: Sequence[str], content: Path, database: str, course: str | None = None
+) -> int:
+    """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done.
+
+    `course` is the name of the course whose attempts are meant, None for all.
+    """
     given = _parser(content).parse_args(words)
     folder: Path = given.content
     try:
@@ -39,7 +44,7 @@ def exchange_command(words: Sequence[str], content: Path, database: str) -> int:
         if given.command == "import":
             report = import_file(given.format, given.file, folder, given.topic)
         elif given.format in ATTEMPTS:
-            report = export_attempts(given.format, given.file, database)
+            report = export_attempts(given.format, given.file, database, course)
         else:
             place = (folder, given.topic)
             report = export_file(given.format, given.file, place, given.seed)
@@ -119,12 +124,14 @@ def _fits(form: str, item: Item) -> bool:
     return form in WHOLE or (item.kind == "card") == (form in CARDS)
 
 
-def export_attempts(form: str, path: Path, database: str) -> str:
+def export_attempts(
+    form: str, path: Path, database: str, course: str | None = None
+) -> str:
     """Write every attempt of a database to `path` (`-`: the output); the report."""
     engine = _engine(database)
     try:
         with Session(engine) as session:
-            rows = list(attempts(session))
+            rows = list(attempts(session, course))
     except DBAPIError as error:
         raise Unusable(
             f"the database {shown(database)} cannot be read "

@@ -3,8 +3,9 @@
 import dataclasses
 import datetime as dt
 import html
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from app.cards.names import OWN, QUESTION, TERM, comes_back, origin, still_there
 from app.content.live.library import Library
@@ -13,15 +14,17 @@ from app.content.numbers.expressions import BadExpression
 from app.exchange.course.authored import read_authored
 from app.exchange.formats.apkg.history import Aside, Learned, learned
 from app.exchange.formats.apkg.learned import Calendar, Sheet, write_learned
+from app.exchange.formats.apkg.pictures import as_files, file_of, names_in
 from app.exchange.formats.apkg.schema import Birth
 from app.exchange.formats.apkg.writing import guid
 from app.exchange.markup.cleaning import portable
 from app.exchange.markup.rendering import to_html
-from app.exchange.store import Studied
+from app.exchange.store import OwnText, Studied
 from app.questions.cards import question_faces
 from app.questions.variants import draw
 
 _TURN = dt.time(4)
+_MOST_SIDES = 30  # of a note that goes back to Anki as it came
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,8 +56,13 @@ class Luggage:
 def pack(course: Course, studied: Studied) -> Luggage:
     """Everything that a learner studies and that still has words."""
     cards = [c for c in studied.cards if has_words(course.library, studied.own, c)]
-    notes = dict.fromkeys(_note(course.library, card) for card in cards)
-    sheets = _Sheets(course, studied)
+    held = {card: own for card in cards if (own := studied.own.get(card))}
+    together = _of_one_note(held)
+    notes = dict.fromkeys(
+        min(together.get(_guid(held, card), [_note(course.library, card)]))
+        for card in cards
+    )
+    sheets = _Sheets(course, studied, together)
     made = tuple(sheet for note in notes if (sheet := sheets.of(note)) is not None)
     return Luggage(made, len(studied.cards) - len(cards))
 
@@ -68,14 +76,28 @@ def has_words(library: Library, own: Collection[str], card: str) -> bool:
     return still_there(library, card) and (question is None or comes_back(question))
 
 
-def write_luggage(luggage: Luggage, now: dt.datetime, zone: dt.tzinfo) -> bytes:
+def write_luggage(
+    luggage: Luggage,
+    now: dt.datetime,
+    zone: dt.tzinfo,
+    pictures: Mapping[str, bytes] = MappingProxyType({}),
+    *,
+    modern: bool = False,
+) -> bytes:
     """The notes as a package whose days are counted in the learner's zone."""
     days = [c.standing.first_day for s in luggage.sheets for c in s.cards if c.standing]
     first = min(days, default=now.astimezone(zone).date())
     born = dt.datetime.combine(first, _TURN, zone)
     west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
     birth = Birth(int(born.timestamp()), west)
-    return write_learned(luggage.sheets, Calendar(int(now.timestamp()), first, birth))
+    calendar = Calendar(int(now.timestamp()), first, birth)
+    shown = {n for s in luggage.sheets for face in s.faces for n in names_in(face)}
+    media = {file_of(n): pictures[n] for n in sorted(shown) if n in pictures}
+    sheets = [
+        dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
+        for sheet in luggage.sheets
+    ]
+    return write_learned(sheets, calendar, media, modern=modern)
 
 
 def _note(library: Library, card: str) -> str:
@@ -84,10 +106,29 @@ def _note(library: Library, card: str) -> str:
     return min(card, known.sibling) if known and known.sibling else card
 
 
+def _guid(held: Mapping[str, OwnText], card: str) -> str:
+    return held[card].guid if card in held else ""
+
+
+def _of_one_note(held: Mapping[str, OwnText]) -> dict[str, list[str]]:
+    """The own cards that came from each note of Anki, by its GUID.
+
+    They go back as the cards of one note, or Anki would have each twice.
+    """
+    found: dict[str, dict[int, str]] = {}
+    for card, own in held.items():
+        if own.guid and 0 <= own.ordinal < _MOST_SIDES:
+            found.setdefault(own.guid, {})[own.ordinal] = card
+    return {guid: [c for _, c in sorted(g.items())] for guid, g in found.items()}
+
+
 class _Sheets:
     """Makes the note of a name; the authored words of a file are read once."""
 
-    def __init__(self, course: Course, studied: Studied) -> None:
+    def __init__(
+        self, course: Course, studied: Studied, together: Mapping[str, list[str]]
+    ) -> None:
+        self._together = together
         self._course = course
         self._library = course.library
         self._studied = studied
@@ -97,10 +138,7 @@ class _Sheets:
         """The note with its one or two cards."""
         kind, name = origin(note)
         if kind == OWN:
-            own = self._studied.own[note]
-            deck = self._deck(f"own::{own.deck}" if own.deck else "own")
-            faces = own.front, own.back
-            return Sheet(note, note, deck, faces, (self._learned(note),))
+            return self._own(note)
         if kind == QUESTION:
             return self._question(note, name)
         if kind == TERM:
@@ -111,6 +149,25 @@ class _Sheets:
         sheet = self._sheet(note, card.topic, self._faces(card), card.sibling)
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(sheet, tags=tags)
+
+    def _own(self, note: str) -> Sheet:
+        """A card of the learner's own; with those that came from the same note."""
+        own = self._studied.own[note]
+        deck = self._deck(f"own::{own.deck}" if own.deck else "own")
+        tags = tuple(own.tags.split())
+        cards = self._together.get(own.guid, []) if own.guid else []
+        made = tuple(self._learned(card) for card in cards or [note])
+        if note not in cards:
+            return Sheet(note, note, deck, (own.front, own.back), made, tags)
+        texts = {
+            text.ordinal: text for text in (self._studied.own[card] for card in cards)
+        }
+        faces: list[str] = []
+        for ordinal in range(max(texts) + 1):
+            text = texts.get(ordinal)
+            faces += (text.front, text.back) if text else ("", "")
+        ordinals = tuple(sorted(texts))
+        return Sheet(note, own.guid, deck, tuple(faces), made, tags, ordinals)
 
     def _question(self, note: str, name: str) -> Sheet | None:
         seed = self._studied.added.get(note, Aside()).seed or 0

@@ -19,6 +19,7 @@ from app.exchange import store
 from app.exchange.arrivals import Sorted, home_of, sort_out
 from app.exchange.decks import Course, has_words, pack, write_luggage
 from app.exchange.formats.apkg import read_package
+from app.exchange.formats.apkg.packing import zstd
 from app.exchange.importing import Imports
 from app.exchange.items import Unusable
 from app.learners.current import (
@@ -49,19 +50,50 @@ def take_cards(
     learner: CurrentLearner,
     db: DbSession,
     now: Now,
+    newest: Annotated[bool, Query()] = False,
 ) -> Response:
     """Every card that the learner has begun or added, with all of its grades.
 
     The cards of questions in a mock exam that is being sat stay until it is over.
+    `newest` packs them as newer versions of Anki do.
     """
+    return _package((request, library, learner, db, now), "apkg", modern=newest)
+
+
+@router.get("/cards.colpkg")
+def take_collection(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> Response:
+    """The same as a whole collection, which takes the place of the one in Anki."""
+    return _package((request, library, learner, db, now), "colpkg", modern=True)
+
+
+def _package(
+    asked: tuple[Request, Library, CurrentLearnerValue, Session, dt.datetime],
+    ending: str,
+    *,
+    modern: bool,
+) -> Response:
+    request, library, learner, db, now = asked
+    if modern and zstd() is None:
+        raise NotFound(
+            "This server cannot write the newest format of Anki.",
+            "Take the package for all versions at Cards and Anki.",
+        )
     studied = store.studied(db, learner.id).without(_sat(db, learner, now))
     luggage = pack(_course(request, library), studied)
     day = learner.study_day(now).isoformat()
+    pictures = store.pictures(db, learner.id)
+    zone = zone_of(learner.zone)
     return Response(
-        write_luggage(luggage, now, zone_of(learner.zone)),
+        write_luggage(luggage, now, zone, pictures, modern=modern),
         media_type="application/octet-stream",
         headers={
-            "content-disposition": f'attachment; filename="headroom-{day}.apkg"',
+            "content-disposition": f'attachment; filename="headroom-{day}.{ending}"',
             "cache-control": "no-store",
         },
     )
@@ -217,6 +249,7 @@ async def remove_cards(
             await run_in_threadpool(_remove, db, (learner.id, library), what, names)
     async with writing(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
+        await run_in_threadpool(store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
@@ -237,7 +270,7 @@ def _page(
     db: Session,
     refused: str = "",
 ) -> HTMLResponse:
-    own = store.own_texts(db, learner.id) if learner.id else {}
+    own = store.own_names(db, learner.id) if learner.id else frozenset[str]()
     held = store.held_cards(db, learner.id)
     away = _sat(db, learner, request.app.state.clock())
     cards = [card for card in held if card not in away]
@@ -252,6 +285,7 @@ def _page(
         sat=len(held) - len(cards),
         brought=store.brought(db, learner.id),
         problems=[{"field": "file", "message": refused}] if refused else [],
+        modern=zstd() is not None,
         removed=request.query_params.get("removed") == "yes" and not refused,
     )
 
@@ -262,5 +296,5 @@ def _sat(db: Session, learner: CurrentLearnerValue, now: dt.datetime) -> set[str
 
 
 def _course(request: Request, library: Library) -> Course:
-    live: LiveLibrary = request.app.state.library
+    live: LiveLibrary = request.state.live
     return Course(library, live.folder)

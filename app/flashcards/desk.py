@@ -16,7 +16,7 @@ from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.finding import Found, find_cards
-from app.flashcards.left_words import made_of
+from app.flashcards.left_words import Counter, counters_of
 from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
@@ -25,6 +25,7 @@ from app.scheduling import (
     Left,
     before_exam,
     interval_words,
+    last_day,
     minutes_words,
     new_left,
     previews,
@@ -107,7 +108,10 @@ class Button:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """One card before the learner: `note` says what is known of it."""
+    """One card before the learner: `note` says what is known of it.
+
+    It can be set to be due from the study day `day` to `last`.
+    """
 
     card: Card
     held: Held
@@ -119,6 +123,8 @@ class Turn:
     links: tuple[tuple[str, str], ...]
     question: str
     sources: tuple[Source, ...]
+    day: dt.date
+    last: dt.date
     buttons: tuple[Button, ...] = ()
 
 
@@ -144,12 +150,16 @@ class Rest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Table:
-    """The whole desk: `turn` or `rest`, and what of the day is done and left."""
+    """The whole desk: `turn` or `rest`, and what of the day is done and left.
+
+    `graded` counts the grades of the day: it grows with each, whatever comes back.
+    """
 
     done: int
     total: int
     left: int
-    made_of: str
+    graded: int
+    counters: tuple[Counter, ...]
     turn: Turn | None
     rest: Rest | None
     undo: int = 0
@@ -179,10 +189,19 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
         done=done,
         total=done + left,
         left=left,
-        made_of=made_of(stack.left),
+        graded=stack.queue.graded,
+        counters=counters_of(stack.left, _kind(held, stack) if held else ""),
         turn=turn_of(desk, held, show=show, since=since) if held else None,
         rest=None if held else _rest(desk, stack.queue, stack.limits),
     )
+
+
+def _kind(held: Held, stack: Stack) -> str:
+    """Under which counter a card is: those added and never graded count as due."""
+    if held.standing is not None:
+        return "due" if held.standing.state == "review" else "learning"
+    first = stack.queue.first
+    return "due" if first is not None and first.card == held.card else "new"
 
 
 def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
@@ -298,6 +317,8 @@ def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Tu
         links=found.links,
         question=found.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
+        day=desk.day,
+        last=last_day(desk.day, desk.learner.exam_day),
         buttons=_buttons(desk, held) if show else (),
     )
 

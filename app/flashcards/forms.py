@@ -1,6 +1,6 @@
 """What may be sent about a card."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Form, Query
 from pydantic import BaseModel, Field
@@ -15,7 +15,8 @@ class WishForm(BaseModel):
     """Which cards: one topic or all, and how many new ones beyond the day's share.
 
     `card` asks for one card, `show` for its answer; `leech` names a card that does
-    not stick, to be said before the next one. `own` is a page of the cards added.
+    not stick, to be said before the next one. `own` is a page of the cards added, `q`
+    are words to be looked for on all cards.
     """
 
     topic: Topic = ""
@@ -24,6 +25,7 @@ class WishForm(BaseModel):
     leech: str = Field("", max_length=120)
     show: bool = False
     own: int = Field(1, ge=1, le=10**6)
+    q: str = Field("", max_length=200)
     since: int = Field(0, ge=0, lt=2**53)
 
 
@@ -60,6 +62,20 @@ class SuspensionForm(BaseModel):
     deck: bool = False
 
 
+class ActForm(BaseModel):
+    """What is set by hand to a card; `day` is an ISO date for a due date.
+
+    `page` says that the page about the card asked, not the desk.
+    """
+
+    act: Literal["bury", "due", "forget"]
+    token: str = Field(min_length=1, max_length=140)
+    day: str = Field("", max_length=20)
+    topic: Topic = ""
+    more: More = 0
+    page: bool = False
+
+
 class AdditionForm(BaseModel):
     """Whether a card beside the decks is wanted, and the page that asked."""
 
@@ -70,4 +86,5 @@ class AdditionForm(BaseModel):
 Wished = Annotated[WishForm, Query()]
 Undone = Annotated[UndoForm, Form()]
 Suspended = Annotated[SuspensionForm, Form()]
+Acted = Annotated[ActForm, Form()]
 Chosen = Annotated[AdditionForm, Form()]

@@ -1,7 +1,34 @@
 """The cards that a day still holds in words: the same on every page."""
 
+import dataclasses
+
 from app.scheduling import Left
 from app.web.words import count_of
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counter:
+    """How many cards of a kind are left; `here` says that the one shown is of it."""
+
+    name: str
+    count: int
+    here: bool = False
+
+
+def counters_of(left: Left, kind: str = "") -> tuple[Counter, ...]:
+    """New, learning and due cards left, as the card before the learner is of `kind`.
+
+    The same counts as in `made_of`, and together all that is left.
+
+    >>> [c.count for c in counters_of(Left(due=7, waiting=2, fresh=15, learning=1))]
+    [15, 3, 6]
+    """
+    due = "Once more" if left.final else "Due"
+    return (
+        Counter("New", left.fresh, kind == "new"),
+        Counter("Learning", left.steps, kind == "learning"),
+        Counter(due, left.reviews, kind == "due"),
+    )
 
 
 def made_of(left: Left) -> str:

@@ -7,8 +7,9 @@ from app.cards.names import QUESTION, TERM, origin
 from app.cards.store import Added, added_count, added_page
 from app.flashcards.desk import Desk, known
 from app.flashcards.finding import Found
+from app.flashcards.toward_exam import aim_of
 from app.questions.asking import first_words
-from app.scheduling import LEECH
+from app.scheduling import LEECH, Standing, before_exam
 from app.web.words import day_of
 
 _PAGE = 30
@@ -51,11 +52,12 @@ def own_cards(desk: Desk, wanted: int) -> Own:
     number = min(max(wanted, 1), pages)
     added = added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
     found = known(desk, [one.card for one in added])
-    rows = tuple(_row(desk, one, found.get(one.card)) for one in added)
+    rows = tuple(row_of(desk, one, found.get(one.card)) for one in added)
     return Own(rows, number, pages, count)
 
 
-def _row(desk: Desk, added: Added, found: Found | None) -> ListedCard:
+def row_of(desk: Desk, added: Added, found: Found | None) -> ListedCard:
+    """An added card as a list shows it."""
     kind, name = origin(added.card)
     return ListedCard(
         card=added.card,
@@ -79,3 +81,12 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     if days <= 0:
         return "due"
     return "due tomorrow" if days == 1 else f"due {day_of(due)}"
+
+
+def standing_words(standing: Standing | None, desk: Desk) -> str:
+    """How a card of the course stands, an exam ahead reckoned in."""
+    if standing is None:
+        return "new"
+    aim = aim_of(desk.learner, desk.day)
+    standing = before_exam(standing, aim.exam if aim else None)
+    return state_words(standing.state, standing.due_day, desk.day)

@@ -120,13 +120,10 @@ def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
     if short.final <= asked.day:
         said = _last_days(left)
     elif short.fresh:
-        said = (
-            f"{pace_words(short)} until {_weekday(short.final - 1)}, "
-            "then every card you started once more"
-        )
+        said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
     else:
         final = _weekday(short.final)
-        said = f"what is due, and from {final} on every card you started once more"
+        said = f"what is due, and from {final} on {_again(short)}"
     return f"Until {until}: {said}."
 
 
@@ -135,6 +132,19 @@ def pace_words(short: Outline) -> str:
     if not short.fresh:
         return ""
     return f"about {count_of(short.fresh, 'new card')} a day"
+
+
+def _once_more(short: Outline) -> str:
+    if short.until == short.final - 1:
+        return f"then {_again(short)}"
+    return f"and from {_weekday(short.final)} on {_again(short)}"
+
+
+def _again(short: Outline) -> str:
+    """Which cards come back in the last days: not all where the time is short."""
+    if short.short:
+        return "the cards you started that gain most from another review"
+    return "every card you started once more"
 
 
 def _last_days(left: Left) -> str:

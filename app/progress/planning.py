@@ -1,5 +1,6 @@
 """A learner's plan until the exam, made of what is kept about them."""
 
+import dataclasses
 import datetime as dt
 
 from app.flashcards.desk import Desk, plan_of, stack_of
@@ -31,6 +32,7 @@ def cards_ahead(desk: Desk, held: Held) -> tuple[Ahead | None, str]:
         return None, ""
     seconds = card_seconds(learner.minutes_a_day)
     asked = asked_of(held, exam, seconds, desk.day, learner.retention)
+    asked = dataclasses.replace(asked, habits=learner.habits)
     ahead = ahead_of(held, asked, stack_of(desk).left)
     today = plan_of(desk)
     return ahead, pace_words(today.outline) if today else ""
@@ -52,6 +54,7 @@ def study_plan(
         minutes=learner.minutes_a_day,
         spent=spent.milliseconds / 60_000 if spent else 0.0,
         pace=store.pace(db, learner.id, desk.library),
+        habits=learner.habits,
     )
     return plan_days(day, exam, work_of(desk, picture, ahead), student, learner.key)
 

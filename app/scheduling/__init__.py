@@ -1,5 +1,13 @@
 """When a card comes back: FSRS over study days, and the rules of a day's queue."""
 
+from app.scheduling.by_hand import (
+    Act,
+    Replayed,
+    after_act,
+    last_day,
+    refusal,
+    replay_all,
+)
 from app.scheduling.days import (
     LEECH,
     Day,
@@ -25,22 +33,28 @@ from app.scheduling.memory import (
 __all__ = [
     "LEECH",
     "OLDEST",
+    "Act",
     "Day",
     "Grade",
     "Left",
     "Policy",
+    "Replayed",
     "Standing",
     "after",
+    "after_act",
     "before_exam",
     "card_seconds",
     "gain",
     "interval_words",
     "is_leech",
     "is_too_old",
+    "last_day",
     "minutes_words",
     "new_left",
     "previews",
     "recall",
+    "refusal",
     "replay",
+    "replay_all",
     "settled",
 ]

@@ -107,8 +107,12 @@ def test_the_cards_of_the_day_are_one_number(pages: Pages, days: int | None) -> 
     for rating in (3, 1, 4, 2):
         answer(pages.client, rating)
     today, desk = pages.words("/"), pages.words("/flashcards")
-    left = number(r"(\d+) left:", desk)
-    of_desk = parts(desk)
+    left = number(r"(\d+) left\b", desk)
+    new, learning, due = (
+        number(rf"\b{name} (\d+)", desk)
+        for name in ("New", "Learning", "(?:Due|Once more)")
+    )
+    of_desk = (due, new, learning)
 
     assert number(r"Review (\d+) cards", today) == left
     assert parts(today) == of_desk

@@ -205,8 +205,11 @@ def test_today_counts_the_last_looks_though_no_card_is_due(
 def test_what_was_seen_in_the_last_days_is_not_counted_again(
     student: Student, library: Library
 ) -> None:
-    for seen, card in zip((1, 2, 9), library.cards, strict=False):
-        student.knows(card, seen=seen)
+    seen, *rest = (1, 2, 9), *library.cards
+    for days, card in zip(seen, rest, strict=False):
+        student.knows(card, seen=days)
+    for card in rest[3:]:
+        student.knows(card, suspended=True)
     student.aims(1, minutes=5)
 
     assert "3 to see once more" in student.page("/")
@@ -221,6 +224,35 @@ def test_progress_leads_to_the_plan(student: Student, library: Library) -> None:
     student.aims(10)
 
     assert 'href="/plan"' in student.page("/progress")
+
+
+def test_a_day_off_is_empty_on_every_page(student: Student, library: Library) -> None:
+    for card in list(library.cards)[:3]:
+        student.knows(card)
+    student.aims(20)
+    assert ">Review 4 cards<" in student.page("/")
+
+    student.row.days_off = f"{TODAY.weekday()}"
+    student.aims(20)
+
+    page = student.page("/")
+    assert "Today is one of your days off" in page
+    assert ">Review " not in page
+    assert "More come tomorrow" in student.page("/flashcards")
+    rows = re.findall(r"<tr[^>]*> ?<th scope=.row.>(.*?)</tr>", student.page())
+    off = [row for row in rows if row.startswith("Tuesday")]
+    assert off
+    assert not any("min" in row or "Cards:" in row for row in off)
+
+
+def test_the_last_week_may_take_twice_the_minutes(student: Student) -> None:
+    student.row.double_last_week = True
+    student.aims(7, minutes=30)
+    assert "more than the" not in student.page("/")
+    page = student.page()
+
+    assert "the last week may take twice as long" in page
+    assert "over your" not in page
 
 
 # --- the rules behind it ------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_a_quick_run_reports_every_part_and_can_be_repeated(
     assert readiness.main() == 0
 
     page = capsys.readouterr().out
-    assert page.startswith("6 learners, ")
+    assert page.startswith("Seed 20261211: 6 learners, ")
     for part in ("chance said", "Brier score", "bias", "inside the range"):
         assert part in page
     assert in_another_process() == page

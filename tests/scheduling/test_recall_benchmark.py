@@ -26,7 +26,7 @@ def test_every_way_of_studying_is_told_and_the_same_twice() -> None:
     head, _, row = page.splitlines()
 
     cells = re.findall(r"([\d.]+) ± ([\d.]+) \(([\d.]+)\)", row)
-    assert len(cells) == 5
+    assert len(cells) == 6
     assert "plain" in head
     assert "plan" in head
     for recall, error, minutes in cells:

@@ -1,5 +1,6 @@
 """What a learner remembers: the log of grades, the memory made of it, added cards."""
 
+from app.cards.store.acts import LogRow, act_on, log_of
 from app.cards.store.additions import (
     Added,
     Addition,
@@ -20,10 +21,12 @@ from app.cards.store.log import (
     Held,
     Recorded,
     Sent,
+    count_act,
     find,
     newest,
     rebuild,
     record,
+    settle,
     suspend,
     suspended,
     undo,
@@ -32,14 +35,17 @@ from app.cards.store.log import (
 from app.cards.store.memory import MEMORY, STANDING, blank, columns, standing_of
 from app.cards.store.replaying import (
     Beginning,
+    acted,
     beginning_of,
     beginnings,
     grade_in,
     graded,
     remembered,
     replayed,
+    standing_rows,
 )
 from app.cards.store.study_days import (
+    DAYS,
     Work,
     add_to_day,
     change_days,
@@ -50,6 +56,7 @@ from app.cards.store.study_days import (
 
 __all__ = [
     "ASIDE",
+    "DAYS",
     "IN_TIME",
     "LOG",
     "LOGGED",
@@ -59,9 +66,12 @@ __all__ = [
     "Addition",
     "Beginning",
     "Held",
+    "LogRow",
     "Recorded",
     "Sent",
     "Work",
+    "act_on",
+    "acted",
     "add_cards",
     "add_missed",
     "add_to_day",
@@ -73,19 +83,23 @@ __all__ = [
     "blank",
     "change_days",
     "columns",
+    "count_act",
     "decline",
     "due_day",
     "find",
     "forget_empty_days",
     "grade_in",
     "graded",
+    "log_of",
     "newest",
     "rebuild",
     "rebuild_days",
     "record",
     "remembered",
     "replayed",
+    "settle",
     "standing_of",
+    "standing_rows",
     "studied",
     "suspend",
     "suspended",

@@ -211,7 +211,7 @@ _SOONER = (
             )
         ),
     )
-    .values(due_day=bindparam("tomorrow"))
+    .values(due_day=bindparam("tomorrow"), set_day="")
 )
 _DECLINE = update(ADDED).where(*_MINE)
 _TAKE_UP = delete(ASIDE).where(

@@ -5,14 +5,18 @@ import datetime as dt
 import hashlib
 import itertools
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy import (
+    Row,
     and_,
     bindparam,
     delete,
     func,
     literal,
     select,
+    update,
 )
 from sqlmodel import Session, SQLModel
 
@@ -36,6 +40,7 @@ from app.web.clock import milliseconds
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
+LEARNER = SQLModel.metadata.tables["learner"]
 # Grades count in the order in which they were given: a file may bring older ones.
 IN_TIME = (LOG.c.at, LOG.c.id)
 
@@ -126,7 +131,7 @@ def record(
     standing = after(held.standing, grade, card.id)
     if held.standing is not None and grade.at < held.standing.last_at:
         # The clock was set back: the grade takes its place in the order of the log.
-        standing = _replay(db, learner_id, card.id) or standing
+        standing = settle(db, learner_id, card) or standing
     values = {**columns(standing), "turns": held.turns + 1}
     if held.known:
         change(db, learner_id, card.id, values)
@@ -139,8 +144,9 @@ def record(
 
 _other = LOG.alias()
 _NEWEST = (
-    select(LOG.c.id, LOG.c.card, LOG.c.study_day)
-    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.rating > 0)
+    select(LOG.c.id, LOG.c.card, LOG.c.study_day, LOG.c.rating)
+    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.voids.is_(None))
+    .where((LOG.c.rating > 0) | (LOG.c.act != ""))
     .where(LOG.c.token.not_like(f"{BROUGHT}%"))
     .where(~select(_other.c.id).where(_other.c.voids == LOG.c.id).exists())
     .order_by(LOG.c.id.desc())
@@ -151,45 +157,71 @@ _NEWEST = (
 def newest(
     db: Session, learner_id: int, day: dt.date | None = None
 ) -> tuple[int, str] | None:
-    """The last grade that was given here and still stands: (number, card).
+    """The last grade or act that was given here and still stands: (number, card).
 
-    Of `day` alone if given. Grades that came with a file were given elsewhere.
+    Of `day` alone if given. What came with a file was given elsewhere.
     """
-    row = db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
+    row = _newest(db, learner_id)
     if row is None or (day is not None and row.study_day != day.isoformat()):
         return None
     return row.id, row.card
 
 
-def undo(
-    db: Session, learner_id: int, number: int, when: tuple[dt.datetime, dt.date]
-) -> str | None:
-    """Undo the last grade, if it is still `number`; returns its card.
+def _newest(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | None:
+    return db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
 
-    The grade stays in the log and is pointed at by a row that voids it; undoing the
-    same grade again changes nothing.
+
+def undo(
+    db: Session,
+    learner_id: int,
+    number: int,
+    when: tuple[dt.datetime, dt.date],
+    cards: Mapping[str, Card] = MappingProxyType({}),
+) -> str | None:
+    """Undo the last grade or act, if it is still `number`; returns its card.
+
+    It stays in the log and is pointed at by a row that voids it; undoing the same
+    again changes nothing. `cards` of the course are those that may have to be
+    remembered again.
     """
-    last = newest(db, learner_id)
-    if last is None or last[0] != number:
+    last = _newest(db, learner_id)
+    if last is None or last.id != number:
         return None
     now, day = when
+    graded = last.rating > 0
     done = insert_once(
         db,
         Review,
         {
             "learner_id": learner_id,
             "token": token_of(learner_id, "undo", str(number)),
-            "card": last[1],
+            "card": last.card,
             "rating": 0,
             "voids": number,
             "study_day": day.isoformat(),
             "at": milliseconds(now),
+            "act": "" if graded else "undo",
         },
     )
-    standing = _replay(db, learner_id, last[1])
-    if done is not None:
+    card: str = last.card
+    standing = settle(db, learner_id, cards.get(card, card))
+    if done is not None and graded:
         uncount(db, learner_id, number, standing)
-    return last[1]
+    elif done is not None:
+        count_act(db, learner_id)
+    return card
+
+
+_ACTED = (
+    update(LEARNER)
+    .where(LEARNER.c.id == bindparam("of_learner"))
+    .values(acts=LEARNER.c.acts + 1)
+)
+
+
+def count_act(db: Session, learner_id: int) -> None:
+    """Note that something was set by hand: the plan of the day is made anew."""
+    db.connection().execute(_ACTED, {"of_learner": learner_id})
 
 
 _TAKE_UP = delete(ASIDE).where(
@@ -212,7 +244,7 @@ def suspend(
     if held.known and (held.standing is not None or aside):
         change(db, learner_id, card.id, {"suspended": aside})
     elif held.known:
-        forget(db, learner_id, card.id)
+        settle(db, learner_id, card, aside=False)
     elif aside:
         add(
             db,
@@ -252,8 +284,8 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])
         begin = added.get(card)
-        standing = replayed(card, rows, begin)
-        values = remembered(standing, len(rows), begin, aside=card in aside)
+        now = replayed(card, rows, begin)
+        values = remembered(now, len(rows), begin, aside=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
             add(db, learner_id, cards.get(card, card), values)
@@ -267,27 +299,45 @@ def token_of(learner_id: int, *parts: str) -> str:
 
 LOGGED = tuple(
     LOG.c[name]
-    for name in ("id", "card", "rating", "voids", "at", "study_day", "retention")
+    for name in (
+        "id",
+        "card",
+        "rating",
+        "voids",
+        "at",
+        "study_day",
+        "retention",
+        "act",
+        "until_day",
+    )
+)
+_ALL = (
+    select(*LOGGED)
+    .where(
+        LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
+    )
+    .order_by(*IN_TIME)
 )
 
 
-def _replay(db: Session, learner_id: int, card: str) -> Standing | None:
-    """Make the memory of one card again after its log has changed."""
-    rows = (
-        db.connection()
-        .execute(
-            select(*LOGGED)
-            .where(LOG.c.learner_id == learner_id, LOG.c.card == card)
-            .order_by(*IN_TIME)
-        )
-        .all()
-    )
-    begin = beginning_of(db, learner_id, card) if is_added(card) else None
-    standing = replayed(card, rows, begin)
-    aside = find(db, learner_id, card).suspended
-    values = remembered(standing, len(rows), begin, aside=aside)
+def settle(
+    db: Session, learner_id: int, card: Card | str, *, aside: bool | None = None
+) -> Standing | None:
+    """Make the memory of one card again after its log has changed.
+
+    `aside` says whether it is put aside, where that has changed as well.
+    """
+    name = card if isinstance(card, str) else card.id
+    rows = db.connection().execute(_ALL, of(learner_id, name)).all()
+    begin = beginning_of(db, learner_id, name) if is_added(name) else None
+    now = replayed(name, rows, begin)
+    held = find(db, learner_id, name)
+    away = held.suspended if aside is None else aside
+    values = remembered(now, len(rows), begin, aside=away)
     if values is None:
-        forget(db, learner_id, card)
+        forget(db, learner_id, name)
+    elif held.known:
+        change(db, learner_id, name, values)
     else:
-        change(db, learner_id, card, values)
-    return standing
+        add(db, learner_id, card, values)
+    return now.standing

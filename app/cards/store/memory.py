@@ -63,6 +63,7 @@ def columns(standing: Standing) -> dict[str, Any]:
         "last_at": milliseconds(standing.last_at),
         "reviews": standing.reviews,
         "lapses": standing.lapses,
+        "set_day": "",
     }
 
 
@@ -82,4 +83,5 @@ def blank(due: dt.date | None) -> dict[str, Any]:
         "lapses": 0,
         "turns": 0,
         "suspended": False,
+        "set_day": "",
     }

@@ -11,7 +11,7 @@ from sqlmodel import Session, SQLModel
 from app.cards.names import QUESTION, origin
 from app.cards.store.additions import ADDED, due_day
 from app.cards.store.memory import blank, columns
-from app.scheduling import Grade, Standing, replay
+from app.scheduling import Act, Grade, Replayed, replay_all
 from app.scheduling.study_day import study_day_of
 from app.web.clock import moment
 
@@ -54,11 +54,20 @@ def beginning_of(db: Session, learner_id: int, card: str) -> Beginning | None:
     return _beginning(row) if row else None
 
 
-def graded(log: Iterable[Any]) -> list[Any]:
-    """The rows of the log about one card that hold a grade which was not undone."""
+def standing_rows(log: Iterable[Any]) -> list[Any]:
+    """The rows of the log about one card with a grade or act that was not undone."""
     rows = list(log)
     undone = {row.voids for row in rows if row.voids}
-    return [row for row in rows if row.rating and row.id not in undone]
+    return [
+        row
+        for row in rows
+        if (row.rating or (row.act and not row.voids)) and row.id not in undone
+    ]
+
+
+def graded(log: Iterable[Any]) -> list[Any]:
+    """The rows of the log about one card that hold a grade which was not undone."""
+    return [row for row in standing_rows(log) if row.rating]
 
 
 def grade_in(row: Any) -> Grade:
@@ -71,23 +80,31 @@ def grade_in(row: Any) -> Grade:
     )
 
 
-def replayed(
-    card: str, log: Iterable[Any], begin: Beginning | None = None
-) -> Standing | None:
-    """How a card stands by the rows of its log, in the order of time.
+def acted(row: Any) -> Act:
+    """The act in a row of the log."""
+    until = dt.date.fromisoformat(row.until_day) if row.until_day else None
+    return Act(row.act, until)
 
-    A question that was missed again after its last grade is asked sooner.
+
+def replayed(card: str, log: Iterable[Any], begin: Beginning | None = None) -> Replayed:
+    """Where a card stands by the rows of its log, in the order of time.
+
+    A question that was missed again after its last row is asked sooner.
     """
-    standing = replay(map(grade_in, graded(log)), card)
-    if standing is None or begin is None or not begin.again:
-        return standing
-    if begin.since <= standing.last_at:
-        return standing
-    return dataclasses.replace(standing, due_day=min(standing.due_day, begin.due))
+    rows = standing_rows(log)
+    now = replay_all((grade_in(r) if r.rating else acted(r) for r in rows), card)
+    if begin is None or not begin.again or not rows:
+        return now
+    if begin.since <= moment(rows[-1].at):
+        return now
+    if now.standing is None:
+        return Replayed()
+    due = min(now.standing.due_day, begin.due)
+    return Replayed(dataclasses.replace(now.standing, due_day=due))
 
 
 def remembered(
-    standing: Standing | None, turns: int, begin: Beginning | None, *, aside: bool
+    now: Replayed, turns: int, begin: Beginning | None, *, aside: bool
 ) -> dict[str, Any] | None:
     """The columns of a memory made again; None where there is nothing to remember.
 
@@ -95,12 +112,15 @@ def remembered(
     one that was declined is as well.
     """
     aside = aside or (begin is not None and begin.declined)
-    held = {"turns": turns, "suspended": aside}
-    if standing is not None:
-        return {**columns(standing), **held}
-    if begin is None and not aside:
+    held: dict[str, Any] = {"turns": turns, "suspended": aside}
+    if now.until is not None:
+        held["set_day"] = now.until.isoformat()
+    if now.standing is not None:
+        return {**columns(now.standing), **held}
+    due = now.until or (begin.due if begin else None)
+    if due is None and not aside:
         return None
-    return {**blank(begin.due if begin else None), **held}
+    return {**blank(due), **held}
 
 
 def _beginning(row: Any) -> Beginning:

@@ -42,7 +42,7 @@ WANTED: Mapping[str, str] = {
     "gift": "a text file in GIFT, in UTF-8",
     "mkdocs-quiz": "a Markdown page with quizzes of mkdocs-quiz, in UTF-8",
     "moodle": "an XML file with the questions of Moodle",
-    "qti": "an item of QTI 2.1 to 3.0 as an XML file, or a zip package of such",
+    "qti": "a quiz of QTI 1.2 or an item of 2.1 to 3.0, as XML or as a zip package",
 }
 """What a reader takes, for the sentence that refuses something else."""
 CARDS = frozenset({"apkg"})  # formats for cards instead of questions

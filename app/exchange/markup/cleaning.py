@@ -4,6 +4,8 @@ import re
 
 import nh3
 
+from app.cards.names import is_picture
+
 _TAGS = (
     "a abbr b blockquote br caption cite code dd del div dl dt em figcaption figure h1"
     " h2 h3 h4 h5 h6 hr i ins kbd li mark ol p pre q rp rt ruby s samp small span"
@@ -18,10 +20,24 @@ _NOT_EVEN_WORDS = (
     " button svg"
 )
 _CELLS = {"colspan", "rowspan"}
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute; none for the address of a picture that is not ours."""
+    return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+
+
 _STRANGERS = nh3.Cleaner(
-    tags=set(_TAGS.split()),
+    tags={"img", *_TAGS.split(), *_MATH.split()},
     clean_content_tags=set(_NOT_EVEN_WORDS.split()),
-    attributes={"a": {"href"}, "td": _CELLS, "th": _CELLS},
+    attributes={
+        "a": {"href"},
+        "td": _CELLS,
+        "th": _CELLS,
+        "img": {"src", "alt"},
+        "math": {"display"},
+    },
+    attribute_filter=_kept,
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer",
 )
@@ -45,7 +61,7 @@ _PORTABLE = nh3.Cleaner(
 
 
 def safe(html: str) -> str:
-    """HTML of unknown origin without scripts, styles, media and classes."""
+    """HTML of unknown origin without scripts, styles, foreign media and classes."""
     sound = html.encode("utf-8", "replace").decode()  # JSON may hold half characters
     clean = _STRANGERS.clean(sound)
     return _DEAD_LINK.sub(r"\1", clean).strip()

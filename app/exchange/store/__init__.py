@@ -9,7 +9,14 @@ from app.exchange.store.arrivals import (
     take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
-from app.exchange.store.held import OwnText, Studied, own_texts, studied
+from app.exchange.store.held import (
+    OwnText,
+    Studied,
+    own_names,
+    own_texts,
+    pictures,
+    studied,
+)
 from app.exchange.store.imports import (
     CANCELLED,
     DONE,
@@ -25,6 +32,7 @@ from app.exchange.store.imports import (
     is_running,
     read_import,
 )
+from app.exchange.store.pictures import drop_pictures
 from app.exchange.store.removal import (
     Brought,
     OwnDeck,
@@ -59,11 +67,14 @@ __all__ = [
     "cancel_import",
     "cards_of_deck",
     "cards_with_grades",
+    "drop_pictures",
     "end_import",
     "expect_room",
     "held_cards",
     "is_running",
+    "own_names",
     "own_texts",
+    "pictures",
     "read_import",
     "remove_grades",
     "remove_own",

@@ -12,11 +12,12 @@ from sqlalchemy import insert, select, update
 from sqlmodel import Session
 
 from app.cards.names import QUESTION, is_added, origin
-from app.cards.store import MEMORY, change_days
+from app.cards.store import MEMORY, change_days, count_act
 from app.db.insert_once import BROUGHT
 from app.exchange.items import Unusable
-from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OwnText
+from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnText
 from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember
+from app.exchange.store.pictures import expect_pictures, put_pictures
 from app.learners.current import CurrentLearnerValue
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
@@ -36,11 +37,16 @@ _LATEST = 10 * 366 * _DAY
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Came:
-    """A grade in a file: its moment in ms, 1..4, and the milliseconds it took."""
+    """A grade in a file: its moment in ms, 1..4, and the milliseconds it took.
+
+    Or, without a grade, an `act`: a due date with its study day, or forgetting.
+    """
 
     at: int
     rating: int
     time: int
+    act: str = ""
+    until: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +54,8 @@ class Arrival:
     """A card that came with a file, by its name with us.
 
     `origin` names it in the file for ever; `own` are the words of a card of the
-    learner's own; `retention`, `seed` and `since` are none where the file is silent.
+    learner's own, on which there are `pictures`; `retention`, `seed` and `since` are
+    none where the file is silent.
     """
 
     card: str
@@ -57,6 +64,7 @@ class Arrival:
     origin: str
     log: tuple[Came, ...] = ()
     own: OwnText | None = None
+    pictures: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     suspended: bool = False
     retention: float | None = None
     seed: int | None = None
@@ -93,7 +101,7 @@ class _Books:
     """What a learner had before of some cards: moments of grades, words, names."""
 
     logs: Logs
-    moments: dict[tuple[str, int], list[int]]
+    moments: dict[tuple[str, int | str], list[int]]
     begun: set[str]
     added: set[str]
     own: dict[str, OwnText]
@@ -102,7 +110,12 @@ class _Books:
 def expect_room(
     db: Session, learner_id: int, arrivals: Iterable[Arrival], most: int = MOST_OWN
 ) -> None:
-    """Raise Unusable when there would be more than `most` cards of a learner's own."""
+    """Raise Unusable when there would be more than `most` cards of a learner's own.
+
+    Or more pictures on them than are kept of one learner.
+    """
+    arrivals = tuple(arrivals)
+    expect_pictures(db, learner_id, arrivals)
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
     if len(own | {a.card for a in arrivals if a.own}) > most:
@@ -145,16 +158,20 @@ def take_in(
     ]
     if rows:
         db.connection().execute(insert(LOG), rows)
+    if any(row["act"] for row in rows):
+        count_act(db, learner.id)
     graded = {row["card"]: int(row["at"]) for row in reversed(rows)}
     fresh = _fresh(arrivals, books, graded)
     waited = _add(db, learner, fresh, (milliseconds(now), graded, waiting))
+    put_pictures(db, learner.id, arrivals, milliseconds(now))
     worded = _put_words(db, learner.id, arrivals, books, milliseconds(now))
     _put_aside(db, learner.id, fresh, milliseconds(now))
     _derive(db, learner.id, arrivals, (books, graded))
     new = {a.card for a in fresh}
     changed = ({*graded} | worded) - new
     same = len({a.card for a in arrivals} - new - changed)
-    return Outcome(len(new), len(changed), same, len(rows), left, waited)
+    grades = sum(row["rating"] > 0 for row in rows)
+    return Outcome(len(new), len(changed), same, grades, left, waited)
 
 
 def _derive(
@@ -173,22 +190,22 @@ def _derive(
 
 
 def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _Books:
-    moments: dict[tuple[str, int], list[int]] = collections.defaultdict(list)
+    moments = collections.defaultdict[tuple[str, int | str], list[int]](list)
     logs = logs_of(db, learner_id, cards)
     for row in in_time(logs):
-        if row.rating > 0:
-            moments[row.card, row.rating].append(row.at)
+        if row.rating > 0 or row.act:
+            moments[row.card, row.rating or row.act].append(row.at)
     books = _Books(logs, moments, set(), set(), {})
     connection = db.connection()
     for names in in_parts(cards):
         for table, known in ((MEMORY, books.begun), (ADDED, books.added)):
             mine = (table.c.learner_id == learner_id) & table.c.card.in_(names)
             known.update(connection.scalars(select(table.c.card).where(mine)))
-        own = select(OWN.c.card, OWN.c.deck, OWN.c.front, OWN.c.back).where(
+        own = select(OWN.c.card, *OWN_TEXT).where(
             OWN.c.learner_id == learner_id, OWN.c.card.in_(names)
         )
-        for card, deck, front, back in connection.execute(own):
-            books.own[card] = OwnText(deck, front, back)
+        for card, *words in connection.execute(own):
+            books.own[card] = OwnText(*words)
     return books
 
 
@@ -202,7 +219,7 @@ def _rows(
     now, left = present
     rows = {}
     for came in arrival.log:
-        times = books.moments.get((arrival.card, came.rating), [])
+        times = books.moments.get((arrival.card, came.rating or came.act), [])
         if not _ANKI_BEGAN < came.at <= now:
             left[_NO_MOMENT] += 1
         elif came.at in rows or _is_there(times, came.at):
@@ -218,7 +235,8 @@ def _is_there(times: list[int], at: int) -> bool:
 
 
 def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str, Any]:
-    words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{came.rating}"
+    what = came.rating or came.act
+    words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{what}"
     took = came.time if 0 < came.time <= _LONGEST_LOOK else None
     return {
         "learner_id": learner.id,
@@ -229,6 +247,8 @@ def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str
         "milliseconds": took,
         "study_day": learner.study_day(moment(came.at)).isoformat(),
         "at": came.at,
+        "act": came.act,
+        "until_day": came.until,
     }
 
 

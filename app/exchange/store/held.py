@@ -1,5 +1,6 @@
 """The cards that a learner studies, with every grade of them that stands."""
 
+import base64
 import dataclasses
 import datetime as dt
 import itertools
@@ -9,13 +10,18 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlmodel import Session, SQLModel
 
-from app.cards.store import MEMORY, grade_in, graded
-from app.exchange.formats.apkg.history import Aside, Timed
+from app.cards.store import MEMORY, acted, grade_in, standing_rows
+from app.exchange.formats.apkg.history import Aside, Set, Timed
+from app.web.clock import moment
 
 LOG = SQLModel.metadata.tables["review"]
 ASIDE = SQLModel.metadata.tables["suspension"]
 ADDED = SQLModel.metadata.tables["added_card"]
 OWN = SQLModel.metadata.tables["own_card"]
+PICTURE = SQLModel.metadata.tables["own_picture"]
+OWN_TEXT = tuple(
+    OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags")
+)
 LOGGED = tuple(
     LOG.c[name]
     for name in (
@@ -28,17 +34,25 @@ LOGGED = tuple(
         "milliseconds",
         "study_day",
         "at",
+        "act",
+        "until_day",
     )
 )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnText:
-    """A card of the learner's own: its deck, and its faces in cleaned HTML."""
+    """A card of the learner's own: its deck, and its faces in cleaned HTML.
+
+    One from an Anki note has its GUID, its ordinal and the tags of the note.
+    """
 
     deck: str
     front: str
     back: str
+    guid: str = ""
+    ordinal: int = 0
+    tags: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +63,7 @@ class Studied:
     of the course, and `due` the study days on which they come back.
     """
 
-    grades: Mapping[str, list[Timed]]
+    grades: Mapping[str, list[Timed | Set]]
     suspended: frozenset[str]
     added: Mapping[str, Aside]
     due: Mapping[str, dt.date]
@@ -81,7 +95,7 @@ def studied(db: Session, learner_id: int) -> Studied:
     grades = {
         card: timed
         for card, rows in itertools.groupby(log, lambda r: str(r.card))
-        if (timed := standing_grades(rows))
+        if (timed := standing_log(rows))
     }
     aside = connection.execute(select(ASIDE.c.card).where(_mine(ASIDE, learner_id)))
     added = connection.execute(
@@ -106,16 +120,36 @@ def studied(db: Session, learner_id: int) -> Studied:
 def own_texts(db: Session, learner_id: int) -> dict[str, OwnText]:
     """The learner's own cards, in the order in which they came."""
     rows = db.connection().execute(
-        select(OWN.c.card, OWN.c.deck, OWN.c.front, OWN.c.back)
-        .where(_mine(OWN, learner_id))
-        .order_by(OWN.c.id)
+        select(OWN.c.card, *OWN_TEXT).where(_mine(OWN, learner_id)).order_by(OWN.c.id)
     )
-    return {card: OwnText(deck, front, back) for card, deck, front, back in rows}
+    return {card: OwnText(*words) for card, *words in rows}
 
 
-def standing_grades(rows: Iterable[Row[Any]]) -> list[Timed]:
-    """The grades among rows of the log about one card that were not undone."""
-    return [Timed(grade_in(row), row.milliseconds) for row in graded(rows)]
+def own_names(db: Session, learner_id: int) -> frozenset[str]:
+    """The names of the learner's own cards."""
+    names = select(OWN.c.card).where(_mine(OWN, learner_id))
+    return frozenset(db.connection().scalars(names))
+
+
+def pictures(db: Session, learner_id: int) -> dict[str, bytes]:
+    """The pictures on the learner's own cards, by name."""
+    rows = db.connection().execute(
+        select(PICTURE.c.name, PICTURE.c.content)
+        .where(_mine(PICTURE, learner_id))
+        .order_by(PICTURE.c.id)
+    )
+    return {name: base64.b64decode(content) for name, content in rows}
+
+
+def standing_log(rows: Iterable[Row[Any]]) -> list[Timed | Set]:
+    """What stands of rows of the log about one card: grades, and what was set."""
+    return [_logged(row) for row in standing_rows(rows)]
+
+
+def _logged(row: Row[Any]) -> Timed | Set:
+    if row.rating:
+        return Timed(grade_in(row), row.milliseconds)
+    return Set(acted(row), moment(row.at), dt.date.fromisoformat(row.study_day))
 
 
 def _mine(table: Any, learner_id: int) -> Any:

@@ -53,8 +53,8 @@ def _memories(
     rows = []
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
-        standing = replayed(card, log, begin)
-        values = remembered(standing, len(log), begin, aside=card in aside)
+        now = replayed(card, log, begin)
+        values = remembered(now, len(log), begin, aside=card in aside)
         if values is not None:
             own = {"learner_id": learner_id, "card": card}
             rows.append({**own, "note": place.note, "topic": place.topic, **values})

@@ -128,7 +128,7 @@ def _blank(db: Session, learner_id: int, cards: Iterable[str]) -> None:
         db.connection().execute(
             update(LOG)
             .where(*_carried(learner_id), LOG.c.card.in_(names))
-            .values(rating=0, token=gone)
+            .values(rating=0, act="", token=gone)
         )
 
 

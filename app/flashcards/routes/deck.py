@@ -7,10 +7,10 @@ from app.content.model import Topic
 from app.flashcards import store
 from app.flashcards.desk import Desk, Reader
 from app.flashcards.forms import Wished
-from app.flashcards.own_cards import ListedCard, own_cards, state_words
-from app.flashcards.toward_exam import aim_of
+from app.flashcards.own_cards import ListedCard, own_cards, standing_words
+from app.flashcards.searching import search_cards
 from app.questions.asking import first_words
-from app.scheduling import LEECH, Standing, before_exam
+from app.scheduling import LEECH
 from app.web.course import find_topic
 from app.web.render import page
 
@@ -19,7 +19,10 @@ router = APIRouter()
 
 @router.get("/deck")
 def deck(desk: Reader, wished: Wished) -> HTMLResponse:
-    """The cards of one topic, the first with cards where none is named."""
+    """The cards of one topic, the first with cards where none is named.
+
+    With words to look for those that have them, whatever they belong to.
+    """
     topics = [t for t in desk.library.topics.values() if t.cards]
     chosen = find_topic(desk.library, wished.topic) if wished.topic else None
     topic = chosen or (topics[0] if topics else None)
@@ -32,6 +35,7 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
         topic=topic,
         rows=_rows(desk, topic) if topic else [],
         own=own_cards(desk, wished.own),
+        matches=search_cards(desk, wished.q),
         aside=[desk.library.cards[c] for c in aside if c in desk.library.cards],
     )
 
@@ -45,17 +49,9 @@ def _rows(desk: Desk, topic: Topic) -> list[ListedCard]:
             ListedCard(
                 card=card,
                 words=first_words(desk.library.cards[card].front),
-                state=_state(standing, desk),
+                state=standing_words(standing, desk),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
             )
         )
     return rows
-
-
-def _state(standing: Standing | None, desk: Desk) -> str:
-    if standing is None:
-        return "new"
-    aim = aim_of(desk.learner, desk.day)
-    standing = before_exam(standing, aim.exam if aim else None)
-    return state_words(standing.state, standing.due_day, desk.day)

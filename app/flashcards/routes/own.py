@@ -20,6 +20,24 @@ router = APIRouter()
 _Words = Annotated[str, Form()]
 
 
+_PICTURES = {"jpg": "image/jpeg"}
+_A_YEAR = 31_536_000
+
+
+@router.get("/pictures/{name}")
+def picture(desk: Reader, name: str) -> Response:
+    """A picture on a card of one's own; under its name there is never another."""
+    content = own.find_picture(desk.db, desk.learner.id, name)
+    if content is None:
+        raise NotFound("There is no such picture on a card of yours.")
+    ending = name.rpartition(".")[2]
+    return Response(
+        content,
+        media_type=_PICTURES.get(ending, f"image/{ending}"),
+        headers={"cache-control": f"private, max-age={_A_YEAR}, immutable"},
+    )
+
+
 @router.get("/own")
 def write(desk: Reader) -> HTMLResponse:
     """An empty card."""

@@ -1,7 +1,6 @@
 """Reviewing: the card, its answer, its grade, and taking a grade back."""
 
 import dataclasses
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -15,7 +14,6 @@ from app.flashcards.desk import (
     Table,
     Wish,
     Writer,
-    can_be_shown,
     desk_of,
     find_card,
     known,
@@ -31,12 +29,12 @@ from app.flashcards.forms import (
     WishForm,
 )
 from app.flashcards.late_grades import late, refuse_others
+from app.flashcards.onward import later, onward, undoable, wish_of
 from app.learners.current import writing
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
-from app.web.course import find_topic
 from app.web.form_body import sent
-from app.web.render import is_htmx, page
+from app.web.render import page
 
 router = APIRouter()
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -47,14 +45,14 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     """The desk: the card that is most urgent now, or the one asked for."""
     if wished.card:
         find_card(desk, wished.card)
-    wish = _wish(desk, wished.topic, wished.more, wished.card)
+    wish = wish_of(desk, wished.topic, wished.more, wished.card)
     table = lay(desk, wish, show=wished.show, since=wished.since)
     leech = known(desk, [wished.leech]).get(wished.leech)
     return page(
         desk.request,
         "flashcards/index.html",
         learner=desk.learner,
-        table=dataclasses.replace(table, undo=_undoable(desk), leech=leech),
+        table=dataclasses.replace(table, undo=undoable(desk), leech=leech),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),
     )
@@ -101,7 +99,7 @@ async def review(request: Request) -> Response:
     async with reading_session(request) as db:
         after = await desk_of(request, learner, db)
         return await aside(
-            db, lambda: _onward(after, done.wish, undo=done.undo, leech=done.leech)
+            db, lambda: onward(after, done.wish, undo=done.undo, leech=done.leech)
         )
 
 
@@ -114,7 +112,7 @@ def _late(desk: Desk, card: str, graded: GradeForm) -> Response:
 def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
     found = find_card(desk, card)
     refuse_others(desk, graded.who)
-    wish = _wish(desk, graded.topic, graded.more)
+    wish = wish_of(desk, graded.topic, graded.more)
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
     sent = store.Sent(graded.token, _looked(desk, graded.since))
     done = store.record(desk.db, desk.learner.id, found.card, grade, sent)
@@ -124,11 +122,12 @@ def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
 
 @router.post("/undo")
 def undo(desk: Writer, undone: Undone) -> Response:
-    """Take the last grade back and show its card again."""
+    """Take the last grade, or what was set by hand, back and show its card again."""
     when = (desk.now, desk.day)
-    card = store.undo(desk.db, desk.learner.id, undone.review, when)
-    wish = _wish(desk, undone.topic, undone.more, card or "")
-    return _onward(desk, wish)
+    cards = desk.library.cards
+    card = store.undo(desk.db, desk.learner.id, undone.review, when, cards)
+    wish = wish_of(desk, undone.topic, undone.more, card or "")
+    return onward(later(desk), wish)
 
 
 @router.post("/{card}/suspension")
@@ -139,46 +138,12 @@ def suspend(desk: Writer, card: str, wanted: Suspended) -> Response:
     if wanted.deck:
         where = "#own" if is_added(card) else f"?topic={found.topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
-    return _onward(desk, _wish(desk, wanted.topic, wanted.more))
-
-
-def _wish(desk: Desk, topic: str, more: int, card: str = "") -> Wish:
-    """The wish as sent; raises NotFound for a topic that is not in the course."""
-    if topic:
-        find_topic(desk.library, topic)
-    return Wish(topic, more, card if card and can_be_shown(desk, card) else "")
+    return onward(desk, wish_of(desk, wanted.topic, wanted.more))
 
 
 def _is_bare(table: Table) -> bool:
     """Whether there is no card at all, now or later."""
     return not (table.turn or table.done or (table.rest and table.rest.on))
-
-
-def _onward(
-    desk: Desk, wish: Wish, *, undo: int = 0, leech: Found | None = None
-) -> Response:
-    """The next card: as a fragment, or by going to the page of it."""
-    if not is_htmx(desk.request):
-        pairs = {"card": wish.card, "leech": leech.card.id if leech else ""}
-        more = urlencode({name: value for name, value in pairs.items() if value})
-        join = "&" if wish.query else "?"
-        address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
-        return RedirectResponse(address, 303)
-    table = lay(desk, wish)
-    return page(
-        desk.request,
-        "flashcards/_desk.html",
-        table=dataclasses.replace(table, undo=undo or _undoable(desk), leech=leech),
-        wish=wish,
-    )
-
-
-def _undoable(desk: Desk) -> int:
-    """The number of the last grade of this study day; 0 where there is none."""
-    if not desk.learner.id:
-        return 0
-    last = store.newest(desk.db, desk.learner.id, desk.day)
-    return last[0] if last else 0
 
 
 def _looked(desk: Desk, since: int) -> int | None:

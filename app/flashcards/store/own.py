@@ -1,13 +1,17 @@
 """Cards that a learner wrote: their two sides, and what was typed for them."""
 
+import base64
 import dataclasses
 import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlmodel import Session, col
 
 from app.db.insert_once import insert_once
-from app.db.tables import OwnCard
+from app.db.tables import OwnCard, OwnPicture
 from app.questions.faces import Faces
 from app.web.clock import milliseconds
 
@@ -48,3 +52,42 @@ def change_own(db: Session, learner_id: int, card: str, kept: Kept) -> None:
         .where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
         .values(front=kept.faces.front, back=kept.faces.back, source=kept.source)
     )
+
+
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def search_own(
+    db: Session, learner_id: int, words: Sequence[str], most: int
+) -> Iterator[str]:
+    """The first own cards on which all `words` stand (in lower case), newest first."""
+    wanted = (
+        select(
+            col(OwnCard.card), col(OwnCard.front), col(OwnCard.back), col(OwnCard.tags)
+        )
+        .where(col(OwnCard.learner_id) == learner_id)
+        .order_by(col(OwnCard.id).desc())
+    )
+    whole = func.lower(col(OwnCard.front) + col(OwnCard.back) + col(OwnCard.tags))
+    for word in words:
+        # SQLite knows the lower case of ASCII alone, and & < > are written otherwise.
+        if word.isascii() and word.isalnum():
+            wanted = wanted.where(whole.contains(word, autoescape=True))
+    found = 0
+    for card, front, back, tags in db.execute(wanted).yield_per(100):
+        text = unescape(_TAG.sub(" ", f"{front} {back}")) + f" {tags}"
+        if all(word in text.casefold() for word in words):
+            yield card
+            found += 1
+        if found >= most:
+            return
+
+
+def find_picture(db: Session, learner_id: int, name: str) -> bytes | None:
+    """A picture on a card of this learner's own; None for another's as for none."""
+    content = db.scalar(
+        select(col(OwnPicture.content)).where(
+            col(OwnPicture.learner_id) == learner_id, col(OwnPicture.name) == name
+        )
+    )
+    return base64.b64decode(content) if content else None

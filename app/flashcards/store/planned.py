@@ -21,11 +21,12 @@ from app.cards.store import MEMORY, STANDING, replayed, standing_of
 from app.cards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
 from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
-from app.flashcards.store.queue import Limits, Queue
+from app.flashcards.store.queue import GRADED, Limits, Queue
 from app.scheduling import Day, Standing
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Outline, PlanInputs, day_plan, outline
+from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
+from app.scheduling.habits import USUAL, Habits
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -33,10 +34,15 @@ _AGAIN = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Aim:
-    """What is planned for: the exam day, and the seconds of each day for cards."""
+    """What is planned for: the exam day, and the seconds of a usual day for cards.
+
+    `acts` is the number of the last act: what is set by hand makes the plan anew.
+    """
 
     exam: dt.date
     seconds: float
+    habits: Habits = USUAL
+    acts: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,20 +101,25 @@ def planned_of(
 def find_planned(
     db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim
 ) -> Planned:
-    """Plan the study day from the memory as it stood when the day began."""
-    rows = _rows(db, learner_id, library)
+    """Plan the study day from the memory as it stood when the day began.
+
+    A day that was set by hand is kept: the card comes first on it, and not before.
+    """
+    held = _rows(db, learner_id, library)
+    rows = [row for row in held if not _later(row, day, aim)]
     known = {row.card: row for row in rows}
     curve = curve_of()
     begun = list(_morning(db, learner_id, rows, day, curve))
     today = day.toordinal()
     old = sum(
-        not is_added(row.card) and row.first_day != day.isoformat() for row in rows
+        not is_added(row.card) and row.first_day != day.isoformat() for row in held
     )
     unseen = max(0, len(library.cards) - old)
-    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds)
+    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds, habits=aim.habits)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
+    steps += [row.card for row in rows if _is_set(row, day)]
     names = dict.fromkeys([*steps, *_names(plan.looks)])
     rows_of_plan = (known[card] for card in names)
     return Planned(
@@ -120,12 +131,23 @@ def find_planned(
         unbegun=unseen,
         over=sum(c.due <= today and c.card not in names for c in begun),
         apart=asked.left > 1,
-        outline=outline(len(begun), unseen, asked),
+        outline=agreeing(outline(len(begun), unseen, asked), plan, unseen, asked),
     )
 
 
 def _names(cards: Iterable[Begun]) -> Iterator[str]:
     return (card.card for card in cards)
+
+
+def _later(row: Any, day: dt.date, aim: Aim) -> bool:
+    """Whether a card is not to be asked before a later day, which is in time."""
+    return bool(day.isoformat() < row.set_day < aim.exam.isoformat())
+
+
+def _is_set(row: Any, day: dt.date) -> bool:
+    """Whether the day has come that was set by hand for a card that was begun."""
+    came = row.set_day and row.set_day <= day.isoformat()
+    return bool(came and row.state != "new" and not row.suspended)
 
 
 def _unfinished(row: Any, day: dt.date) -> bool:
@@ -149,6 +171,7 @@ _ROWS = (
                 "first_day",
                 "last_day",
                 "suspended",
+                "set_day",
             )
         )
     )
@@ -214,7 +237,7 @@ def _before(
     values = {"learner": learner_id, "cards": cards, "day": day}
     rows = db.connection().execute(_BEFORE, values)
     found = (
-        (card, replayed(card, group))
+        (card, replayed(card, group).standing)
         for card, group in itertools.groupby(rows, lambda row: row.card)
     )
     return {card: standing for card, standing in found if standing is not None}
@@ -224,7 +247,13 @@ def _ordinal(day: str) -> int:
     return dt.date.fromisoformat(day).toordinal()
 
 
-_TOUCHED = (*STANDING, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.note, MEMORY.c.topic)
+_TOUCHED = (
+    *STANDING,
+    MEMORY.c.card,
+    MEMORY.c.turns,
+    MEMORY.c.note,
+    MEMORY.c.topic,
+)
 _mine = MEMORY.c.learner_id == bindparam("learner")
 # Put aside since the plan was made, or before: a few, found by name.
 _set_aside = union_all(
@@ -234,13 +263,13 @@ _set_aside = union_all(
     ),
 )
 _SINCE = union_all(
-    select(*_TOUCHED, MEMORY.c.suspended).where(
+    select(*_TOUCHED, MEMORY.c.suspended, GRADED).where(
         _mine, MEMORY.c.last_day == bindparam("day")
     ),
-    select(*_TOUCHED, MEMORY.c.suspended).where(
+    select(*_TOUCHED, MEMORY.c.suspended, GRADED).where(
         _mine, MEMORY.c.due_day == bindparam("day"), MEMORY.c.state == "new"
     ),
-    select(*_TOUCHED, MEMORY.c.suspended).where(
+    select(*_TOUCHED, MEMORY.c.suspended, GRADED).where(
         _mine,
         MEMORY.c.card.in_(_set_aside),
         MEMORY.c.last_day != bindparam("day"),
@@ -253,7 +282,7 @@ _SINCE = union_all(
 class _Since:
     """What is left of the day: steps by their time, cards added today, looks.
 
-    `finished` of the cards `answered` do not come back today.
+    `finished` of the cards `answered` do not come back today; `graded` counts grades.
     """
 
     answered: Sequence[Any]
@@ -261,6 +290,7 @@ class _Since:
     added: Sequence[str]
     looks: Sequence[str]
     finished: int
+    graded: int
 
 
 def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) -> Queue:
@@ -280,6 +310,7 @@ def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) ->
         waiting=len(now.steps) - len(ripe),
         finished=now.finished,
         whole=_day(now.answered, plan, limits.day.isoformat()),
+        graded=now.graded,
     )
 
 
@@ -312,13 +343,18 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
         and not row.suspended
         and row.card not in limits.strays.gone
     ]
-    steps = [row for row in mine if row.state not in ("review", "new")]
+    steps = [
+        row
+        for row in mine
+        if row.state not in ("review", "new") and row.due_day <= today
+    ]
     return _Since(
         answered=answered,
         steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
         added=sorted(row.card for row in mine if row.state == "new"),
         looks=_left(plan, limits, answered, {r.card for r in rows if r.suspended}),
         finished=sum(row.state != "new" and row.due_day > today for row in mine),
+        graded=rows[0].graded if rows else 0,
     )
 
 

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.cards.names import is_added, still_there
-from app.cards.store import MEMORY, STANDING, standing_of
+from app.cards.store import DAYS, MEMORY, STANDING, standing_of
 from app.cards.store.log import Held
 from app.content.live.library import Library
 from app.scheduling import Day, Standing
@@ -60,7 +60,7 @@ class Queue:
 
     `first` is the most urgent card that was seen before, of `kind` learning, review
     or waiting (in a learning step that is not over). The counts are of the cards
-    asked for; `whole` is the day over all topics.
+    asked for; `whole` is the day over all topics and `graded` all its grades.
     """
 
     first: Held | None
@@ -70,6 +70,7 @@ class Queue:
     waiting: int
     finished: int
     whole: Day
+    graded: int = 0
 
 
 _NOTHING = Queue(None, "", 0, 0, 0, 0, Day(0, 0, 0))
@@ -85,7 +86,15 @@ _learner = MEMORY.c.learner_id == bindparam("learner")
 # Added cards are no part of what the course has to learn: see `content.added`.
 _of_course = MEMORY.c.card.not_like("%:%")
 
+GRADED = (
+    select(func.coalesce(func.max(DAYS.c.reviews), 0))
+    .where(DAYS.c.learner_id == bindparam("learner"), DAYS.c.day == bindparam("day"))
+    .scalar_subquery()
+    .label("graded")
+)
+"""The grades of the day that stand, as a column of another question."""
 _TODAY = select(
+    GRADED,
     _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
     _count((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
@@ -170,7 +179,9 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     row = db.connection().execute(statement, values).one()
     day = Day(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
-        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day)
+        return dataclasses.replace(
+            _NOTHING, finished=row.finished, whole=day, graded=row.graded
+        )
     return Queue(
         first=_held(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
@@ -179,6 +190,7 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
         waiting=row.waiting,
         finished=row.finished,
         whole=day,
+        graded=row.graded,
     )
 
 
@@ -311,6 +323,18 @@ def standings(
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
             MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic
+        )
+    )
+    return {row.card: (standing_of(row), row.suspended) for row in rows}
+
+
+def standings_of(
+    db: Session, learner_id: int, cards: Sequence[str]
+) -> dict[str, tuple[Standing | None, bool]]:
+    """The same of some cards, whatever their topic."""
+    rows = db.connection().execute(
+        select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
+            MEMORY.c.learner_id == learner_id, MEMORY.c.card.in_(cards)
         )
     )
     return {row.card: (standing_of(row), row.suspended) for row in rows}

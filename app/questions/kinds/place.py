@@ -80,6 +80,7 @@ class PlaceKind(Kind[Places]):
     keys = ("figure",)
     listed = "regions"
     chosen = True
+    least = 3
     verb = "chose"
 
     def parse(self, written: Written) -> Places:
@@ -103,7 +104,9 @@ class PlaceKind(Kind[Places]):
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
         check_any_right(options, first, sheet)
-        check_count(len(options), 3 if exam else 2, first, sheet)
+        check_count(
+            len(options), self.least, first, sheet, exam=written.drawn_from(exam)
+        )
         check_feedback(options, sheet)
         ticked = [o for o in options if o.ticked]
         if len(ticked) > 1:

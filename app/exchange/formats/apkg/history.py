@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.scheduling import Grade, Policy, Standing, after
+from app.scheduling import Act, Grade, Policy, Replayed, Standing, after, after_act
 from app.scheduling.retention import RETENTION
 
 _POLICY = Policy()
@@ -14,6 +14,7 @@ _EASE = 2500  # per mille; asked for by the older scheduler alone
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
 _ASIDE = -1
+_BY_HAND = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,6 +23,15 @@ class Timed:
 
     grade: Grade
     milliseconds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Set:
+    """An act that stands, with its moment and its study day."""
+
+    act: Act
+    at: dt.datetime
+    day: dt.date
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,20 +77,41 @@ class Learned:
 
 def learned(
     card: str,
-    grades: Iterable[Timed],
+    rows: Iterable[Timed | Set],
     *,
     suspended: bool = False,
     aside: Aside | None = None,
 ) -> Learned:
-    """Replay the grades of a card, in order, into what Anki keeps of them."""
-    standing: Standing | None = None
+    """Replay the log of a card, in order, into what Anki keeps of it."""
+    now = Replayed()
     log: list[Logged] = []
     retention = RETENTION
-    for timed in grades:
-        moved = after(standing, timed.grade, card)
-        log.append(_logged(standing, moved, timed))
-        standing, retention = moved, timed.grade.retention
-    return Learned(card, standing, retention, tuple(log), suspended, aside)
+    for row in rows:
+        before = now.standing
+        if isinstance(row, Set):
+            now = after_act(now, row.act)
+            log += _set(before, now.standing, row)
+            continue
+        standing = after(before, row.grade, card)
+        log.append(_logged(before, standing, row))
+        now, retention = Replayed(standing), row.grade.retention
+    return Learned(card, now.standing, retention, tuple(log), suspended, aside)
+
+
+def _set(before: Standing | None, now: Standing | None, row: Set) -> Iterable[Logged]:
+    """The row of an act, where Anki has one: of a card that was begun."""
+    if before is None or row.act.kind == "bury":
+        return
+    at, last = round(row.at.timestamp() * 1000), _interval(before)
+    if now is None:
+        yield Logged(at, 0, 0, last, 0, 0, _BY_HAND)
+    else:
+        days = max(1, (now.due_day - row.day).days)
+        yield Logged(at, 0, days, last, _factor(now), 0, _BY_HAND)
+
+
+def _factor(standing: Standing) -> int:
+    return round(((standing.difficulty - 1) / 9 + 0.1) * 1000)
 
 
 def _logged(before: Standing | None, now: Standing, timed: Timed) -> Logged:
@@ -89,7 +120,7 @@ def _logged(before: Standing | None, now: Standing, timed: Timed) -> Logged:
         ease=timed.grade.rating,
         ivl=_interval(now),
         last=_interval(before) if before else 0,
-        factor=round(((now.difficulty - 1) / 9 + 0.1) * 1000),
+        factor=_factor(now),
         time=timed.milliseconds or 0,
         kind=_LOG_KINDS[before.state] if before else 0,
     )
@@ -127,15 +158,16 @@ def state_columns(card: Learned, born: dt.date, place: int) -> tuple[object, ...
     if standing is None:
         queue = _ASIDE if card.suspended else 0
         return 0, queue, place, 0, 0, 0, 0, 0, 0, 0, 0, _data(card)
-    stepping = standing.state != "review"
+    # In steps a card has a moment; with a day set by hand it is a review on that day.
+    stepping = standing.state != "review" and standing.due_day <= standing.last_day
     queue = 1 if stepping else 2
     due = (standing.due_day - born).days
     left = max(1, _steps(standing) - (standing.step or 0)) if stepping else 0
     return (
-        _KINDS[standing.state],
+        _KINDS[standing.state if stepping else "review"],
         _ASIDE if card.suspended else queue,
         round(standing.due_at.timestamp()) if stepping else due,
-        0 if standing.state == "learning" else max(1, _interval(standing)),
+        0 if stepping and standing.state == "learning" else max(1, _interval(standing)),
         _EASE,
         standing.reviews,
         standing.lapses,

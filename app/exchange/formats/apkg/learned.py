@@ -3,23 +3,48 @@
 import dataclasses
 import datetime as dt
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from app.exchange.formats.apkg.history import Learned, numbered, state_columns
-from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, Birth, collection
+from app.exchange.formats.apkg.schema import (
+    BOTH_WAYS,
+    ONE_WAY,
+    Birth,
+    collection,
+    with_sides,
+)
 from app.exchange.formats.apkg.writing import note_columns, number_of, packed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sheet:
-    """A note to be written: its lasting name, faces in HTML, and one or two cards."""
+    """A note to be written: its lasting name, faces in HTML, and its cards.
+
+    Two faces make one card, or two that are reverses of each other. A note that came
+    from Anki has `ordinals`, one for each card, and two faces for each up to the last.
+    """
 
     name: str
     guid: str
     deck: str
-    faces: tuple[str, str]
+    faces: tuple[str, ...]
     cards: tuple[Learned, ...]
     tags: tuple[str, ...] = ()
+    ordinals: tuple[int, ...] = ()
+
+    @property
+    def model(self) -> int:
+        """Its note type."""
+        if self.ordinals:
+            return with_sides(len(self.faces) // 2)
+        return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
+
+    @property
+    def placed(self) -> Iterable[tuple[int, Learned]]:
+        """Its cards with their ordinals."""
+        places = self.ordinals or range(len(self.cards))
+        return zip(places, self.cards, strict=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,8 +56,14 @@ class Calendar:
     birth: Birth
 
 
-def write_learned(sheets: Sequence[Sheet], calendar: Calendar) -> bytes:
-    """A package of these notes with their cards and logs."""
+def write_learned(
+    sheets: Sequence[Sheet],
+    calendar: Calendar,
+    media: Mapping[str, bytes] = MappingProxyType({}),
+    *,
+    modern: bool = False,
+) -> bytes:
+    """A package of these notes with their cards, logs and pictures."""
     decks = {s.deck: number_of(f"deck {s.deck}", set()) for s in sheets}
 
     def fill(db: sqlite3.Connection) -> None:
@@ -46,7 +77,9 @@ def write_learned(sheets: Sequence[Sheet], calendar: Calendar) -> bytes:
             ),
         )
 
-    return packed(collection(decks, calendar.moment, calendar.birth), fill)
+    sides = [len(sheet.faces) // 2 for sheet in sheets if sheet.ordinals]
+    row = collection(decks, calendar.moment, calendar.birth, sides)
+    return packed(row, fill, media, modern=modern)
 
 
 def _add_sheets(
@@ -59,15 +92,14 @@ def _add_sheets(
     taken: set[int] = set()
     numbers: dict[str, int] = {}
     for place, sheet in enumerate(sheets):
-        model = BOTH_WAYS if len(sheet.cards) > 1 else ONE_WAY
         note = number_of(sheet.name, taken)
-        rest = note_columns(model, sheet.faces, sheet.tags, calendar.moment)
+        rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
         marks = ",".join("?" * (len(rest) + 2))
         db.execute(
             f"INSERT INTO notes VALUES ({marks})",  # noqa: S608 - question marks only
             (note, sheet.guid, *rest),
         )
-        for side, card in enumerate(sheet.cards):
+        for side, card in sheet.placed:
             number = numbers[card.card] = number_of(f"{sheet.name}~{side}", taken)
             head = (number, note, decks[sheet.deck], side, calendar.moment, -1)
             values = (*head, *state_columns(card, calendar.first, place))

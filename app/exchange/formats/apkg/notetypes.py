@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from app.exchange.formats.apkg.packing import fields_of
+
 _CLOZE = 1
 _LEVELS = "\x1f"  # between the levels of a deck's name in newer collections
 _LONGEST_NAME = 120
@@ -93,34 +95,7 @@ def _longest(templates: Mapping[int, tuple[str, str]]) -> int:
 
 
 def _message(raw: Any) -> dict[int, int | bytes]:
-    """The numbers and strings of a protocol buffer by field, as far as it is sound."""
-    found: dict[int, int | bytes] = {}
-    data, at = (raw, 0) if isinstance(raw, bytes) else (b"", 0)
-    while at < len(data):
-        key, at = _number(data, at)
-        if key & 7 == 0:
-            found[key >> 3], at = _number(data, at)
-        elif key & 7 == 2:
-            length, at = _number(data, at)
-            found[key >> 3] = data[at : at + length]
-            at += length
-        elif key & 7 in (1, 5):
-            at += 8 if key & 7 == 1 else 4
-        else:
-            break
-    return found
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at a place, seven bits in each byte, and its end."""
-    value = shift = 0
-    while at < len(data) and shift < 70:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            break
-    return value, at
+    return dict(fields_of(raw)) if isinstance(raw, bytes) else {}
 
 
 def _words(value: int | bytes | None) -> str:

@@ -7,21 +7,25 @@ stops after a fixed amount of work.
 """
 
 import contextlib
-import importlib
 import sqlite3
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from app.exchange.formats.apkg.packing import NEWEST, names_of, reading, zstd
 from app.exchange.formats.archive import MOST_BYTES, unpacking
 from app.exchange.items import Unusable
 
-NEWEST = "collection.anki21b"
 _NAMES = (NEWEST, "collection.anki21", "collection.anki2")
 _OLDER = (
     "Export it from Anki again with “Support older Anki versions” ticked; this server"
     " cannot read the newest format."
 )
+_NONE_OF_ANKI = "It is no .apkg or .colpkg of Anki"
+MOST_OF_A_FILE = 2_000_000
+"""So many bytes of a picture or of the list of media are read."""
+MOST_OF_MEDIA = 30_000_000
 _CHUNK = 1 << 20
 _LONGEST = 8_000_000  # bytes of one value; the note types of a collection are one
 _EVERY = 1_000_000  # steps of SQLite's machine between two looks
@@ -49,8 +53,52 @@ def opened(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
             ) from None
 
 
+def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
+    """Those of the wanted media that the package `file` holds, by name.
+
+    Files that are too large, or damaged, are left out, and so is all that comes when
+    enough has been read.
+    """
+    if not wanted:
+        return {}
+    found: dict[str, bytes] = {}
+    left = MOST_OF_MEDIA
+    with unpacking(file, _NONE_OF_ANKI) as archive:
+        known = {entry.filename: entry for entry in archive.infolist()}
+        modern = NEWEST in known
+        listed = _content(archive, known.get("media"), modern=modern)
+        for key, name in names_of(listed, modern=modern).items():
+            if name in wanted and name not in found and left > 0:
+                content = _content(archive, known.get(key), modern=modern)
+                left -= len(content)
+                if content:
+                    found[name] = content
+    return found
+
+
+def _content(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool
+) -> bytes:
+    """A small file of the archive; empty where it is not there or not sound."""
+    if entry is None:
+        return b""
+    with archive.open(entry) as stream:
+        try:
+            source = reading(stream) if modern else stream
+            content = source.read(MOST_OF_A_FILE + 1)
+        except _damages():
+            return b""
+    return content if len(content) <= MOST_OF_A_FILE else b""
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """What is raised for packed bytes that make no sense."""
+    module = zstd()
+    return (EOFError, module.ZstdError) if module else (EOFError,)
+
+
 def _unpack(file: IO[bytes], path: Path) -> None:
-    with unpacking(file, "It is no .apkg or .colpkg of Anki") as archive:
+    with unpacking(file, _NONE_OF_ANKI) as archive:
         known = {entry.filename: entry for entry in archive.infolist()}
         name = next((n for n in _NAMES if n in known), None)
         if name is None:
@@ -63,15 +111,11 @@ def _unpack(file: IO[bytes], path: Path) -> None:
 
 
 def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
-    """The newest format is packed with zstd, which Python has from 3.14 on."""
+    if zstd() is None:
+        raise Unusable(_OLDER)
     try:
-        zstd: Any = importlib.import_module("compression.zstd")
-    except ImportError:
-        raise Unusable(_OLDER) from None
-    try:
-        with zstd.ZstdFile(stream) as source:
-            _copy(source, out)
-    except zstd.ZstdError:
+        _copy(reading(stream), out)
+    except _damages():
         raise Unusable("The collection in the package is damaged.") from None
 
 

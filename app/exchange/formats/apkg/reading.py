@@ -1,6 +1,7 @@
 """What a package of Anki holds: cards with their words, states and logs."""
 
 import dataclasses
+import datetime as dt
 import json
 import math
 import sqlite3
@@ -11,8 +12,8 @@ from typing import IO, Any
 
 from app.exchange.formats.apkg.history import Aside
 from app.exchange.formats.apkg.notetypes import NoteType, deck_names, note_types
-from app.exchange.formats.apkg.opening import opened
-from app.exchange.formats.apkg.showing import faces_of
+from app.exchange.formats.apkg.opening import media_of, opened
+from app.exchange.formats.apkg.showing import faces_of, pictures_in
 from app.exchange.items import Unusable
 
 MOST_NOTES = 20_000
@@ -20,9 +21,15 @@ _MOST_CARDS = 40_000
 _MOST_GRADES = 200_000
 _MOST_WORDS = 40_000_000  # characters that all cards together are made of
 _LONGEST_GUID = 100
+_LONGEST_TAGS = 1000
+BY_HAND = 4
+"""The kind of a row that no grade made."""
 _ASIDE = -1
+_NEW, _REVIEW = 0, 2
 _LOWEST, _HIGHEST = 0.7, 0.97  # the recall that a learner may ask for
 _SEEDS = 2**53
+_LATEST = 4_000_000_000  # seconds since 1970
+_FAR = 40_000  # days
 _PARTS = "\x1f"  # between the fields of a note
 _NOTHING = Aside()
 _NO_TYPE = NoteType("", (), {})
@@ -30,12 +37,23 @@ _NO_TYPE = NoteType("", (), {})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the revlog: its number is the moment in milliseconds since 1970."""
+    """A row of the revlog: its number is the moment in milliseconds since 1970.
+
+    One of the kind `BY_HAND` says what was set; without interval and `factor` it made
+    the card new.
+    """
 
     number: int
     ease: int
     time: int
     kind: int
+    interval: int = 0
+    factor: int = 0
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the card was made new here."""
+        return self.kind == BY_HAND and not (self.ease or self.interval or self.factor)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,7 +61,7 @@ class Found:
     """A card of a package. Its faces are raw HTML, for `faces` alone renders them.
 
     `retention` is the recall that was wanted last, `aside` what we wrote beside it
-    ourselves; `place` orders new cards.
+    ourselves; `place` orders new cards. `due` is the day of one in review.
     """
 
     guid: str
@@ -56,6 +74,9 @@ class Found:
     retention: float | None = None
     aside: Aside = _NOTHING
     place: int = 0
+    tags: str = ""
+    is_new: bool = False
+    due: dt.date | None = None
 
     @property
     def faces(self) -> tuple[str, str]:
@@ -65,11 +86,15 @@ class Found:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Package:
-    """All cards of a package, and how many rows of its log belong to none."""
+    """All cards of a package, and how many rows of its log belong to none.
+
+    `media` are the files that its notes show as pictures, by name.
+    """
 
     notes: int
     cards: tuple[Found, ...]
     stray: int = 0
+    media: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +102,7 @@ class _Note:
     guid: str
     kind: NoteType
     fields: tuple[str, ...]
+    tags: str = ""
 
     @property
     def size(self) -> int:
@@ -94,12 +120,16 @@ def read_package(file: IO[bytes]) -> Package:
         log, total = _log(db)
         cards = tuple(_cards(db, notes, log))
     carried = sum(len(card.log) for card in cards)
-    return Package(len(notes), cards, total - carried)
+    shown = {name for note in notes.values() for name in pictures_in(note.fields)}
+    file.seek(0)
+    return Package(len(notes), cards, total - carried, media_of(file, shown))
 
 
 def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
     types = note_types(db)
-    rows = db.execute("SELECT id, guid, mid, flds FROM notes").fetchmany(MOST_NOTES + 1)
+    rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(
+        MOST_NOTES + 1
+    )
     if not rows:
         raise Unusable("It holds no notes.")
     if len(rows) > MOST_NOTES:
@@ -109,17 +139,17 @@ def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
             str(guid)[:_LONGEST_GUID],
             types.get(kind, _NO_TYPE),
             tuple(str(fields).split(_PARTS)),
+            " ".join(str(tags).split())[:_LONGEST_TAGS],
         )
-        for number, guid, kind, fields in rows
+        for number, guid, kind, fields, tags in rows
         if isinstance(number, int) and guid
     }
 
 
 def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[Row]], int]:
     """The rows of the log by card, oldest first, and how many there are."""
-    rows = db.execute("SELECT id, cid, ease, time, type FROM revlog").fetchmany(
-        _MOST_GRADES + 1
-    )
+    query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
+    rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
     if len(rows) > _MOST_GRADES:
         raise Unusable(
             f"It holds more than {_MOST_GRADES:,} grades; export fewer decks."
@@ -136,13 +166,13 @@ def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[Row]], int]:
 def _cards(
     db: sqlite3.Connection, notes: Mapping[int, _Note], log: Mapping[int, list[Row]]
 ) -> Iterator[Found]:
-    decks = deck_names(db)
-    query = "SELECT id, nid, did, odid, ord, queue, due, data FROM cards"
-    rows = db.execute(query).fetchmany(_MOST_CARDS + 1)
+    decks, born = deck_names(db), _born(db)
+    rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise Unusable(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     words = 0
-    for number, note, deck, home, ordinal, queue, due, data in _sound(rows):
+    for row in _sound(rows):
+        number, note, deck, home, ordinal, queue, due, kind, before, data = row
         about = notes.get(note)
         if about is None:
             continue
@@ -161,7 +191,37 @@ def _cards(
             retention,
             aside,
             due,
+            about.tags,
+            kind == _NEW,
+            _day(born, before if home else due) if kind == _REVIEW else None,
         )
+
+
+_CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, data FROM cards"
+
+
+def _born(db: sqlite3.Connection) -> dt.date | None:
+    """The day from which the collection counts; days turn at four in its zone.
+
+    Told by the clock of the zone that it names, or else by UTC, where it lies within
+    half a day of the true one.
+    """
+    rows = db.execute("SELECT crt, conf FROM col LIMIT 1").fetchall()
+    if not rows or not isinstance(rows[0][0], int) or not 0 <= rows[0][0] < _LATEST:
+        return None
+    try:
+        west = json.loads(rows[0][1] or "{}").get("creationOffset", 0)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        west = 0
+    west = west if isinstance(west, int) and abs(west) <= 24 * 60 else 0
+    moment = dt.datetime.fromtimestamp(rows[0][0], dt.UTC)
+    return (moment - dt.timedelta(minutes=west)).date()
+
+
+def _day(born: dt.date | None, number: int) -> dt.date | None:
+    if born is None or not -_FAR < number < _FAR:
+        return None
+    return born + dt.timedelta(days=number)
 
 
 def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -169,7 +229,7 @@ def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     seen: set[tuple[int, int]] = set()
     for row in rows:
         key = row[1], row[4]
-        if all(isinstance(v, int) for v in row[:7]) and key not in seen:
+        if all(isinstance(v, int) for v in row[:9]) and key not in seen:
             seen.add(key)
             yield row
 

@@ -36,6 +36,7 @@ CREATE INDEX ix_revlog_cid on revlog (cid);
 # Fixed for ever: an import finds the note type of an earlier one by its number.
 ONE_WAY = 1763683200001
 BOTH_WAYS = 1763683200002
+_SIDES = 1763683201000
 _MADE = 1763683200
 _CSS = """.card { font-family: sans-serif; font-size: 1.2rem; text-align: left;
   max-width: 40rem; margin: auto; }
@@ -61,10 +62,21 @@ class Birth:
         }
 
 
+def with_sides(count: int) -> int:
+    """The note type whose `count` cards each have a front and a back of their own."""
+    return ONE_WAY if count == 1 else _SIDES + count
+
+
 def collection(
-    decks: dict[str, int], moment: int, birth: Birth | None = None
+    decks: dict[str, int],
+    moment: int,
+    birth: Birth | None = None,
+    sides: Iterable[int] = (),
 ) -> tuple[Any, ...]:
-    """The row of the table col; `moment` in seconds since 1970."""
+    """The row of the table col; `moment` in seconds since 1970.
+
+    `sides` are the counts of cards that notes have whose cards are no reverses.
+    """
     conf = _CONF | (birth.settings() if birth else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
     return (
@@ -77,22 +89,33 @@ def collection(
         0,
         0,
         json.dumps(conf),
-        json.dumps({str(m["id"]): m for m in _models()}),
+        json.dumps({str(m["id"]): m for m in _models(sides)}),
         json.dumps({str(n): _deck(n, name, moment) for n, name in deck_rows.items()}),
         json.dumps({"1": _OPTIONS}),
         "{}",
     )
 
 
-def _models() -> Iterable[dict[str, Any]]:
+def _models(sides: Iterable[int]) -> Iterable[dict[str, Any]]:
     forth = ("Card 1", "{{Front}}", "Back")
     back = ("Card 2", "{{Back}}", "Front")
-    yield _model(ONE_WAY, "Headroom", [forth])
-    yield _model(BOTH_WAYS, "Headroom (both ways)", [forth, back])
+    yield _model(ONE_WAY, "Headroom", [forth], ["Front", "Back"])
+    yield _model(BOTH_WAYS, "Headroom (both ways)", [forth, back], ["Front", "Back"])
+    for count in sorted({count for count in sides if count > 1}):
+        numbers = range(1, count + 1)
+        yield _model(
+            with_sides(count),
+            f"Headroom ({count} cards)",
+            [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in numbers],
+            [f"{side} {n}" for n in numbers for side in ("Front", "Back")],
+        )
 
 
 def _model(
-    number: int, name: str, templates: list[tuple[str, str, str]]
+    number: int,
+    name: str,
+    templates: list[tuple[str, str, str]],
+    fields: list[str],
 ) -> dict[str, Any]:
     return {
         "id": number,
@@ -103,9 +126,12 @@ def _model(
         "sortf": 0,
         "did": 1,
         "css": _CSS,
-        "flds": [_field(n, f) for n, f in enumerate(("Front", "Back"))],
+        "flds": [_field(n, f) for n, f in enumerate(fields)],
         "tmpls": [_template(n, *t) for n, t in enumerate(templates)],
-        "req": [[n, "any", [n]] for n in range(len(templates))],
+        "req": [
+            [n, "any", [fields.index(front.strip("{}"))]]
+            for n, (_, front, _) in enumerate(templates)
+        ],
         "latexPre": "",
         "latexPost": "",
         "tags": [],

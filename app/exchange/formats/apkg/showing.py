@@ -6,7 +6,9 @@ that hide something. Whatever goes beyond that falls back to the plain fields.
 
 import re
 from collections.abc import Mapping, Sequence
+from html import unescape
 from typing import Literal
+from urllib.parse import unquote
 
 from app.exchange.formats.apkg.notetypes import NoteType
 
@@ -20,9 +22,25 @@ _CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
 _EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
 _RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
 _SOUND = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
-_PICTURE = re.compile(
-    r"<(?:img|audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE
+_OTHER_MEDIA = re.compile(
+    r"<(?:audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE
 )
+_PICTURE = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\bsrc\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE
+)
+_MATHJAX = re.compile(
+    r"<anki-mathjax(?P<how>[^<>]*)>(?P<tex>(?:(?!</?anki-mathjax).){0,2000}?)"
+    r"</anki-mathjax>",
+    re.IGNORECASE | re.DOTALL,
+)
+_LATEX = re.compile(
+    r"\[\$\$\](?P<block>(?:(?!\[/?\$).){1,2000}?)\[/\$\$\]"
+    r"|\[\$\](?P<inline>(?:(?!\[/?\$).){1,2000}?)\[/\$\]"
+    r"|\[latex\](?P<words>(?:(?!\[/?latex).){1,2000}?)\[/latex\]",
+    re.IGNORECASE | re.DOTALL,
+)
+_DOLLARS = re.compile(r"\$\$([^$]{1,2000})\$\$|\$([^$]{1,2000})\$")
 _SPECIAL = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
 _DEPTH = 6
 _TOKENS = 200
@@ -58,15 +76,72 @@ def _plain(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, st
 
 
 def is_blank(html: str) -> bool:
-    """Whether nothing is left to read."""
+    """Whether nothing is left to read or to look at."""
+    if _PICTURE.search(html):
+        return False
     return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
 
 
-def without_media(html: str) -> tuple[str, int]:
-    """HTML without pictures and sounds, and how many there were."""
+def pictures_in(fields: Sequence[str]) -> set[str]:
+    """The names of the files that a note shows as pictures."""
+    tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
+    return {name for tag in tags if (name := _name_in(tag))}
+
+
+def _name_in(tag: str) -> str:
+    found = _NAMED.search(tag)
+    if found is None:
+        return ""
+    return unquote(unescape(found[1] or found[2] or found[3] or ""))
+
+
+def with_pictures(
+    html: str, addresses: Mapping[str, str]
+) -> tuple[str, int, frozenset[str]]:
+    """HTML whose pictures have our addresses, and what became of its media.
+
+    Sounds and pictures without an address are taken out and counted; then come the
+    names of the pictures that stayed.
+    """
     quiet, sounds = _SOUND.subn("", html)
-    plain, pictures = _PICTURE.subn("", quiet)
-    return plain, sounds + pictures
+    plain, others = _OTHER_MEDIA.subn("", quiet)
+    lost, kept = sounds + others, set[str]()
+
+    def placed(found: re.Match[str]) -> str:
+        nonlocal lost
+        name = _name_in(found[0])
+        if name not in addresses:
+            lost += 1
+            return ""
+        kept.add(name)
+        return f'<img src="{addresses[name]}" alt="Picture">'
+
+    return _PICTURE.sub(placed, plain), lost, frozenset(kept)
+
+
+def with_math(html: str) -> str:
+    r"""HTML whose formulas are written as \(…\) and \[…\], however Anki had them.
+
+    >>> with_math("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
+    '\\(a\\) \\[b\\]'
+    """
+    html = _MATHJAX.sub(
+        lambda m: _formula(m["tex"], block="block" in m["how"].lower()), html
+    )
+    return _LATEX.sub(_latex, html)
+
+
+def _latex(found: re.Match[str]) -> str:
+    if found["words"] is None:
+        tex = found["block"] or found["inline"]
+        return _formula(tex, block=found["block"] is not None)
+    words: str = found["words"]
+    return _DOLLARS.sub(lambda m: _formula(m[1] or m[2], block=m[1] is not None), words)
+
+
+def _formula(tex: str, *, block: bool) -> str:
+    plain = " ".join(_TAG.sub(" ", tex).split())
+    return rf"\[{plain}\]" if block else rf"\({plain}\)"
 
 
 def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:

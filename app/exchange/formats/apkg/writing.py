@@ -3,14 +3,14 @@
 import base64
 import hashlib
 import html
-import io
 import re
 import sqlite3
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from app.exchange.formats.apkg.packing import written
 from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, TABLES, collection
 from app.exchange.items import Item, Remark, Writing, label
 from app.exchange.markup.rendering import to_html
@@ -44,9 +44,16 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
 
 
 def packed(
-    col: tuple[object, ...], fill: Callable[[sqlite3.Connection], None]
+    col: tuple[object, ...],
+    fill: Callable[[sqlite3.Connection], None],
+    media: Mapping[str, bytes] = MappingProxyType({}),
+    *,
+    modern: bool = False,
 ) -> bytes:
-    """A package with the row `col` and whatever `fill` writes into its tables."""
+    """A package with the row `col` and whatever `fill` writes into its tables.
+
+    `media` are its files by name; `modern` packs it as newer versions of Anki do.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "collection.anki2"
         connection = sqlite3.connect(path)
@@ -61,7 +68,7 @@ def packed(
             connection.commit()
         finally:
             connection.close()
-        return _zipped(path.read_bytes())
+        return written(path.read_bytes(), media, modern=modern)
 
 
 def _add(
@@ -94,17 +101,16 @@ def _note(card: Item, moment: int) -> tuple[object, ...]:
 
 
 def note_columns(
-    model: int, faces: tuple[str, str], tags: Iterable[str], moment: int
+    model: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
 ) -> tuple[object, ...]:
     """The columns of a note after its number and GUID; `faces` are HTML."""
-    front, back = faces
-    words = html.unescape(re.sub(r"<[^>]*>", "", front))
+    words = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
     checksum = int(
         hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16
     )
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
     written = f" {joined} " if joined else ""
-    return model, moment, -1, written, f"{front}\x1f{back}", words, checksum, 0, ""
+    return model, moment, -1, written, "\x1f".join(faces), words, checksum, 0, ""
 
 
 def guid(name: str) -> str:
@@ -121,11 +127,3 @@ def number_of(name: str, taken: set[int]) -> int:
         number += 1
     taken.add(number)
     return number
-
-
-def _zipped(database: bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("collection.anki2", database)
-        archive.writestr("media", "{}")
-    return out.getvalue()

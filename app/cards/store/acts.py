@@ -1,0 +1,86 @@
+"""What is set to a card by hand, written as a row of its own into the log."""
+
+import datetime as dt
+import functools
+from typing import Any, NamedTuple
+
+from sqlalchemy import bindparam, select
+from sqlmodel import Session
+
+from app.cards.store.log import IN_TIME, LOG, count_act, settle, token_of
+from app.content.model import Card
+from app.db.insert_once import insert_once
+from app.db.tables import Review
+from app.scheduling import Act
+from app.web.clock import milliseconds
+
+
+def act_on(
+    db: Session,
+    learner_id: int,
+    card: Card,
+    act: Act,
+    when: tuple[dt.datetime, dt.date, str],
+) -> int | None:
+    """Write an act down once; None when this form was sent before.
+
+    `when` are the moment, the study day and the token of the form.
+    """
+    now, day, token = when
+    number = insert_once(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, card.id, act.kind, token),
+            "card": card.id,
+            "rating": 0,
+            "study_day": day.isoformat(),
+            "at": milliseconds(now),
+            "act": act.kind,
+            "until_day": act.until.isoformat() if act.until else None,
+        },
+    )
+    if number is not None:
+        settle(db, learner_id, card)
+        count_act(db, learner_id)
+    return number
+
+
+class LogRow(NamedTuple):
+    """A grade or act: its moment in ms, its words, and whether it was undone."""
+
+    at: int
+    rating: int
+    act: str
+    until_day: str | None
+    undone: bool
+
+
+def log_of(db: Session, learner_id: int, card: str, most: int = 100) -> list[LogRow]:
+    """The newest grades of a card and acts on it."""
+    values = {"of_learner": learner_id, "of_card": card, "most": most}
+    return [LogRow(*row) for row in db.connection().execute(_log(), values)]
+
+
+@functools.cache
+def _log() -> Any:
+    undoing = LOG.alias()
+    undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
+    return (
+        select(
+            LOG.c.at,
+            LOG.c.rating,
+            LOG.c.act,
+            LOG.c.until_day,
+            undone.label("undone"),
+        )
+        .where(
+            LOG.c.learner_id == bindparam("of_learner"),
+            LOG.c.card == bindparam("of_card"),
+            LOG.c.voids.is_(None),
+            (LOG.c.rating > 0) | (LOG.c.act != ""),
+        )
+        .order_by(*(column.desc() for column in IN_TIME))
+        .limit(bindparam("most"))
+    )

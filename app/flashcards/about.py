@@ -1,0 +1,101 @@
+"""Everything about one card: how it stands, its log, and what can be set by hand."""
+
+import dataclasses
+import datetime as dt
+
+from app.cards.names import OWN, is_added, origin
+from app.cards.store import LogRow, added_cards, log_of, newest
+from app.content.model import Card
+from app.flashcards import store
+from app.flashcards.desk import Desk, find_card, token_of
+from app.flashcards.own_cards import standing_words, state_words
+from app.scheduling import last_day, recall
+from app.scheduling.days import day_words
+from app.web.clock import moment
+from app.web.words import day_of
+
+_GRADES = ("", "Again", "Hard", "Good", "Easy")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the log in words: the study day, and what was done."""
+
+    day: str
+    words: str
+    undone: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class About:
+    """A card as its own page shows it; it can be set due from `day` to `last`.
+
+    `facts` are names and values; `undo` is the number of the last thing done, where
+    that was done to this card.
+    """
+
+    card: Card
+    title: str
+    links: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
+    log: tuple[Line, ...]
+    token: str
+    aside: bool
+    own: bool
+    undo: int
+    day: dt.date
+    last: dt.date
+
+
+def about(desk: Desk, name: str) -> About:
+    """The card `name`; raises NotFound, or Conflict during an exam that asks it."""
+    found = find_card(desk, name)
+    db, learner = desk.db, desk.learner.id
+    held = store.find(db, learner, name)
+    done = newest(db, learner, desk.day) if learner else None
+    return About(
+        card=found.card,
+        title=found.title,
+        links=found.links,
+        facts=tuple(_facts(desk, held)),
+        log=tuple(_line(desk, row) for row in log_of(db, learner, name)),
+        token=token_of(name, held.turns),
+        aside=held.suspended,
+        own=origin(name)[0] == OWN,
+        undo=done[0] if done and done[1] == name else 0,
+        day=desk.day,
+        last=last_day(desk.day, desk.learner.exam_day),
+    )
+
+
+def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
+    standing = held.standing
+    facts = [("State", "put aside" if held.suspended else _state(desk, held))]
+    if standing is not None:
+        stability = day_words(max(1, round(standing.stability)))
+        facts += [
+            ("Likely to be known today", f"{round(recall(standing, desk.day) * 100)}%"),
+            ("Falls to 90% after", stability),
+            ("Last review", day_of(standing.last_day)),
+            ("Reviews", f"{standing.reviews:,}"),
+            ("Forgotten", f"{standing.lapses:,}"),
+        ]
+    return facts
+
+
+def _state(desk: Desk, held: store.Held) -> str:
+    if held.standing is None and is_added(held.card):
+        added = added_cards(desk.db, desk.learner.id, [held.card]).get(held.card)
+        return state_words("new", added.due if added else None, desk.day)
+    return standing_words(held.standing, desk)
+
+
+def _line(desk: Desk, row: LogRow) -> Line:
+    day = day_of(desk.learner.study_day(moment(row.at)))
+    until = day_of(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
+    said = {
+        "bury": f"Buried until {until}",
+        "due": f"Due date set to {until}",
+        "forget": "Forgotten: back to new",
+    }
+    return Line(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))

@@ -1,0 +1,52 @@
+"""What comes after something was done on the desk: the next card."""
+
+import dataclasses
+from urllib.parse import urlencode
+
+from fastapi.responses import RedirectResponse, Response
+
+from app.flashcards import store
+from app.flashcards.desk import Desk, Wish, can_be_shown, lay
+from app.flashcards.finding import Found
+from app.web.course import find_topic
+from app.web.render import is_htmx, page
+
+
+def wish_of(desk: Desk, topic: str, more: int, card: str = "") -> Wish:
+    """The wish as sent; raises NotFound for a topic that is not in the course."""
+    if topic:
+        find_topic(desk.library, topic)
+    return Wish(topic, more, card if card and can_be_shown(desk, card) else "")
+
+
+def onward(
+    desk: Desk, wish: Wish, *, undo: int = 0, leech: Found | None = None
+) -> Response:
+    """The next card: as a fragment, or by going to the page of it."""
+    if not is_htmx(desk.request):
+        pairs = {"card": wish.card, "leech": leech.card.id if leech else ""}
+        more = urlencode({name: value for name, value in pairs.items() if value})
+        join = "&" if wish.query else "?"
+        address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
+        return RedirectResponse(address, 303)
+    table = lay(desk, wish)
+    return page(
+        desk.request,
+        "flashcards/_desk.html",
+        table=dataclasses.replace(table, undo=undo or undoable(desk), leech=leech),
+        wish=wish,
+    )
+
+
+def undoable(desk: Desk) -> int:
+    """The number of the last grade of this study day; 0 where there is none."""
+    if not desk.learner.id:
+        return 0
+    last = store.newest(desk.db, desk.learner.id, desk.day)
+    return last[0] if last else 0
+
+
+def later(desk: Desk) -> Desk:
+    """The desk after something was set by hand, or that was undone."""
+    learner = dataclasses.replace(desk.learner, acts=desk.learner.acts + 1)
+    return dataclasses.replace(desk, learner=learner)

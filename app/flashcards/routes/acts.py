@@ -1,0 +1,61 @@
+"""What is set to a card by hand: bury it, forget it, give it a due date."""
+
+import datetime as dt
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.cards.store import act_on
+from app.errors import Problem
+from app.flashcards.about import about
+from app.flashcards.desk import Desk, Reader, Writer, find_card
+from app.flashcards.forms import Acted, ActForm
+from app.flashcards.onward import later, onward, wish_of
+from app.scheduling import Act, refusal
+from app.web.render import page
+
+router = APIRouter()
+
+
+@router.get("/{card}/more")
+def show(
+    desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
+) -> HTMLResponse:
+    """How a card stands, what was done to it, and what can be done."""
+    return page(
+        desk.request,
+        "flashcards/about.html",
+        learner=desk.learner,
+        about=about(desk, card),
+        done=done,
+    )
+
+
+@router.post("/{card}/acts")
+def act(desk: Writer, card: str, sent: Acted) -> Response:
+    """Write down what is set; undo takes it back like a grade."""
+    found = find_card(desk, card).card
+    wish = wish_of(desk, sent.topic, sent.more)
+    when = (desk.now, desk.day, sent.token)
+    number = act_on(desk.db, desk.learner.id, found, _act(desk, sent), when)
+    if sent.page:
+        return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
+    return onward(later(desk), wish, undo=number or 0)
+
+
+def _act(desk: Desk, sent: ActForm) -> Act:
+    """What was sent; raises Problem for a day that cannot be set."""
+    if sent.act == "forget":
+        return Act("forget")
+    if sent.act == "bury":
+        return Act("bury", desk.day + dt.timedelta(days=1))
+    try:
+        day = dt.date.fromisoformat(sent.day)
+    except ValueError:
+        said = "Choose the day on which the card is due, as YYYY-MM-DD."
+        raise Problem(said, "day") from None
+    why = refusal(day, desk.day, desk.learner.exam_day)
+    if why:
+        raise Problem(why, "day")
+    return Act("due", day)

@@ -1,0 +1,97 @@
+"""Words looked for on all cards: the course's, missed questions, terms, one's own."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from app.cards.names import OWN, QUESTION, TERM, is_added, origin
+from app.cards.store import added_cards, studied
+from app.content.live.library import Library
+from app.flashcards import store
+from app.flashcards.desk import Desk, known
+from app.flashcards.own_cards import ListedCard, row_of, standing_words
+from app.flashcards.store import own
+from app.questions.asking import first_words
+from app.scheduling import LEECH
+
+MOST = 50
+"""So many cards are shown; more words find fewer."""
+_MOST_WORDS = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Matches:
+    """The cards with all the words of `query`; `more` says that others have them."""
+
+    query: str
+    rows: tuple[ListedCard, ...]
+    more: bool
+
+
+def search_cards(desk: Desk, query: str) -> Matches:
+    """The first cards with every word, in any order: added ones, then the course's."""
+    words = query.casefold().split()[:_MOST_WORDS]
+    if not words:
+        return Matches("", (), more=False)
+    names = list(_first(_names(desk, words), MOST + 1))
+    rows = tuple(_rows(desk, names[:MOST]))
+    return Matches(" ".join(query.split()), rows, more=len(names) > MOST)
+
+
+def _first(names: Iterable[str], most: int) -> Iterator[str]:
+    for _, name in zip(range(most), names, strict=False):
+        yield name
+
+
+def _names(desk: Desk, words: list[str]) -> Iterator[str]:
+    db, learner, library = desk.db, desk.learner.id, desk.library
+    if learner:
+        yield from own.search_own(db, learner, words, MOST + 1)
+        for kind in (QUESTION, TERM):
+            for card in sorted(studied(db, learner, kind)):
+                if _has(_text(library, card), words):
+                    yield card
+    for card in library.cards:
+        if _has(_text(library, card), words):
+            yield card
+
+
+def _text(library: Library, card: str) -> str:
+    """What can be found of a card that the course holds."""
+    kind, name = origin(card)
+    if kind == QUESTION:
+        question = library.questions.get(name)
+        parts = [question.stem.plain, question.explanation.plain] if question else []
+    elif kind == TERM:
+        term = library.glossary.get(name)
+        parts = [term.name, term.meaning.plain] if term else []
+    else:
+        course = library.cards[card]
+        title = library.topics[course.topic].title
+        parts = [course.front.plain, course.back.plain, title, *course.tags]
+    return " ".join(parts).casefold()
+
+
+def _has(text: str, words: list[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def _rows(desk: Desk, names: list[str]) -> Iterator[ListedCard]:
+    mine = [name for name in names if is_added(name)]
+    added = added_cards(desk.db, desk.learner.id, mine)
+    course = [name for name in names if not is_added(name)]
+    held = store.standings_of(desk.db, desk.learner.id, course)
+    found = known(desk, mine)
+    for name in names:
+        if name in added:
+            yield row_of(desk, added[name], found.get(name))
+        elif origin(name)[0] != OWN:
+            standing, aside = held.get(name, (None, False))
+            card = desk.library.cards[name]
+            yield ListedCard(
+                card=name,
+                words=first_words(card.front),
+                state=standing_words(standing, desk),
+                aside=aside,
+                leech=standing is not None and standing.lapses >= LEECH,
+                kind=desk.library.topics[card.topic].title,
+            )

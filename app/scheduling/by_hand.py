@@ -1,0 +1,81 @@
+"""What is set by hand: a card back to new, or the day on which it is asked."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterable
+from typing import Literal
+
+from app.scheduling.memory import Grade, Standing, after
+
+Kind = Literal["bury", "due", "forget"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that was set; `until` is the study day of a bury or a due date."""
+
+    kind: Kind
+    until: dt.date | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replayed:
+    """Where a card stands after its log; `until` is a day that was set by hand.
+
+    `standing` is None for a card without a grade, or with none since it was forgotten.
+    """
+
+    standing: Standing | None = None
+    until: dt.date | None = None
+
+
+def after_act(before: Replayed, act: Act) -> Replayed:
+    """What an act does. Memory is left alone, unless all of it is forgotten.
+
+    A card that is buried comes no sooner than it would have.
+    """
+    if act.kind == "forget" or act.until is None:
+        return Replayed()
+    until, standing = act.until, before.standing
+    if standing is None:
+        return Replayed(None, until)
+    if act.kind == "bury":
+        until = max(until, standing.due_day)
+    return Replayed(dataclasses.replace(standing, due_day=until), until)
+
+
+def replay_all(log: Iterable[Grade | Act], card: str = "") -> Replayed:
+    """Where a card stands after grades and acts, in their order."""
+    now = Replayed()
+    for one in log:
+        if isinstance(one, Act):
+            now = after_act(now, one)
+        else:
+            now = Replayed(after(now.standing, one, card))
+    return now
+
+
+def refusal(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
+    """Why a card cannot be due on `day`; empty where it can.
+
+    >>> refusal(dt.date(2026, 6, 1), dt.date(2026, 6, 2), None)
+    'That day is over. Choose today or a later day.'
+    """
+    if day < today:
+        return "That day is over. Choose today or a later day."
+    last = last_day(today, exam)
+    if day <= last:
+        return ""
+    if exam is None or exam <= today:
+        return f"That is too far away. Choose a day until {last:%-d %B %Y}."
+    return (
+        f"Your exam is on {exam:%-d %B %Y}. Choose a day until {last:%-d %B %Y}, so"
+        " that the card is asked before it."
+    )
+
+
+def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
+    """The last day that can be set: the one before the exam, or ten years ahead."""
+    if exam is None or exam <= today:
+        return today + dt.timedelta(days=3652)
+    return exam - dt.timedelta(days=1)
