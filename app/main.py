@@ -5,7 +5,7 @@ import datetime as dt
 import functools
 from collections.abc import AsyncIterator, Callable
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from itsdangerous import Signer
 from jinja2 import Environment
 from starlette.routing import BaseRoute
@@ -43,6 +43,7 @@ from app.upkeep.secret import key_of
 from app.web import chooser, errors, health, logs, worker
 from app.web.addresses import RouteNames
 from app.web.clock import system_clock
+from app.web.course import with_calculators
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
 from app.web.front.cookies import CookieNames
@@ -162,9 +163,10 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     They are the same for every app of a process, and FastAPI reads what each of them
     asks for when it is first asked.
     """
+    offered = [Depends(with_calculators)]
     together = APIRouter(routes=[*calculators.quick, *flashcards.quick])
-    together.include_router(calculators.router)
-    together.include_router(hardware.router)
+    together.include_router(calculators.router, dependencies=offered)
+    together.include_router(hardware.router, dependencies=offered)
     together.include_router(health.router)
     together.include_router(worker.router)
     together.include_router(chooser.router)

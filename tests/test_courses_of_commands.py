@@ -58,6 +58,18 @@ def test_a_course_is_named_and_another_refused(content: Path, capsys) -> None:
     assert main(["check", str(content / "aid"), "--course", "aid"]) == 2
 
 
+def test_a_new_course_passes_the_check(content: Path, capsys) -> None:
+    words = ["new", "course", "verband", "--title", "Verbände", "--exam", "V1"]
+    assert main(words) == 0
+    assert "at /courses/verband/" in capsys.readouterr().out
+
+    assert main(["check", "--course", "verband"]) == 0
+    assert main(words) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main([*words, "--dir", str(content / "aid")]) == 2
+    assert "is one course alone" in capsys.readouterr().err
+
+
 def test_a_course_alone_has_no_name(content: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("HEADROOM_CONTENT", str(content / "aid"))
 

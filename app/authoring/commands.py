@@ -6,10 +6,12 @@ import datetime as dt
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from app.authoring import new_files
-from app.authoring.coverage import coverage, fresh_papers, heads
-from app.authoring.cues import cues
+from app.authoring.course.coverage import coverage, fresh_papers, heads
+from app.authoring.course.cues import cues
+from app.authoring.course.reviews import reviews_due
 from app.authoring.new_files import Course, Unwilling, read_course
 from app.authoring.watching import watch
 
@@ -18,7 +20,10 @@ def new_command(words: Sequence[str], folder: Path) -> int:
     """`headroom new …`: 0 when written, 2 when not, with a sentence on stderr."""
     given = _parser(folder).parse_args(words)
     try:
-        said: str = given.begin(read_course(given.dir), given)
+        of_course = getattr(given, "begin", None)
+        said: str = (
+            of_course(read_course(given.dir), given) if of_course else _begun(given)
+        )
     except (Unwilling, OSError) as error:
         sys.stderr.write(f"headroom: {error}\n")
         return 2
@@ -39,6 +44,8 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
         sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))
     for title, count in fresh_papers(library).items():
         sys.stdout.write(f"{title}: {count} papers without a repeat\n")
+    for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):
+        sys.stdout.write(f"due for review: {due.path} “{due.name}” {due.why}\n")
     for cue in cues(library.questions.values()):
         sys.stdout.write(
             f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "
@@ -69,7 +76,8 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
         default=folder,
         help="the course (HEADROOM_CONTENT)",
     )
-    kinds = parser.add_subparsers(required=True, metavar="topic|question|exam")
+    kinds = parser.add_subparsers(required=True, metavar="course|topic|question|exam")
+    _add_course(kinds, folder)
     topic = kinds.add_parser("topic", parents=[shared], help="a page with all it needs")
     topic.add_argument("slug")
     topic.add_argument("--title", required=True)
@@ -89,6 +97,34 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
     exam.add_argument("--minutes", type=_count, default=0)
     exam.set_defaults(begin=_exam)
     return parser
+
+
+def _add_course(kinds: Any, folder: Path) -> None:
+    course = kinds.add_parser("course", help="a course beside others")
+    course.add_argument("slug", help="its folder, and its name in addresses")
+    course.add_argument("--title", required=True)
+    course.add_argument("--exam", default="", help="the short name of the exam")
+    course.add_argument(
+        *("--content", "--dir"),
+        dest="dir",
+        metavar="DIR",
+        type=Path,
+        default=folder,
+        help="the folder that holds the courses (HEADROOM_CONTENT)",
+    )
+
+
+def _begun(given: argparse.Namespace) -> str:
+    if (given.dir / "syllabus.toml").exists():
+        raise Unwilling(
+            f"{given.dir} is one course alone; name the folder that shall hold several "
+            "with --dir."
+        )
+    today = dt.datetime.now(dt.UTC).date()
+    place = given.dir / given.slug
+    files = new_files.new_course(place, given.title, given.exam, today)
+    names = "\n".join(f"  {file}" for file in files)
+    return f"Written:\n{names}\nRestart the server to see it at /courses/{given.slug}/"
 
 
 def _topic(course: Course, given: argparse.Namespace) -> str:

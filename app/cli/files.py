@@ -11,6 +11,8 @@ from app.exchange.commands import exchange_command
 
 def new(words: Sequence[str]) -> int:
     """Begin a topic, a question or a mock exam."""
+    if words[:1] == ["course"]:
+        return new_command(words, read_settings().content)
     rest, folder = chosen(words, ("--content", "--dir"))
     return new_command(rest, folder)
 

@@ -20,6 +20,7 @@ class Text:
 
 NO_TEXT = Text("", "")
 Level = Literal["", "deeper"]  # deeper: beyond the exam
+Status = Literal["live", "review", "draft"]  # only what is live reaches learners
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class Card:
     tags: tuple[str, ...] = ()
     sibling: str = ""
     level: Level = ""
+    status: Status = "live"
 
 
 # --- pages ---------------------------------------------------------------------
@@ -201,6 +203,7 @@ class Topic:
     terms: tuple[str, ...] = ()
     notes: Mapping[str, Text] = dataclasses.field(default_factory=dict)
     level: Level = ""
+    status: Status = "live"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -260,6 +263,7 @@ class Syllabus:
     """The exam a course prepares for; `topics` are slugs in reading order.
 
     `license` is that of the content; empty where the syllabus names none.
+    `calculators` says whether the course offers those of the app, and its hardware.
     """
 
     exam: str
@@ -268,6 +272,7 @@ class Syllabus:
     topics: tuple[str, ...]
     notes: tuple[str, ...] = ()
     license: str = ""
+    calculators: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

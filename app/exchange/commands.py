@@ -42,7 +42,9 @@ def exchange_command(
     try:
         _expect_course(folder)
         if given.command == "import":
-            report = import_file(given.format, given.file, folder, given.topic)
+            report = import_file(
+                given.format, given.file, folder, given.topic, dry=given.dry_run
+            )
         elif given.format in ATTEMPTS:
             report = export_attempts(given.format, given.file, database, course)
         else:
@@ -67,6 +69,9 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     into.add_argument("format", choices=sorted(READERS))
     into.add_argument("file", type=Path, metavar="FILE")
     into.add_argument("--topic", required=True, metavar="SLUG")
+    into.add_argument(
+        "--dry-run", action="store_true", help="report only, and write nothing"
+    )
     out = commands.add_parser("export", help="write questions for others")
     out.add_argument("format", choices=sorted({*WRITERS, *ATTEMPTS}))
     out.add_argument("file", type=Path, metavar="FILE", help="- is the output")
@@ -79,10 +84,13 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     return parser
 
 
-def import_file(form: str, path: Path, folder: Path, topic: str) -> str:
+def import_file(
+    form: str, path: Path, folder: Path, topic: str, *, dry: bool = False
+) -> str:
     """Read `path` into a topic of the course under `folder`; the report.
 
-    Raises Unusable, and writes nothing, when the file or the topic cannot be used.
+    `dry`: nothing is written, the report says what would be. Raises Unusable, and
+    writes nothing, when the file or the topic cannot be used.
     """
     place = place_of(folder, topic)
     content = _content(path)
@@ -93,9 +101,10 @@ def import_file(form: str, path: Path, folder: Path, topic: str) -> str:
         sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
         raise Unusable(sentence) from None
     taken = take_in(reading, place)
-    write_files(folder, topic, taken.files)
+    if not dry:
+        write_files(folder, topic, taken.files)
     where = ", ".join(f"topics/{topic}/{name}" for name in taken.files)
-    head = f"{_count(len(taken.carried), 'item')} carried"
+    head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
     return _report(head, taken.refused, taken.lost)
 

@@ -3,12 +3,14 @@
 import dataclasses
 import datetime as dt
 
-from app.scheduling import Left
+from app.scheduling import CardPace, Left
+from app.scheduling.card_pace import USUAL
 from app.scheduling.curve import curve_of
-from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
+from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import (
     Outline,
     PlanInputs,
+    again_words,
     day_plan,
     plain_day,
 )
@@ -73,23 +75,29 @@ class Ahead:
     def compared(self) -> str:
         """What the other ways would cost, in sentences."""
         other = self.plain.known - self.plan.known
-        said = [f"Plain intervals, without the exam day, would bring {_less(other)}."]
+        said = [f"Without planning for the exam day it would be {_less(other)}."]
         if self.without is not None:
             lost = self.without.known - self.plan.known
             change = self.without.mean - self.plan.mean
             said.append(
-                f"Skipping {_next(self.skipped)} would bring {_less(lost)}, at "
+                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, with "
                 f"{_minutes(change)} a day afterwards."
             )
         return " ".join(said)
 
 
 def asked_of(
-    held: Held, exam: dt.date, seconds: float, day: dt.date, retention: float
+    held: Held,
+    exam: dt.date,
+    seconds: float,
+    day: dt.date,
+    retention: float,
+    pace: CardPace = USUAL,
 ) -> PlanInputs:
     """What is asked of the plan now; what was done today takes its time."""
-    spent = LOOK_SECONDS * (held.answered - held.fresh) + NEW_SECONDS * held.fresh
-    return PlanInputs(day.toordinal(), exam.toordinal(), seconds, retention, spent)
+    spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
+    days = day.toordinal(), exam.toordinal()
+    return PlanInputs(*days, seconds, retention, spent, pace=pace)
 
 
 def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
@@ -117,13 +125,16 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
 def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
     """The plan in one sentence, from counts alone; `left` is on the desk today."""
     until = weekday_of(dt.date.fromordinal(asked.exam))
+    again = again_words(short=short.short)
     if short.final <= asked.day:
         said = _last_days(left)
+    elif short.short:
+        # From counts alone nobody can tell when the last days begin.
+        said = f"{pace_words(short) or 'what is due'}, and in the last days {again}"
     elif short.fresh:
         said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
     else:
-        final = _weekday(short.final)
-        said = f"what is due, and from {final} on {_again(short)}"
+        said = f"what is due, and from {_weekday(short.final)} on {again}"
     return f"Until {until}: {said}."
 
 
@@ -135,16 +146,10 @@ def pace_words(short: Outline) -> str:
 
 
 def _once_more(short: Outline) -> str:
+    again = again_words(short=short.short)
     if short.until == short.final - 1:
-        return f"then {_again(short)}"
-    return f"and from {_weekday(short.final)} on {_again(short)}"
-
-
-def _again(short: Outline) -> str:
-    """Which cards come back in the last days: not all where the time is short."""
-    if short.short:
-        return "the cards you started that gain most from another review"
-    return "every card you started once more"
+        return f"then {again}"
+    return f"and from {_weekday(short.final)} on {again}"
 
 
 def _last_days(left: Left) -> str:

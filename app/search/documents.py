@@ -41,8 +41,10 @@ def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
     Questions are no documents, for their options and explanations answer them; a
     reversed card asks with what the other one answers, so it is left out too.
     """
-    found = [*_pages(library), *_terms(library), *_cards(library), *_tools(calculators)]
-    return [*_PLACES, *found, *map(_hardware, parts())]
+    found = [*_pages(library), *_terms(library), *_cards(library)]
+    if not library.syllabus.calculators:
+        return [*(p for p in _PLACES if p.address != "/hardware"), *found]
+    return [*_PLACES, *found, *_tools(calculators), *map(_hardware, parts())]
 
 
 def _pages(library: Library) -> Iterator[Document]:

@@ -20,6 +20,12 @@ async def read_library(request: Request) -> Library:
 CurrentLibrary = Annotated[Library, Depends(read_library)]
 
 
+async def with_calculators(library: CurrentLibrary) -> None:
+    """Refuse what this course does not offer; raises NotFound."""
+    if not library.syllabus.calculators:
+        raise NotFound("This course has no calculators.")
+
+
 def find_topic(library: Library, slug: str) -> Topic:
     """The topic `slug`; raises NotFound."""
     topic = library.topics.get(slug)

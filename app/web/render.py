@@ -45,6 +45,7 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
     environment.globals["theme_of"] = _theme_of
     environment.globals["offers_bench"] = _offers_bench
     environment.globals["has_courses"] = _has_courses
+    environment.globals["has_calculators"] = _has_calculators
     return environment
 
 
@@ -88,6 +89,11 @@ def _has_courses(request: Request) -> bool:
     """Whether a page leads to other courses."""
     courses: Courses = request.app.state.courses
     return len(courses.libraries) > 1
+
+
+def _has_calculators(request: Request) -> bool:
+    """Whether the course offers the calculators and the hardware of the app."""
+    return bool(request.state.library.syllabus.calculators)
 
 
 def _theme_of(request: Request) -> str:

@@ -166,10 +166,10 @@ def test_when_the_minutes_are_for_those_begun_new_cards_stop_and_it_is_said(
     assert 8 < len(seen) < 20
     assert all(int(card.split("-")[1]) < 36 for card in seen)
     page = student.page()
-    assert "No new card is begun any more" in page
-    assert "10 stay unbegun" in page
+    assert "No more new cards are started" in page
+    assert "10 stay unstarted" in page
     assert "You could learn" not in page
-    assert "The minutes do not hold a look at every card" in page
+    assert "There is not enough time to review every card" in page
     assert "minutes went where they gain more" in page
 
 

@@ -29,7 +29,7 @@ def test_what_was_set_is_shown_again(client: TestClient):
 
     assert answer.headers["location"] == "/settings?kept=yes"
     page = client.get("/settings?kept=yes").text
-    assert "Kept." in page
+    assert "Saved." in page
     for value in ('value="Rosa Meyer"', 'value="2026-07-03"', 'value="45"'):
         assert value in page
     assert '<option value="Europe/Berlin" selected>' in page

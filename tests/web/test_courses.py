@@ -55,6 +55,7 @@ def test_the_first_visit_chooses(rosa: TestClient) -> None:
     page = rosa.get("/courses").text
 
     assert "Erste Hilfe am Unfallort" in page
+    assert "outbox.js" not in page  # its worker belongs to a course
     assert 'href="/courses/sizing/"' in page
 
 
@@ -101,7 +102,8 @@ def test_work_belongs_to_its_course_though_ids_are_the_same(
     rosa: TestClient, school: FastAPI
 ) -> None:
     rosa.post(f"{SIZING}/settings", data={"name": "Rosa", "exam_day": "2026-07-01"})
-    rosa.post(f"{AID}/quiz/questions/w-fp32/flag", data={"flagged": "yes"})
+    flag = f"{AID}/quiz/reanimation/w-fp32/flag"
+    assert rosa.post(flag, data={"wanted": "yes"}).status_code == 303
     rosa.post(f"{AID}/settings", data={"name": "Rosa M.", "minutes_a_day": "50"})
 
     with Session(school.state.engine) as db:
@@ -148,6 +150,15 @@ def test_kept_pages_of_two_courses_do_not_meet(rosa: TestClient) -> None:
     for _ in range(2):
         assert "Druckverband" in rosa.get(f"{AID}/glossary").text
         assert "KV cache" in rosa.get(f"{SIZING}/glossary").text
+
+
+def test_a_course_may_do_without_calculators(rosa: TestClient) -> None:
+    for address in ("/calculators", "/calculators/kv-cache", "/hardware"):
+        assert rosa.get(f"{AID}{address}").status_code == 404
+        assert rosa.get(f"{SIZING}{address}").status_code == 200
+    assert "/calculators" not in rosa.get(f"{AID}/").text
+    assert "/hardware" not in rosa.get(f"{AID}/search?q=memory").text
+    assert f'href="{SIZING}/hardware"' in rosa.get(f"{SIZING}/").text
 
 
 def test_one_course_alone_has_the_addresses_it_had(client: TestClient) -> None:

@@ -126,8 +126,12 @@ def module_app(request, tmp_path_factory, databases):
         app.state.pages.close()
 
 
-def test_every_part_of_the_app_is_within_reach(pages: dict[str, Page]):
-    rooms = {"/", "/course", "/flashcards", "/quiz", "/calculators", "/progress"}
+def test_every_part_of_the_app_is_within_reach(pages: dict[str, Page], module_app):
+    rooms = {"/", "/course", "/flashcards", "/quiz", "/progress"}
+    if module_app.state.library.current().syllabus.calculators:
+        rooms |= {"/calculators", "/hardware"}
+    else:
+        assert not any(a.startswith(("/calculators", "/hardware")) for a in pages)
 
     assert rooms | {"/settings", "/glossary", "/sources", "/continue"} <= set(pages)
 
@@ -176,8 +180,8 @@ def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
         for link in links
         if urlsplit(link).path.startswith("/calculators/") and urlsplit(link).fragment
     )
-    if module_app.state.library.folder == TINY:  # with which all of them are walked
-        assert any(urlsplit(link).query for link in named)
+    offered = module_app.state.library.current().syllabus.calculators
+    assert any(urlsplit(link).query for link in named) == offered
     asked: dict[str, set[str]] = {}  # an address is asked once for all its figures
     for link in named:
         address, figure = urldefrag(link)

@@ -19,7 +19,15 @@ from app.content.model import (
 from app.content.source_file import Manuscript
 
 _SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
-_SYLLABUS_KEYS = ("exam", "title", "order", "notes", "license", "domains")
+_SYLLABUS_KEYS = (
+    "exam",
+    "title",
+    "order",
+    "notes",
+    "license",
+    "calculators",
+    "domains",
+)
 _SHORT_WORDS, _SHORT_LETTERS = 4, 28
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
@@ -200,7 +208,17 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
         order,
         _texts(tables, "notes", sheet),
         _text(tables, "license", sheet) if "license" in tables else "",
+        _switch(tables, "calculators", sheet),
     )
+
+
+def _switch(table: Mapping[str, Any], key: str, sheet: Manuscript) -> bool:
+    """Whether something is offered: unless the key says no."""
+    found = table.get(key, True)
+    if not isinstance(found, bool):
+        _refuse(key, "true or false", sheet)
+        return True
+    return found
 
 
 def _whole_weight(rows: list[Any]) -> int:
