@@ -242,9 +242,11 @@ def _table(package: str, graph: Graph) -> str:
 def _meanings(package: str) -> Mapping[str, str]:
     """The first line that each part says of itself."""
     return {
-        name.rpartition(".")[2]: (ast.get_docstring(tree(path)) or "").partition("\n")[
-            0
-        ]
+        name.rpartition(".")[2]: _first_line(tree(path))
         for name, path in modules().items()
         if name.rpartition(".")[0] == package
     }
+
+
+def _first_line(module: ast.Module) -> str:
+    return (ast.get_docstring(module) or "").partition("\n")[0]

@@ -1,6 +1,7 @@
 """Every page that a link leads to, walked without JavaScript from Today on."""
 
 import collections
+import re
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urlsplit
 
@@ -14,6 +15,9 @@ from tests.conftest import FIRST_AID, TINY, visit
 
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"}
 _VOID |= {"source", "track", "wbr"}
+# What is the same beside every course is walked with one.
+ALIKE = ("/hardware/", "/calculators/accuracy/")
+ID = re.compile(r'\sid="([^"]+)"')
 _DRAWN = {"path", "circle", "rect", "line", "use", "polyline", "polygon", "stop"}
 
 
@@ -85,7 +89,8 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
     """Every page within reach of a learner who has done a little."""
     found: dict[str, Page] = {}
     with visit(module_app) as client:
-        course = module_app.state.library.current()
+        library = module_app.state.library
+        course = library.current()
         topic = next(iter(course.topics.values()))
         section = next(s.anchor for s in topic.sections if s.anchor)
         read = f"/concepts/{topic.slug}/readings"
@@ -101,7 +106,9 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
             for link in page.links:
                 target = urldefrag(link).url
                 seen = target in found or target in waiting
-                if target.startswith("/") and not seen and not urlsplit(link).query:
+                if not target.startswith("/") or seen or urlsplit(link).query:
+                    continue
+                if library.folder == TINY or not target.startswith(ALIKE):
                     waiting.append(target)
     return found
 
@@ -181,12 +188,9 @@ def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
         asked.setdefault(address, set()).add(figure)
     with visit(module_app) as client:
         for address, figures in asked.items():
-            page = pages.get(address)
-            if page is None:
-                answer = client.get(address)
-                assert answer.status_code == 200, address
-                page = Page(answer.text)
-            counts = collections.Counter(page.ids)
+            answer = client.get(address)
+            assert answer.status_code == 200, address
+            counts = collections.Counter(ID.findall(answer.text))
             assert {f: counts[f] for f in figures} == dict.fromkeys(figures, 1), address
 
 

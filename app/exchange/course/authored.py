@@ -13,7 +13,7 @@ from app.content.numbers import templates
 from app.content.numbers.expressions import BadExpression, Value
 from app.content.read.items import Built, FileKind, build
 from app.content.read.metadata import Front, front_matter
-from app.content.read.regions import cut
+from app.content.read.regions import Region, cut
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.units import UNITS
@@ -65,8 +65,10 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
     items: list[Item] = []
     refused: list[Remark] = []
     lost: list[Remark] = []
+    drafts = cut(body, sheet)
     # Building an item consumes its tokens, and a computed one is built twice.
-    for first, second in zip(cut(body, sheet), cut(body, sheet), strict=True):
+    others = cut(body, sheet) if any(map(_computed, drafts)) else drafts
+    for first, second in zip(drafts, others, strict=True):
         if not isinstance(first, Draft) or not isinstance(second, Draft):
             continue
         name, line = first.comment.id or "(no id)", first.line
@@ -75,7 +77,7 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
         except NotCarried as error:
             refused.append(Remark(name, line, str(error)))
             continue
-        if set(_COMPUTED) & set(first.comment.fields.values):
+        if _computed(first):
             lost.append(Remark(name, line, _ONE_DRAW))
         if first.comment.word("type") in _INSTEAD:
             lost.append(Remark(name, line, _INSTEAD[first.comment.word("type")][1]))
@@ -100,6 +102,13 @@ def _item(
         built = build(plain, kind, front, scope) or built
     made = _converted(built, question, values)
     return _filled(made, values) if values else made
+
+
+def _computed(region: Region) -> bool:
+    """Whether a part of a file is an item with numbers of its own."""
+    if not isinstance(region, Draft):
+        return False
+    return bool(set(_COMPUTED) & set(region.comment.fields.values))
 
 
 def _drawn(question: Question, seed: int) -> Mapping[str, Value]:
