@@ -131,7 +131,7 @@ def rates_of(gpu: Accelerator, weights: str) -> Rates:
     peak = peak16
     if kind != "16":
         share = row[f"product_{kind}"]
-        peak = gpu.peak({"8": "fp8", "4": "fp4"}[kind]) or gpu.peak("int8") or peak16
+        peak = gpu.peak(_peak_of(kind, FORMATS[weights])) or peak16
     return Rates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
@@ -142,6 +142,13 @@ def rates_of(gpu: Accelerator, weights: str) -> Rates:
         tiles=peak16 / row["flops_per_multiprocessor"],
         rank_latency=row["reduce_us"] * 1e-6,
     )
+
+
+def _peak_of(kind: str, form: Format) -> str:
+    """Whose rate bounds products of a width: integers have one of their own."""
+    if kind == "8" and form.math == "int8":
+        return "int8"
+    return {"8": "fp8", "4": "fp4"}[kind]
 
 
 def math_of(gpu: Accelerator, form: Format) -> str:
