@@ -130,7 +130,7 @@ class Surveyor:
             forgotten = store.forgotten(db, self._course)
         library = self._library.current()
         same = last and (extent, sittings) == (last.extent, last.sittings)
-        if last and same and library.version == last.course:
+        if last and same and library.version == last.version:
             return dataclasses.replace(last, at=now, forgotten=forgotten)
         pause = _Pause(self._ending)
         known = self._matters.read(pause)

@@ -1,6 +1,7 @@
 """How parts are drawn: the colors of what memory holds, and of the parts of any sum."""
 
 import dataclasses
+import string
 from collections.abc import Iterator, Sequence
 
 from app.estimator.estimate import Component, StackedBar
@@ -45,7 +46,7 @@ def looks_of(bar: StackedBar) -> tuple[Look, ...]:
     Nor do any two parts share a letter, so that nobody needs to see the colors.
     """
     if bar.unit == "B":
-        looks = [LOOKS[s.component] for s in bar.segments]
+        looks = list(_numbered(bar))
     else:
         looks = [
             dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
@@ -55,6 +56,17 @@ def looks_of(bar: StackedBar) -> tuple[Look, ...]:
         if looks[place].fill == looks[place - 1].fill:
             looks[place] = _paler(looks[place])
     return tuple(_lettered(looks, [s.label for s in bar.segments]))
+
+
+def _numbered(bar: StackedBar) -> Iterator[Look]:
+    """The looks of memory; what has no letter, such as instances, counts a, b, c."""
+    several = sum(s.component == "other" for s in bar.segments) > 1
+    names = iter(string.ascii_lowercase)
+    for segment in bar.segments:
+        look = LOOKS[segment.component]
+        if several and segment.component == "other":
+            look = dataclasses.replace(look, letter=next(names, ""))
+        yield look
 
 
 def _paler(look: Look) -> Look:

@@ -192,7 +192,7 @@ def ask_price() -> Any:
         typed_unit="USD/h",
         minimum=0.0,
         maximum=1e4,
-        help="Of one GPU for an hour; look it up for the day you need it.",
+        help="Of one GPU for an hour. An example of 2024; write what you pay.",
         group="Cost",
         topic="cluster-components",
     )

@@ -7,20 +7,23 @@ import pytest
 from app.drawings.components import looks_of
 from app.estimator.estimate import StackedBar
 from app.estimator.inputs import read
-from app.estimator.registry import Entry, entries
-
-# Instances of a partitioned GPU are all of one kind; each bears its name.
-_OF_ONE_KIND = {"mig"}
+from app.estimator.registry import Entry, entries, estimate
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [entry for entry in entries() if entry.name not in _OF_ONE_KIND],
-    ids=lambda entry: entry.name,
-)
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_no_two_neighbors_have_one_color(entry: Entry) -> None:
     for picture in entry.compute(read(entry.inputs, {})).pictures:
         if isinstance(picture, StackedBar):
             looks = zip(picture.segments, looks_of(picture), strict=True)
             colors = [look.key for part, look in looks if part.value]
             assert all(a != b for a, b in itertools.pairwise(colors)), colors
+
+
+def test_instances_of_a_partitioned_gpu_are_told_apart_without_color() -> None:
+    (bar,) = (
+        picture
+        for picture in estimate("mig", {"instances": "7x 1g.10gb"}).pictures
+        if isinstance(picture, StackedBar)
+    )
+    letters = [look.letter for look in looks_of(bar)]
+    assert letters == ["a", "b", "c", "d", "e", "f", "g"]

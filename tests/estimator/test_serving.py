@@ -15,6 +15,7 @@ from app.estimator.serving.load import Requests, most_sequences
 from app.estimator.serving.profile import (
     Profile,
     Traffic,
+    first_token,
     profile_of,
     saturated_rate,
     settle,
@@ -158,3 +159,18 @@ def test_a_card_without_fp8_unpacks_it() -> None:
     card = find_accelerator("a100-sxm4-80")
     fp8 = engine.rates_of(card, "fp8")
     assert fp8.matmul == engine.rates_of(card, "bf16").matmul
+
+
+def test_integer_products_have_the_rate_of_integers() -> None:
+    card = find_accelerator("b300-sxm")
+    whole = engine.rates_of(card, "int8").matmul
+    assert whole < 0.1 * engine.rates_of(card, "fp8").matmul
+
+
+def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
+    placed = CHAT
+    alone = first_token(placed, 0.01, 0.0, 1)
+    common = placed.steps
+    assert alone == pytest.approx(placed.engine.front + 0.01 * common.waits)
+    more = first_token(placed, 0.01, 0.1, 9) - first_token(placed, 0.01, 0.1, 8)
+    assert more == pytest.approx(0.1 * common.others)

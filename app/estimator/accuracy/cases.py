@@ -10,7 +10,7 @@ from typing import Any
 from app.estimator.hardware.accelerators import accelerator_id
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.config import UnreadableConfig
-from app.estimator.models.lookup import find_model
+from app.estimator.models.lookup import find_model, model_id
 
 
 class Inexpressible(Exception):  # noqa: N818 - reads as what it is at the raise
@@ -167,9 +167,20 @@ def typed_model(
     """
     config = file.configs.get(name)
     if config is None:
-        raise Inexpressible(f"model “{name}” is not among the models of the file")
+        return _catalogued(name, overrides)
     text = as_config({**config, **dict(overrides)}, name)
     return name if not overrides and _is_known(name, text) else text
+
+
+def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
+    """A model that the file does not describe, from the catalogue."""
+    try:
+        known = model_id(name)
+    except LookupError:
+        known = ""
+    if not known or overrides:
+        raise Inexpressible(f"model “{name}” is not among the models of the file")
+    return known
 
 
 def as_config(config: Mapping[str, Any], name: str = "") -> str:

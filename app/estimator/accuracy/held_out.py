@@ -1,15 +1,21 @@
-"""Errors on models, accelerators and sources that a correction has not seen.
+"""Errors on models, accelerators and sources that a fit has not seen.
 
-The constants of engines and links were fitted on rows that are no cases here, so
-they cannot be fitted again. What can be left out is the one factor that would
-center the answers of a kind: fitted on all groups but one, it is tried on that one.
+The constants of inference engines are fitted to cases (`benchmarks.fit_serving`), and
+fitted again without each group of them; the errors are read from what that wrote.
+Those of training and of links were fitted on rows that are no cases here. What can be
+left out there is the one factor that would center the answers of a kind: fitted on
+all groups but one, it is tried on that one.
 """
 
 import dataclasses
+import functools
+import json
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
+
+from app.estimator.catalogue import DATA
 
 Group = Literal["model", "accelerator", "source"]
 GROUPS: tuple[Group, ...] = ("model", "accelerator", "source")
@@ -41,8 +47,9 @@ class HeldOut:
     """Median errors of one kind, its groups left out one after the other.
 
     `fitted` is the error with the factor of all cases, `held_out` that with the
-    factor of the other groups, `worst` the median error of the worst group. Nine of
-    ten measurements lie between `low` and `high` times such an answer.
+    factor of the other groups, `p90` that of nine in ten, `worst` the median error of
+    the worst group. Nine of ten measurements lie between `low` and `high` times such
+    an answer. `refitted`: all constants, in place of one factor.
     """
 
     kind: str
@@ -50,9 +57,36 @@ class HeldOut:
     groups: int
     fitted: float
     held_out: float
+    p90: float
     worst: float
     low: float
     high: float
+    refitted: bool = False
+
+
+@functools.cache
+def recorded() -> tuple[HeldOut, ...]:
+    """What the fit of the engines found on groups that it had not seen."""
+    text = (DATA / "held-out-serving.json").read_text(encoding="utf-8")
+    return tuple(HeldOut(**row) for row in json.loads(text))
+
+
+def summed(
+    kind: str,
+    group: Group,
+    names: Sequence[str],
+    fitted: Sequence[float],
+    left: Sequence[float],
+) -> HeldOut:
+    """Errors of one kind, from logarithms of measured over predicted.
+
+    `names` are the groups of the cases, `left` what constants say that were fitted
+    without the group of a case.
+    """
+    by_group: dict[str, list[float]] = {}
+    for name, ratio in zip(names, left, strict=True):
+        by_group.setdefault(name, []).append(ratio)
+    return _summed(kind, group, by_group, fitted, refitted=True)
 
 
 def held_out(kind: str, results: Iterable[Compared]) -> tuple[HeldOut, ...]:
@@ -78,17 +112,31 @@ def _by(
         name: _centered(ratios, _others(by_group, name))
         for name, ratios in by_group.items()
     }
-    every = sorted(ratio for ratios in left.values() for ratio in ratios)
     whole = [ratio for ratio, _ in known]
+    return _summed(kind, GROUPS[index], left, _centered(whole, whole))
+
+
+def _summed(
+    kind: str,
+    group: Group,
+    left: dict[str, list[float]],
+    fitted: Sequence[float],
+    *,
+    refitted: bool = False,
+) -> HeldOut:
+    every = sorted(ratio for ratios in left.values() for ratio in ratios)
+    errors = sorted(map(_off, every))
     return HeldOut(
         kind=kind,
-        group=GROUPS[index],
-        groups=len(by_group),
-        fitted=_error(_centered(whole, whole)),
+        group=group,
+        groups=len(left),
+        fitted=_error(fitted),
         held_out=_error(every),
+        p90=errors[_rank(errors, 0.9, math.ceil)],
         worst=max(_error(ratios) for ratios in left.values()),
         low=math.exp(every[_rank(every, 0.05, math.floor)]),
         high=math.exp(every[_rank(every, 0.95, math.ceil)]),
+        refitted=refitted,
     )
 
 
@@ -102,11 +150,18 @@ def _centered(ratios: list[float], seen: list[float]) -> list[float]:
     return [ratio - middle for ratio in ratios]
 
 
-def _error(ratios: list[float]) -> float:
+def _error(ratios: Sequence[float]) -> float:
     """The median of relative errors."""
-    return statistics.median(abs(math.exp(-ratio) - 1) for ratio in ratios)
+    return statistics.median(map(_off, ratios))
 
 
-def _rank(ordered: list[float], share: float, towards: Callable[[float], int]) -> int:
+def _off(ratio: float) -> float:
+    """The relative error of a logarithm of measured over predicted."""
+    return abs(math.exp(-ratio) - 1)
+
+
+def _rank(
+    ordered: Sequence[float], share: float, towards: Callable[[float], int]
+) -> int:
     """The place of a share of an ordered list, rounded outwards."""
     return towards(share * (len(ordered) - 1))

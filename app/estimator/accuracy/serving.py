@@ -213,6 +213,8 @@ _CARDS = {
     "h100_sxm": "h100-sxm5-80",
     "h200_sxm": "h200-sxm5-141",
     "b200_sxm": "b200-sxm",
+    "b300_sxm": "b300-sxm",
+    "gb200": "gb200-gpu",
 }
 
 
@@ -247,10 +249,13 @@ def _experts(asked: Asked, groups: int, *, routed: bool) -> dict[str, Any]:
     return found
 
 
+_PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4"}
+
+
 def _formats(asked: Asked, model: str) -> dict[str, str]:
     """Formats of weights and cache behind a precision."""
-    precision = asked.word("precision", {"fp8": "fp8", "fp4": "fp4", "int4": "int4"})
-    weights = {"fp4": "nvfp4", "int4": "int4", "fp8": "fp8-block"}[precision]
+    precision = asked.word("precision", {p: p for p in _PRECISIONS})
+    weights = _PRECISIONS[precision]
     if "gpt-oss" in model:
         weights = "mxfp4-experts"
     elif precision == "fp8" and "llama" in model:
@@ -262,7 +267,7 @@ def _formats(asked: Asked, model: str) -> dict[str, str]:
 def _served_model(asked: Asked) -> str:
     """The model behind a hub name, from the file or from the catalogue."""
     name = str(asked.any("model", ""))
-    plain = name.rpartition("/")[2].removesuffix("-Instruct").removesuffix("-FP8")
+    plain = re.sub(r"(-Instruct|-FP8|-NVFP4)+$", "", name.rpartition("/")[2])
     if plain.lower() in asked.file.configs:
         return typed_model(asked.file, plain.lower())
     try:

@@ -11,8 +11,6 @@ from app.estimator.models.layers import Layer, Matrix
 
 # What unpacking 4-bit weights reaches of what 8-bit ones do.
 _NIBBLE = 0.88
-# How unevenly tokens choose experts; fitted with the engines of data/engines.toml.
-_SKEW = 0.77
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,6 +32,29 @@ class Software:
     front: float = 0.0
     sequence: float = 0.0
     library_reduce: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Steps:
+    """What all engines have in common in a step and before the first token.
+
+    `attention`: of a decoding kernel beside its bytes [s]; `routed`: of a layer with
+    experts beside its bytes, for routing and sorting [s]; `grouped`: rate of products
+    of many experts, of that of one product [1]; `padding`: rows by which the tiles of
+    an expert are filled up [1]; `skew`: T tokens choose as many experts as T^skew
+    would evenly [1]. Before the first token of a request pass `waits` decoding steps
+    [1], `own` of the time its prompt takes [1], and `others` of the time of each
+    other sequence's prompt [1], because requests that start together stay together.
+    """
+
+    attention: float
+    routed: float
+    grouped: float
+    padding: float
+    skew: float
+    waits: float
+    own: float
+    others: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,6 +120,26 @@ def software(name: str) -> Software:
     )
 
 
+@functools.cache
+def steps() -> Steps:
+    """What engines have in common, as fitted.
+
+    >>> 0 < steps().skew <= 1
+    True
+    """
+    row = catalogue.load("engines.toml", "steps")["all"]
+    return Steps(
+        attention=row["attention_us"] * 1e-6,
+        routed=row["routed_us"] * 1e-6,
+        grouped=row["grouped"],
+        padding=row["padding"],
+        skew=row["skew"],
+        waits=row["waits"],
+        own=row["own"],
+        others=row["others"],
+    )
+
+
 def engines() -> tuple[tuple[str, str], ...]:
     """Ids and names of the engines, in the order of the catalogue."""
     rows = catalogue.load("engines.toml", "engine")
@@ -131,7 +172,7 @@ def rates_of(gpu: Accelerator, weights: str) -> Rates:
     peak = peak16
     if kind != "16":
         share = row[f"product_{kind}"]
-        peak = gpu.peak({"8": "fp8", "4": "fp4"}[kind]) or gpu.peak("int8") or peak16
+        peak = gpu.peak(_peak_of(kind, FORMATS[weights])) or peak16
     return Rates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
@@ -142,6 +183,13 @@ def rates_of(gpu: Accelerator, weights: str) -> Rates:
         tiles=peak16 / row["flops_per_multiprocessor"],
         rank_latency=row["reduce_us"] * 1e-6,
     )
+
+
+def _peak_of(kind: str, form: Format) -> str:
+    """Whose rate bounds products of a width: integers have one of their own."""
+    if kind == "8" and form.math == "int8":
+        return "int8"
+    return {"8": "fp8", "4": "fp4"}[kind]
 
 
 def math_of(gpu: Accelerator, form: Format) -> str:
@@ -174,18 +222,20 @@ def cache_bytes(cache: str) -> float:
     return CACHE_BITS[cache] / 8
 
 
-def touched(experts: float, per_token: float, tokens: float) -> float:
+def touched(
+    experts: float, per_token: float, tokens: float, skew: float = 1.0
+) -> float:
     """Experts that at least one of `tokens` is sent to, of `experts` [1].
 
     E·(1 − (1 − k/E)^T) when routing is even. It is not: T tokens reach as many
-    experts as T^0.77 would.
+    experts as T^skew would.
 
-    >>> round(touched(256, 8, 32)), round(touched(256, 8, 1))
+    >>> round(touched(256, 8, 32, 0.77)), round(touched(256, 8, 1))
     (94, 8)
     """
     if experts <= per_token:
         return experts
-    draws = max(1.0, tokens) ** _SKEW
+    draws = max(1.0, tokens) ** skew
     missed: float = (1 - per_token / experts) ** draws
     return experts * (1 - missed)
 

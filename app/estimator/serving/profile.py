@@ -13,11 +13,6 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 # Standard deviations above the middle by share of the requests.
 _SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
 _SEARCH = 24
-# Time to the first token: front + _OWN of the step that holds the prompt + _OTHERS
-# of the work of each other sequence's prompt, because requests that start together
-# stay together. Fitted with the engines of data/engines.toml.
-_OWN = 0.69
-_OTHERS = 0.08
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,25 +70,59 @@ class Profile:
         return _between(self.prompt, self.own(batch))
 
     def tpot_at(self, batch: float) -> float:
-        """Time per token with `batch` requests in the replica [s].
-
-        t_decode(b) + (b − 1)·t_prompt / n: each answer of n tokens is interrupted
-        by one prompt of each other request.
-        """
-        answer = max(1.0, self.traffic.requests.answer)
-        others = self.own(batch) - 1
-        return self.decode_at(batch) + others * self.prompt_at(batch) / answer
+        """Time per token with `batch` requests in the replica [s]."""
+        answer = self.traffic.requests.answer
+        return pace(
+            self.decode_at(batch), self.prompt_at(batch), self.own(batch), answer
+        )
 
     def ttft_at(self, batch: float) -> float:
         """Median time to the first token with `batch` requests [s]."""
-        cost = self.prompt_at(batch)
-        own = _OWN * (self.decode_at(batch) + cost)
-        return self.placed.engine.front + own + _OTHERS * self.own(batch) * cost
+        return first_token(
+            self.placed, self.decode_at(batch), self.prompt_at(batch), self.own(batch)
+        )
 
     def rate_at(self, batch: float) -> float:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
         answer = self.traffic.requests.answer
         return batch / (self.ttft_at(batch) + answer * self.tpot_at(batch))
+
+
+def pace(step: float, cost: float, batch: float, answer: float) -> float:
+    """Time per token of an answer [s].
+
+    t_step + (b − 1)·t_prompt / n: each answer of n tokens is interrupted by one
+    prompt of each other request.
+
+    Where:
+        step: a step that continues `batch` answers [s].
+        cost: what a prompt adds to it [s].
+        batch: requests in the group [1].
+        answer: tokens of an answer [1].
+
+    >>> round(pace(0.01, 0.1, 11, 100), 3)
+    0.02
+    """
+    return step + (batch - 1) * cost / max(1.0, answer)
+
+
+def first_token(placed: Placed, step: float, cost: float, batch: float) -> float:
+    """Median time to the first token [s].
+
+    front + waits·t_step + own·t_prompt + others·b·t_prompt: the way to the engine,
+    the steps until the token is out, the prompt itself, and those before it.
+
+    Where:
+        placed: model, GPUs and engine.
+        step: a step that continues `batch` answers [s].
+        cost: what a prompt adds to it [s].
+        batch: requests in the group [1].
+
+    Source: constants of data/engines.toml.
+    """
+    common = placed.steps
+    prompts = (common.own + common.others * batch) * cost
+    return placed.engine.front + common.waits * step + prompts
 
 
 def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile:

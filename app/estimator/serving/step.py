@@ -13,23 +13,20 @@ from app.estimator.serving.engine import (
     Rates,
     Serving,
     Software,
+    Steps,
     cache_bytes,
     fused,
     matrix_bytes,
     rates_of,
     software,
+    steps,
     touched,
     unpacked,
 )
 from app.estimator.timing.flops import score_flops
 
-# Fitted with the engines of data/engines.toml, from what operator tables suggest.
 _THIRD = 1 / 3
 TILE = 16.0
-_ATTENTION = 4.9e-6  # s of a decode attention kernel beside its bytes
-_ROUTED = 3.1e-5  # s of a routed layer beside its bytes: routing, sorting
-_GROUPED = 0.154  # of the rate of one product, in products of many experts
-_PADDING = 13.0  # rows by which the tiles of one expert are filled up, on average
 _SMALL = 6  # kernels per layer that are neither products nor attention
 
 
@@ -101,18 +98,27 @@ class Placed:
     form: Format
     rates: Rates
     engine: Software
+    steps: Steps
     narrow: bool
     element: float
     work: tuple[LayerWork, ...]
 
 
 def place(
-    model: Architecture, gpu: Accelerator, fabric: Fabric, serving: Serving
+    model: Architecture,
+    gpu: Accelerator,
+    fabric: Fabric,
+    serving: Serving,
+    fitted: tuple[Software, Steps] | None = None,
 ) -> Placed:
-    """Put a model on GPUs; ValueError when the card lacks what it needs."""
+    """Put a model on GPUs; ValueError when the card lacks what it needs.
+
+    `fitted` stands in for the overheads of the catalogue.
+    """
     form = FORMATS[serving.weights]
     rates = rates_of(gpu, serving.weights)
-    engine, narrow = software(serving.software), unpacked(gpu, form)
+    engine, common = fitted or (software(serving.software), steps())
+    narrow = unpacked(gpu, form)
     bandwidth = rates.narrow if narrow else rates.bandwidth
     work = tuple(
         _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
@@ -126,6 +132,7 @@ def place(
         form=form,
         rates=rates,
         engine=engine,
+        steps=common,
         narrow=narrow,
         element=cache_bytes(serving.cache),
         work=work,
@@ -227,15 +234,17 @@ def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> 
     """Routed experts: those that tokens are sent to are read once."""
     serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
-    hit = touched(mlp.experts, mlp.experts_per_token, tokens) / serving.expert
-    pairs = tokens * mlp.experts_per_token / serving.expert + hit * _PADDING
-    computing = 2 * pairs * work.expert / (placed.rates.matmul * _GROUPED)
+    common = placed.steps
+    hit = touched(mlp.experts, mlp.experts_per_token, tokens, common.skew)
+    hit /= serving.expert
+    pairs = tokens * mlp.experts_per_token / serving.expert + hit * common.padding
+    computing = 2 * pairs * work.expert / (placed.rates.matmul * common.grouped)
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
     reading = hit * work.expert_size / bandwidth
     sums.computing += work.number * computing
     sums.reading += work.number * reading
     sums.both += work.number * (computing**2 + reading**2) ** 0.5
-    sums.launch += work.number * _ROUTED
+    sums.launch += work.number * common.routed
 
 
 def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
@@ -250,12 +259,12 @@ def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
         chosen = (seen * mixer.cache + near) * placed.element
         scored = kept * (cached_elements(mixer, 1.0) - mixer.cache)
         read = batch.sequences * (chosen + scored) * part
-        total += _ATTENTION + max(
+        total += placed.steps.attention + max(
             read / rates.cache, _latent_time(placed, layer, batch.sequences * seen)
         )
     if mixer.state:
         moved = 8.0 * batch.sequences * mixer.state / tensor
-        total += _ATTENTION + moved / rates.cache
+        total += placed.steps.attention + moved / rates.cache
     if batch.prompt:
         reached = 2 * batch.prompt_end - batch.prompt
         total += score_flops(mixer, reached) * batch.prompt / tensor / rates.attention

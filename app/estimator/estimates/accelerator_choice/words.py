@@ -29,7 +29,7 @@ from app.estimator.estimates.accelerator_choice.tables import (
 from app.estimator.estimates.accelerator_choice.terms import bought, named
 from app.estimator.estimates.inference_memory.compute import Load
 from app.estimator.fitting import capacity_note
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import added
 
 OUTPUTS = (
@@ -229,7 +229,7 @@ def _serving_steps(
             "Time per token",
             "sequences at once ÷ tokens per second of all",
             f"{format_number(asked.concurrent)} ÷ "
-            f"{format_number(asked.concurrent / (best.seconds or 1.0))}",
+            f"{format_rounded(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "s",
             "pope-2022",

@@ -1,0 +1,308 @@
+"""Fit the overheads of inference engines to published measurements, by one command.
+
+Run: python -m benchmarks.fit_serving [--check]. The cases of cases-serving.json that
+are marked as used for fitting give the constants of `[[steps]]` and of the engines in
+data/engines.toml; then every model, every accelerator and every source is left out
+in turn, the constants are fitted again without its cases, and the errors on all of
+its cases go to data/held-out-serving.json, from which `headroom accuracy` shows
+them. With --check nothing is written.
+
+Residuals are logarithms of predicted over measured values, those of the first token
+weighted by 0.6, since repeated runs differ more there; each group of cases of one
+model, engine and accelerator counts as much as the square root of its number. Large
+residuals count linearly (soft L1). Each constant is drawn to what operator tables and
+earlier fits suggest (`START`), so that what the cases do not determine stays there.
+"""
+
+import dataclasses
+import json
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from app.estimator.accuracy.cases import Case, CaseFile, read_cases
+from app.estimator.accuracy.held_out import GROUPS, HeldOut, summed
+from app.estimator.accuracy.question import Question
+from app.estimator.accuracy.report import groups_of, translate
+from app.estimator.catalogue import DATA
+from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.estimates.serving_capacity.compute import serving_of
+from app.estimator.hardware.accelerators import Accelerator, find_accelerator
+from app.estimator.hardware.networks import Fabric, fabric_of
+from app.estimator.inputs import read
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.serving.engine import Software, Steps
+from app.estimator.serving.load import Requests, prompt_cost
+from app.estimator.serving.profile import Traffic, first_token, pace, profile_of
+from app.estimator.serving.step import Placed, decode_time, place
+
+CASES = DATA / "cases-serving.json"
+HELD_OUT = DATA / "held-out-serving.json"
+ENGINES = DATA / "engines.toml"
+ENGINE_IDS = ("vllm", "trtllm", "sglang")
+# What is fitted, in the units of engines.toml, with the value it is drawn to.
+_EACH = {
+    "vllm": {"host_ms": 0.03, "kernel_us": 5.3, "prefill": 1.2, "front_ms": 38.0},
+    "trtllm": {"host_ms": 0.065, "kernel_us": 3.9, "prefill": 1.03, "front_ms": 50.0},
+    "sglang": {"host_ms": 0.15, "kernel_us": 6.75, "prefill": 2.0, "front_ms": 150.0},
+}
+_COMMON = {"routed_us": 31.0, "grouped": 0.154, "padding": 13.0, "skew": 0.77}
+_COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.08}
+START = {
+    **{
+        f"{engine}.{name}": v
+        for engine, row in _EACH.items()
+        for name, v in row.items()
+    },
+    **{f"all.{name}": value for name, value in _COMMON.items()},
+}
+ATTENTION_US, SEQUENCE_US = 4.9, 9.1  # kept: other engines share them
+FIRST_WEIGHT = 0.6
+SOFT = 0.15  # residuals above it count linearly
+DRAWN = 0.3  # how strongly a constant is drawn to its start, per factor of e
+ROUNDS, PROBE, LONGEST_STEP = 12, 0.02, 0.7
+
+Constants = dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Measured:
+    """One case as the fit sees it."""
+
+    kind: str
+    expected: float
+    fitted: bool
+    groups: tuple[str, str, str]
+    asked: ServingCapacity
+    model: Architecture
+    gpu: Accelerator
+    fabric: Fabric
+    batch: float  # requests in the replica; of a full server, those that fit
+
+    @property
+    def requests(self) -> Requests:
+        """Tokens of prompt and answer."""
+        return Requests(self.asked.prompt_tokens, self.asked.output_tokens)
+
+
+def measured(case: Case, file: CaseFile) -> Measured:
+    """A case with everything that constants do not change."""
+    question = translate(case, file)
+    if not isinstance(question, Question):
+        raise TypeError(f"{case.id} is not asked of a calculator")
+    asked = read(ServingCapacity, question.typed)
+    gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
+    # Llama 3.1 and 3.3 are one model here: what counts is the shape.
+    shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
+    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
+    batch = float(asked.concurrent)
+    if case.kind == "offline_throughput":
+        traffic = Traffic(Requests(asked.prompt_tokens, asked.output_tokens))
+        placed = place(model, gpu, fabric, serving_of(asked))
+        batch = profile_of(placed, traffic, asked.memory_utilization).full
+    return Measured(
+        kind=case.kind,
+        expected=case.expected,
+        fitted=case.calibration,
+        groups=(shape, gpu.id, groups_of(case)[2]),
+        asked=asked,
+        model=model,
+        gpu=gpu,
+        fabric=fabric,
+        batch=max(1.0, batch),
+    )
+
+
+def fitted_with(engine: str, constants: Constants) -> tuple[Software, Steps]:
+    """The overheads that constants stand for."""
+    of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
+    everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
+    software = Software(
+        id=engine,
+        label=engine,
+        host=of["host_ms"] * 1e-3,
+        kernel=of["kernel_us"] * 1e-6,
+        prefill=of["prefill"],
+        front=of["front_ms"] * 1e-3,
+        sequence=SEQUENCE_US * 1e-6,
+    )
+    routed = everywhere.pop("routed_us") * 1e-6
+    return software, Steps(attention=ATTENTION_US * 1e-6, routed=routed, **everywhere)
+
+
+def placed_with(row: Measured, constants: Constants) -> Placed:
+    """The model of a case on its GPUs, with constants."""
+    fitted = fitted_with(row.asked.engine, constants)
+    return place(row.model, row.gpu, row.fabric, serving_of(row.asked), fitted)
+
+
+def predicted(row: Measured, constants: Constants) -> float:
+    """What the estimate would say of a case."""
+    placed = placed_with(row, constants)
+    own = max(1.0, row.batch / row.asked.attention_parallel)
+    step = decode_time(placed, own, row.requests.mean_context).total
+    cost = prompt_cost(placed, row.requests, own)
+    first = first_token(placed, step, cost, own)
+    each = pace(step, cost, own, row.asked.output_tokens)
+    if row.kind == "serving_ttft":
+        return first
+    if row.kind == "serving_tpot":
+        return each
+    tokens = row.batch * (row.asked.replicas or 1) * row.asked.output_tokens
+    return tokens / (first + row.asked.output_tokens * each)
+
+
+def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:
+    """The constants that suit the rows best, by damped Gauss-Newton steps."""
+    share = Counter((r.groups[0], r.groups[1], r.asked.engine) for r in rows)
+    weights = [
+        share[(r.groups[0], r.groups[1], r.asked.engine)] ** -0.5
+        * (FIRST_WEIGHT if r.kind == "serving_ttft" else 1.0)
+        for r in rows
+    ]
+    now = dict(start)
+    cost, left = _costed(rows, weights, now)
+    damping = 1e-3
+    for _ in range(ROUNDS):
+        step = _step(rows, weights, now, left, damping)
+        tried = {name: now[name] * math.exp(by) for name, by in step.items()}
+        new_cost, new_left = _costed(rows, weights, tried)
+        if new_cost < cost:
+            done = cost - new_cost < 1e-4 * cost
+            now, cost, left, damping = tried, new_cost, new_left, damping / 3
+            if done:
+                break
+        else:
+            damping *= 10
+    return now
+
+
+def _residuals(rows: Sequence[Measured], constants: Constants) -> list[float]:
+    return [math.log(predicted(row, constants) / row.expected) for row in rows]
+
+
+def _costed(
+    rows: Sequence[Measured], weights: Sequence[float], constants: Constants
+) -> tuple[float, list[float]]:
+    left = _residuals(rows, constants)
+    soft = sum(
+        w * w * 2 * SOFT**2 * (math.sqrt(1 + (r / SOFT) ** 2) - 1)
+        for r, w in zip(left, weights, strict=True)
+    )
+    drawn = sum((DRAWN * math.log(v / START[k])) ** 2 for k, v in constants.items())
+    return soft + drawn, left
+
+
+def _step(
+    rows: Sequence[Measured],
+    weights: Sequence[float],
+    now: Constants,
+    left: Sequence[float],
+    damping: float,
+) -> Constants:
+    """Where to go from here: changes of the logarithms of the constants."""
+    names = list(now)
+    slopes = []
+    for name in names:
+        moved = now | {name: now[name] * math.exp(PROBE)}
+        there = _residuals(rows, moved)
+        slopes.append([(b - a) / PROBE for a, b in zip(left, there, strict=True)])
+    trust = [
+        w * w / math.sqrt(1 + (r / SOFT) ** 2)
+        for r, w in zip(left, weights, strict=True)
+    ]
+    matrix = [[_inner(a, b, trust) for b in slopes] for a in slopes]
+    right = [-_inner(a, left, trust) for a in slopes]
+    for i, name in enumerate(names):
+        matrix[i][i] = matrix[i][i] * (1 + damping) + DRAWN**2
+        right[i] -= DRAWN**2 * math.log(now[name] / START[name])
+    found = solved(matrix, right)
+    longest = max(LONGEST_STEP, *map(abs, found)) / LONGEST_STEP
+    return {name: by / longest for name, by in zip(names, found, strict=True)}
+
+
+def _inner(a: Iterable[float], b: Iterable[float], weights: Iterable[float]) -> float:
+    return sum(x * y * w for x, y, w in zip(a, b, weights, strict=True))
+
+
+def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """Solve a positive definite system by elimination."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    size = len(rows)
+    for i in range(size):
+        for j in range(i + 1, size):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [b - factor * a for a, b in zip(rows[i], rows[j], strict=True)]
+    found = [0.0] * size
+    for i in reversed(range(size)):
+        known = sum(rows[i][j] * found[j] for j in range(i + 1, size))
+        found[i] = (rows[i][size] - known) / rows[i][i]
+    return found
+
+
+def refits(rows: Sequence[Measured], whole: Constants) -> list[HeldOut]:
+    """Errors on each group with constants that were fitted without it."""
+    trained = [r for r in rows if r.fitted]
+    fitted = [_ratio(r, whole) for r in rows]
+    found = []
+    for index, group in enumerate(GROUPS):
+        left = list(fitted)  # of groups that the fit never saw
+        for name in sorted({r.groups[index] for r in trained}):
+            constants = fit([r for r in trained if r.groups[index] != name], whole)
+            for i, row in enumerate(rows):
+                if row.groups[index] == name:
+                    left[i] = _ratio(row, constants)
+        for kind in sorted({r.kind for r in rows}):
+            which = [i for i, r in enumerate(rows) if r.kind == kind]
+            names = [rows[i].groups[index] for i in which]
+            if len(set(names)) > 1:
+                seen, unseen = [fitted[i] for i in which], [left[i] for i in which]
+                found.append(summed(kind, group, names, seen, unseen))
+    return found
+
+
+def _ratio(row: Measured, constants: Constants) -> float:
+    """The logarithm of measured over predicted."""
+    return math.log(row.expected / predicted(row, constants))
+
+
+def written(text: str, constants: Constants) -> str:
+    """The file of engines with other constants."""
+    for name, value in constants.items():
+        where, key = name.split(".")
+        table = "steps" if where == "all" else "engine"
+        entry = (
+            rf'(\[\[{table}\]\]\nid = "{where}"\n(?:(?!\[\[).*\n)*?{key} = )[\d.e-]+'
+        )
+        text, changed = re.subn(entry, rf"\g<1>{value:.3g}", text)
+        if changed != 1:
+            raise LookupError(f"engines.toml has no {key} of {where}")
+    return text
+
+
+def rounded(constants: Constants) -> Constants:
+    """Constants as the file has them."""
+    return {name: float(f"{value:.3g}") for name, value in constants.items()}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Fit, leave out, and write both down."""
+    file = read_cases(CASES)
+    rows = [measured(case, file) for case in file.cases]
+    whole = rounded(fit([r for r in rows if r.fitted]))
+    print("\n".join(f"{name:20} {value:.4g}" for name, value in whole.items()))
+    left = refits(rows, whole)
+    for found in left:
+        print(found)
+    if "--check" in arguments:
+        return
+    ENGINES.write_text(written(ENGINES.read_text("utf-8"), whole), "utf-8")
+    record = [dataclasses.asdict(found) for found in left]
+    HELD_OUT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,97 @@
+"""The fit of the inference engines: its cases, its code and what it wrote."""
+
+import dataclasses
+import functools
+import math
+import statistics
+
+import pytest
+
+from app.estimator.accuracy.cases import read_cases
+from app.estimator.accuracy.held_out import recorded
+from app.estimator.catalogue import load
+from benchmarks.fit_serving import (
+    CASES,
+    ENGINES,
+    START,
+    Measured,
+    fit,
+    measured,
+    predicted,
+    rounded,
+    solved,
+    written,
+)
+
+_SERVED = ("serving_tpot", "serving_ttft", "offline_throughput")
+
+
+@functools.cache
+def _rows() -> tuple[Measured, ...]:
+    file = read_cases(CASES)
+    return tuple(measured(case, file) for case in file.cases)
+
+
+@functools.cache
+def _written() -> dict[str, float]:
+    """The constants that the file has."""
+    rows = {
+        "all": load("engines.toml", "steps")["all"],
+        **load("engines.toml", "engine"),
+    }
+    return {name: rows[name.split(".")[0]][name.split(".")[1]] for name in START}
+
+
+def test_the_measurements_are_many_and_of_many_kinds() -> None:
+    rows = _rows()
+    assert len(rows) >= 400
+    assert len({row.groups[0] for row in rows}) >= 12
+    assert len({row.asked.engine for row in rows}) >= 3
+    assert len({row.gpu.id for row in rows}) >= 5
+
+
+def test_half_of_the_measurements_are_kept_from_the_fit() -> None:
+    for kind in _SERVED:
+        fitted = [row.fitted for row in _rows() if row.kind == kind]
+        assert 0.45 <= sum(fitted) / len(fitted) <= 0.55
+
+
+def test_constants_that_made_the_numbers_are_found_again() -> None:
+    true = START | {"all.waits": 3.0, "vllm.kernel_us": 7.0, "all.others": 0.05}
+    rows = [row for row in _rows() if row.asked.engine == "vllm" and row.fitted][:60]
+    made = [dataclasses.replace(row, expected=predicted(row, true)) for row in rows]
+    found = fit(made)
+    off = [abs(math.log(predicted(row, found) / row.expected)) for row in made]
+    assert statistics.median(off) < 0.02
+    assert found["vllm.kernel_us"] == pytest.approx(7.0, rel=0.1)
+
+
+def test_elimination_solves_a_system() -> None:
+    assert solved([[4.0, 1.0], [1.0, 3.0]], [6.0, 7.0]) == pytest.approx([1.0, 2.0])
+
+
+def test_constants_are_written_where_they_are_read() -> None:
+    text = ENGINES.read_text("utf-8")
+    assert written(text, _written()) == text
+    other = written(text, _written() | {"sglang.front_ms": 123.0, "all.waits": 1.25})
+    assert "front_ms = 123\n" in other
+    assert "waits = 1.25\n" in other
+
+
+def test_what_was_recorded_is_what_the_constants_say() -> None:
+    """The record was made with these cases and these constants."""
+    constants = rounded(_written())
+    for kind in _SERVED:
+        ratios = [
+            abs(predicted(row, constants) / row.expected - 1)
+            for row in _rows()
+            if row.kind == kind
+        ]
+        (left,) = (r for r in recorded() if (r.kind, r.group) == (kind, "model"))
+        assert left.fitted == pytest.approx(statistics.median(ratios), rel=1e-3)
+        assert left.refitted
+
+
+def test_every_model_and_accelerator_was_left_out() -> None:
+    seen = {(left.kind, left.group) for left in recorded()}
+    assert {(k, g) for k in _SERVED for g in ("model", "accelerator")} <= seen
