@@ -23,8 +23,9 @@ import sys
 from collections.abc import Sequence
 
 from app.scheduling import Policy, card_seconds
+from app.scheduling.card_pace import NEW_SECONDS
 from app.scheduling.curve import Curve, Trace, curve_of
-from app.scheduling.exam import FIRST_GRADES, NEW_SECONDS, Begun, worth
+from app.scheduling.exam import FIRST_GRADES, Begun, worth
 from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan, plain_day
 from app.scheduling.habits import Habits
 from app.scheduling.outlook import Rule, Run

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from app.authoring import new_files
-from app.authoring.coverage import coverage, fresh_papers, heads
-from app.authoring.cues import cues
+from app.authoring.course.coverage import coverage, fresh_papers, heads
+from app.authoring.course.cues import cues
+from app.authoring.course.reviews import reviews_due
 from app.authoring.new_files import Course, Unwilling, read_course
 from app.authoring.watching import watch
 
@@ -43,6 +44,8 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
         sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))
     for title, count in fresh_papers(library).items():
         sys.stdout.write(f"{title}: {count} papers without a repeat\n")
+    for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):
+        sys.stdout.write(f"due for review: {due.path} “{due.name}” {due.why}\n")
     for cue in cues(library.questions.values()):
         sys.stdout.write(
             f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "

@@ -17,7 +17,7 @@ _NEAR_GUESSING = 5.0  # points of facility above blind guessing
 _TOO_EASY = 95.0
 _BACKWARDS = -10.0  # nearer to nothing, chance alone turns the sign
 _FORGETFUL = 0.3  # lapses per review
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def letters_of(question: Question) -> dict[str, str]:
     if not kind.chosen:
         return {}
     keys = [option.key for option in kind.options(question.answer)]
-    return dict(zip(keys, _LETTERS, strict=False))
+    return dict(zip(keys, LETTERS, strict=False))
 
 
 def reasons(question: Question, found: ItemStatistics | None) -> list[Reason]:

@@ -51,7 +51,8 @@ class Course:
         """The first objective that no page serves yet, else the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
-        served = {o for t in self.library.topics.values() for o in t.objectives}
+        pages = self.library.as_authored().topics
+        served = {o for t in pages.values() for o in t.objectives}
         for number in [n for n in numbers if n not in served] + numbers:
             return number
         raise Unwilling("syllabus.toml lists no objective yet; write one first.")
@@ -103,12 +104,12 @@ def new_topic(
         "today": today.isoformat(),
     }
     page = _filled("concept.md", {**words, "heading": _quoted(title)})
-    quiz = _head("quiz", words)
+    quiz = _as_draft(_head("quiz", words), "---\n")
     used = set(course.ids)
     for number, kind in enumerate(_FIRST, 1):
         name = _fresh(f"{slug}-{kind}", used)
         quiz += "\n" + _item(kind, name, title, number)
-    cards = _head("cards", words)
+    cards = _as_draft(_head("cards", words), "---\n")
     for number in (1, 2):
         cards += "\n" + _item("card", _fresh(f"{slug}-card", used), title, number)
     files = {"concept.md": page, "quiz.md": quiz, "cards.md": cards}
@@ -120,9 +121,10 @@ def new_question(
     course: Course, slug: str, kind: str, name: str = ""
 ) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
-    topic = course.library.topics.get(slug)
+    topics = course.library.as_authored().topics
+    topic = topics.get(slug)
     if topic is None:
-        hint = did_you_mean(slug, set(course.library.topics))
+        hint = did_you_mean(slug, set(topics))
         raise Unwilling(f"There is no topic “{slug}”. {hint}".strip())
     if name in course.ids:
         raise Unwilling(f"The id “{name}” was used before; choose another.")
@@ -134,7 +136,7 @@ def new_question(
     before = _before(course, topic, path)
     number = before.count("\n<!-- q:") + 1
     name = name or _fresh(f"{slug}-{kind}", used)
-    item = _item(kind, name, topic.title, number)
+    item = _as_draft(_item(kind, name, topic.title, number), f"<!-- q: {name}\n")
     start = before.rstrip("\n") + "\n\n"
     drawing = _STARTS / f"{kind}.svg"
     if drawing.exists():
@@ -204,6 +206,12 @@ def _head(stem: str, words: Mapping[str, str]) -> str:
 def _item(kind: str, name: str, title: str, number: int) -> str:
     words = {"id": name, "title": title, "number": str(number)}
     return _filled(f"{kind}.md", words)
+
+
+def _as_draft(text: str, head: str) -> str:
+    """Text to begin with is not live before somebody takes the line away."""
+    line = "# Seen on the bench alone; without this line it is live.\nstatus: draft\n"
+    return text.replace(head, head + line, 1)
 
 
 def _filled(name: str, words: Mapping[str, str]) -> str:

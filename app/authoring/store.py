@@ -219,6 +219,21 @@ def wordings(db: Session, item: str) -> list[Wording]:
     return [Wording(revision, moment(at)) for revision, at in rows]
 
 
+def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
+    """(row, item, revision, wording as it is kept) behind the row `after`."""
+    rows = db.execute(
+        select(
+            col(ItemRevision.id),
+            col(ItemRevision.item),
+            col(ItemRevision.revision),
+            col(ItemRevision.body),
+        )
+        .where(col(ItemRevision.id) > after)
+        .order_by(col(ItemRevision.id))
+    )
+    return [(number, item, revision, body) for number, item, revision, body in rows]
+
+
 def papers(db: Session, course: str) -> list[Paper]:
     """The first finished sitting of every learner at every exam."""
     rows = db.execute(

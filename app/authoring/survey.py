@@ -21,6 +21,7 @@ from sqlmodel import Session
 
 from app.authoring import store
 from app.authoring.bench import ExamRow, exams_of, responses_of, statistics_of
+from app.authoring.sameness import Stands, matter_of_body, stands
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
 from app.content.live.courses import ALONE
@@ -40,7 +41,8 @@ class Survey:
     """The statistics as they stood `at` a moment.
 
     `answers` are the first answers by question, `earned` what each learner earned;
-    `extent` and `sittings` tell whether anything has changed since.
+    `extent`, `sittings` and `course` tell whether anything has changed since. Answers
+    to wordings that ask the same count for one of them, as `stands` says.
     """
 
     at: dt.datetime
@@ -51,6 +53,8 @@ class Survey:
     earned: Standings
     exams: Sequence[ExamRow]
     forgotten: Sequence[Forgotten]
+    course: str
+    stands: Stands
 
 
 class Surveyor:
@@ -68,6 +72,7 @@ class Surveyor:
         self._library = library
         self._clock = clock
         self._log = _Log(engine, course)
+        self._matters = _Matters(engine)
         self._survey: Survey | None = None
         self._failure: Exception | None = None
         self._work: asyncio.Task[None] | None = None
@@ -123,10 +128,14 @@ class Surveyor:
                 store.sittings(db, self._course),
             )
             forgotten = store.forgotten(db, self._course)
-        if last and (extent, sittings) == (last.extent, last.sittings):
+        library = self._library.current()
+        same = last and (extent, sittings) == (last.extent, last.sittings)
+        if last and same and library.version == last.course:
             return dataclasses.replace(last, at=now, forgotten=forgotten)
         pause = _Pause(self._ending)
-        answers = self._log.read(pause)
+        known = self._matters.read(pause)
+        merged = stands(library.as_authored().questions, known)
+        answers = [_standing(a, merged) for a in self._log.read(pause)]
         with Session(self._engine) as db:
             papers = store.papers(db, self._course)
         return Survey(
@@ -136,9 +145,38 @@ class Surveyor:
             found=statistics_of(answers, pause),
             answers=_by_item(answers),
             earned=standings(responses_of(answers)),
-            exams=exams_of(self._library.current(), papers, pause),
+            exams=exams_of(library, papers, pause),
             forgotten=forgotten,
+            course=library.version,
+            stands=merged,
         )
+
+
+def _standing(answer: FirstAnswer, merged: Stands) -> FirstAnswer:
+    """An answer under the wording that it counts for."""
+    other = merged.get((answer.item, answer.revision), answer.revision)
+    if other == answer.revision:
+        return answer
+    return dataclasses.replace(answer, revision=other)
+
+
+class _Matters:
+    """What each kept wording asks; none is read twice."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: list[tuple[str, str, str]] = []
+        self._last = 0
+
+    def read(self, pause: Callable[[], object]) -> Sequence[tuple[str, str, str]]:
+        """(item, revision, matter) of every kept wording, the oldest first."""
+        with Session(self._engine) as db:
+            rows = store.bodies(db, self._last)
+        for number, item, revision, body in rows:
+            self._known.append((item, revision, matter_of_body(body, revision)))
+            self._last = number
+            pause()
+        return self._known
 
 
 class _Log:

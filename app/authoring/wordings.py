@@ -2,10 +2,11 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from app.authoring.mending import letters_of
+from app.authoring.mending import LETTERS, letters_of
 from app.authoring.resampling import change
+from app.authoring.sameness import Stands
 from app.authoring.statistics import ItemStatistics
 from app.authoring.store import FirstAnswer, Wording
 from app.questions import kinds
@@ -31,6 +32,7 @@ class Edition:
 class OptionRow:
     """An option with those who chose it: how many, what share, how they do else."""
 
+    key: str
     letter: str
     words: str
     right: bool
@@ -81,6 +83,17 @@ def editions(
     return made
 
 
+def one_of_each(
+    question: Question, known: Iterable[Wording], same: Stands
+) -> list[Wording]:
+    """The wordings that differ in what they ask, each since its first form."""
+    found: dict[str, Wording] = {}
+    for one in known:
+        revision = same.get((question.id, one.revision), one.revision)
+        found.setdefault(revision, dataclasses.replace(one, revision=revision))
+    return list(found.values())
+
+
 def option_rows(question: Question, found: ItemStatistics | None) -> list[OptionRow]:
     """Every option of a choice in authored order; none for other types."""
     kind = kinds.of(question)
@@ -90,6 +103,7 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
     taken = {o.key: o for o in found.options} if found else {}
     return [
         OptionRow(
+            option.key,
             letters.get(option.key, ""),
             option.words,
             option.right,
@@ -99,6 +113,13 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
         )
         for option in kind.options(question.answer)
     ]
+
+
+def seen_as(variant: Variant) -> dict[str, str]:
+    """The letter of each option as it is shown to whoever has this variant."""
+    kind = kinds.of(variant)
+    keys = [option.key for option in kind.options(variant.answer)]
+    return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
 
 def sample(variant: Variant) -> Sample:

@@ -15,6 +15,7 @@ from app.content.problems import Problem
 from app.content.read import parse
 from app.content.read.lock import write_lock
 from app.content.rules.bank import Bank, check_identity, locked_keys
+from app.content.rules.reviews import is_unreviewed, reviewed_of
 from app.content.source_file import Edit
 
 LOCK = "ids.lock"
@@ -167,14 +168,27 @@ def _lock(folder: Path, readings: Mapping[str, ParsedFile], today: dt.date) -> C
     """Enter new ids and new wordings; what vanished stays until it is retired."""
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
-    for reading in readings.values():
+    for path, reading in readings.items():
+        read = reviewed_of(path, readings)
         for fact in reading.facts:
-            entries[fact.id] = _entered(fact, entries.get(fact.id), today)
-    path = folder / LOCK
-    old = path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
+            entry = _entered(fact, entries.get(fact.id), today)
+            entries[fact.id] = _reviewed(entry, fact, read, today)
+    lock = folder / LOCK
+    old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # What cannot be read would be lost if it were written anew.
     whole = before is None or not before.problems
     return Change(LOCK, old, write_lock(entries.values()) if whole else old or "")
+
+
+def _reviewed(
+    entry: LockEntry, fact: Fact, read: dt.date | None, today: dt.date
+) -> LockEntry:
+    """The key as it was reviewed; a changed one stands only once it was."""
+    if read is None or fact.broken or not fact.key or entry.retired:
+        return entry
+    if entry.key and is_unreviewed(entry, fact, read, today):
+        return entry
+    return dataclasses.replace(entry, key=fact.key, read=read.isoformat())
 
 
 def _entered(fact: Fact, known: LockEntry | None, today: dt.date) -> LockEntry:

@@ -20,6 +20,7 @@ class Text:
 
 NO_TEXT = Text("", "")
 Level = Literal["", "deeper"]  # deeper: beyond the exam
+Status = Literal["live", "review", "draft"]  # only what is live reaches learners
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class Card:
     tags: tuple[str, ...] = ()
     sibling: str = ""
     level: Level = ""
+    status: Status = "live"
 
 
 # --- pages ---------------------------------------------------------------------
@@ -201,6 +203,7 @@ class Topic:
     terms: tuple[str, ...] = ()
     notes: Mapping[str, Text] = dataclasses.field(default_factory=dict)
     level: Level = ""
+    status: Status = "live"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ class Fact:
     """What the bank must know of one item to tell edited from replaced or copied.
 
     `options` are (key, hash of its words) in authored order; `sketch` samples the
-    whole item, see `identity.sketch`; `asks` is whether its stem has words.
+    whole item, see `identity.sketch`; `asks` is whether its stem has words;
+    `key` stands for what is right: the key of a question, the figures of a card.
     """
 
     id: str
@@ -33,11 +34,16 @@ class Fact:
     asks: bool
     options: tuple[tuple[str, str], ...] = ()
     broken: bool = False
+    key: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LockEntry:
-    """A line of ids.lock: an id ever used."""
+    """A line of ids.lock: an id ever used.
+
+    `key` is that of the item when its page was reviewed on the day `read`; both are
+    empty where nobody has noted them yet.
+    """
 
     id: str
     type: str
@@ -46,6 +52,8 @@ class LockEntry:
     sketch: tuple[int, ...]
     options: tuple[tuple[str, str], ...]
     line: int
+    key: str = ""
+    read: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,17 +10,20 @@ from urllib.parse import urlencode
 from fastapi import Depends, Request
 from sqlmodel import Session
 
+from app.cards.store import card_pace
 from app.content.live.library import Library
 from app.content.model import Card, Source
 from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
+from app.flashcards.card_words import note_of
 from app.flashcards.finding import Found, find_cards
 from app.flashcards.left_words import Counter, counters_of
 from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.scheduling import (
+    CardPace,
     Grade,
     Left,
     before_exam,
@@ -29,7 +32,6 @@ from app.scheduling import (
     minutes_words,
     new_left,
     previews,
-    recall,
 )
 from app.web.clock import milliseconds, read_clock
 from app.web.course import read_library
@@ -219,6 +221,7 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
         over=plan.over if plan is not None and not topic else 0,
         final=plan is not None and plan.final,
         learning=queue.learning,
+        pace=pace_of(desk),
     )
     return Stack(queue, limits, unseen, left)
 
@@ -253,14 +256,21 @@ def plan_of(desk: Desk) -> Planned | None:
     if aim is None:
         return None
     learner = desk.learner.id
+    aim = dataclasses.replace(aim, pace=pace_of(desk))
     return store.planned_of(desk.db, learner, desk.library, desk.day, aim)
+
+
+def pace_of(desk: Desk) -> CardPace:
+    """How long this learner takes for cards, as the study day began."""
+    return card_pace(desk.db, desk.learner.id, desk.day)
 
 
 def new_today(desk: Desk, queue: Queue, more: int = 0) -> int:
     """How many new cards may still be begun; `more` are asked for on top."""
     plan = plan_of(desk)
     if plan is None:
-        return new_left(desk.learner.minutes_a_day, queue.whole, more)
+        minutes = desk.learner.minutes_a_day
+        return new_left(minutes, queue.whole, more, pace_of(desk))
     return new_under(plan, queue.whole.begun, more)
 
 
@@ -312,7 +322,7 @@ def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Tu
         token=token_of(held.card, held.turns),
         who=mark_of(desk.learner),
         since=since or milliseconds(desk.now),
-        note=_note(held, desk.day, found.origin),
+        note=note_of(held, desk.day, found.origin),
         title=found.title,
         links=found.links,
         question=found.question,
@@ -379,19 +389,3 @@ def _toward(desk: Desk, queue: Queue, later: dt.date | None) -> Toward | None:
     if aim is None or plan is None:
         return None
     return toward_of(aim, plan, desk.day, later, queue.whole.begun)
-
-
-def _note(held: Held, day: dt.date, origin: str) -> str:
-    standing = held.standing
-    if standing is None:
-        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
-    if standing.state != "review":
-        origin = origin or "You are learning this card."
-        return f"{origin} Say the answer aloud first."
-    days = max(0, (day - standing.last_day).days)
-    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
-    chance = round(recall(standing, day) * 100)
-    return (
-        f"{origin} Say it aloud or write it down first. "
-        f"Last seen {ago}; about {chance}% likely you still know it."
-    ).lstrip()

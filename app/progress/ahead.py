@@ -3,9 +3,10 @@
 import dataclasses
 import datetime as dt
 
-from app.scheduling import Left
+from app.scheduling import CardPace, Left
+from app.scheduling.card_pace import USUAL
 from app.scheduling.curve import curve_of
-from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS, Begun
+from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import (
     Outline,
     PlanInputs,
@@ -86,11 +87,17 @@ class Ahead:
 
 
 def asked_of(
-    held: Held, exam: dt.date, seconds: float, day: dt.date, retention: float
+    held: Held,
+    exam: dt.date,
+    seconds: float,
+    day: dt.date,
+    retention: float,
+    pace: CardPace = USUAL,
 ) -> PlanInputs:
     """What is asked of the plan now; what was done today takes its time."""
-    spent = LOOK_SECONDS * (held.answered - held.fresh) + NEW_SECONDS * held.fresh
-    return PlanInputs(day.toordinal(), exam.toordinal(), seconds, retention, spent)
+    spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
+    days = day.toordinal(), exam.toordinal()
+    return PlanInputs(*days, seconds, retention, spent, pace=pace)
 
 
 def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:

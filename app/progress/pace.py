@@ -6,20 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from app.content.model import Topic
 from app.progress.steps import QUESTION_MINUTES
-from app.scheduling.exam import LOOK_SECONDS, NEW_SECONDS
+from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
 
-# What is assumed weighs as much as so many of the learner's own.
-_TRUST = 20
 _LONGEST = 6.0  # a page that lay open longer was not read all the time
-_LEAST, _MOST = 0.25, 4.0  # of what is assumed: the log may hold a forgotten screen
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Spent:
-    """Seconds added up, and over how many."""
-
-    seconds: float = 0.0
-    count: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,13 +27,13 @@ class Pace:
 USUAL = Pace()
 
 
-def pace_of(first: Spent, look: Spent, question: Spent, page: Spent) -> Pace:
+def pace_of(cards: CardPace, question: Spent, page: Spent) -> Pace:
     """The means of the log, drawn to what is usual while there is little of it."""
     return Pace(
-        first=_shrunk(first, USUAL.first),
-        look=_shrunk(look, USUAL.look),
-        question=_shrunk(question, USUAL.question),
-        page=_shrunk(page, USUAL.page),
+        first=cards.first,
+        look=cards.look,
+        question=shrunk(question, USUAL.question),
+        page=shrunk(page, USUAL.page),
     )
 
 
@@ -76,8 +65,3 @@ def _parts(topic: Topic, at: Mapping[str, int]) -> Collection[float]:
         if 0 < passed <= _LONGEST * section.minutes:
             found.append(passed / section.minutes)
     return found
-
-
-def _shrunk(spent: Spent, usual: float) -> float:
-    mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)
-    return min(_MOST * usual, max(_LEAST * usual, mean))

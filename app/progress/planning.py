@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from app.flashcards.desk import Desk, plan_of, stack_of
+from app.flashcards.desk import Desk, pace_of, plan_of, stack_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
@@ -31,7 +31,8 @@ def cards_ahead(desk: Desk, held: Held) -> tuple[Ahead | None, str]:
     if exam is None:
         return None, ""
     seconds = card_seconds(learner.minutes_a_day)
-    asked = asked_of(held, exam, seconds, desk.day, learner.retention)
+    times = seconds, desk.day, learner.retention, pace_of(desk)
+    asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
     ahead = ahead_of(held, asked, stack_of(desk).left)
     today = plan_of(desk)
@@ -53,7 +54,7 @@ def study_plan(
     student = Student(
         minutes=learner.minutes_a_day,
         spent=spent.milliseconds / 60_000 if spent else 0.0,
-        pace=store.pace(db, learner.id, desk.library),
+        pace=store.pace(db, learner.id, desk.library, day),
         habits=learner.habits,
     )
     return plan_days(day, exam, work_of(desk, picture, ahead), student, learner.key)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-from app.content.model import NO_TEXT, Computed, Level, Place, Text
+from app.content.model import NO_TEXT, Computed, Level, Place, Status, Text
 from app.questions import kinds
 from app.questions.kinds import Answer
 
@@ -38,6 +38,7 @@ class Question:
     section: str = ""
     level: Level = ""
     use: Literal["", "exam"] = ""
+    status: Status = "live"
 
     @property
     def drawable(self) -> bool:

@@ -8,6 +8,7 @@ from app.scheduling.by_hand import (
     refusal,
     replay_all,
 )
+from app.scheduling.card_pace import CardPace
 from app.scheduling.days import (
     LEECH,
     Day,
@@ -34,6 +35,7 @@ __all__ = [
     "LEECH",
     "OLDEST",
     "Act",
+    "CardPace",
     "Day",
     "Grade",
     "Left",

@@ -3,13 +3,12 @@
 import dataclasses
 import datetime as dt
 
+from app.scheduling.card_pace import USUAL as CARD_PACE
+from app.scheduling.card_pace import CardPace
 from app.scheduling.memory import Grade, Standing
 
 LEECH = 8
 _WARN_EVERY = 4
-_REVIEW_SECONDS = 10
-# A new card is seen about three times on its first day, and read more slowly.
-_NEW_SECONDS = 60
 _SHARE_OF_CARDS = 0.5
 NBSP = "\u00a0"
 
@@ -36,12 +35,12 @@ def card_seconds(minutes: int) -> float:
     return minutes * 60 * _SHARE_OF_CARDS
 
 
-def new_left(minutes: int, day: Day, more: int = 0) -> int:
+def new_left(minutes: int, day: Day, more: int = 0, pace: CardPace = CARD_PACE) -> int:
     """How many new cards may still be begun on a study day.
 
     Half of the learner's minutes is for cards. Cards due and answered take 10 seconds
-    each, a new card takes 60; what the first leave is for the second. `more` are
-    asked for on top.
+    each, a new card takes 60, or as long as the log shows; what the first leave is for
+    the second. `more` are asked for on top.
 
     >>> new_left(30, Day(due=0, answered=0, begun=0))
     15
@@ -49,8 +48,8 @@ def new_left(minutes: int, day: Day, more: int = 0) -> int:
     5
     """
     seconds = card_seconds(minutes)
-    seconds -= _REVIEW_SECONDS * (day.due + day.answered - day.begun)
-    allowed = max(0, int(seconds // _NEW_SECONDS))
+    seconds -= pace.look * (day.due + day.answered - day.begun)
+    allowed = max(0, int(seconds // pace.first))
     return max(0, allowed + more - day.begun)
 
 

@@ -4,13 +4,10 @@ import dataclasses
 import datetime as dt
 import functools
 
+from app.scheduling.card_pace import LOOK_SECONDS
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.memory import POLICY, Policy, Standing
 
-LOOK_SECONDS = 10.0
-"""Showing a card, answering in the head, grading; a lapse costs as much once more."""
-NEW_SECONDS = 60.0
-"""Beginning a card: about three looks on its first day, the first read slowly."""
 FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
 """How a first look is assumed to go: shares of again, hard, good, easy."""
 
@@ -45,7 +42,7 @@ class Worth:
 
     @property
     def seconds(self) -> float:
-        """How long the look takes, a lapse reckoned in."""
+        """How long the look usually takes, a lapse reckoned in."""
         return LOOK_SECONDS * (2 - self.recall)
 
     @property

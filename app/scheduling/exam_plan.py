@@ -18,20 +18,15 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
+from app.scheduling.card_pace import LOOK_SECONDS, CardPace
+from app.scheduling.card_pace import USUAL as CARD_PACE
 from app.scheduling.curve import Curve
-from app.scheduling.exam import (
-    LOOK_SECONDS,
-    NEW_SECONDS,
-    Begun,
-    Worth,
-    begin_worth,
-    waiting,
-    worth,
-)
+from app.scheduling.exam import Begun, Worth, begin_worth, waiting, worth
 from app.scheduling.habits import USUAL, Habits
 from app.scheduling.retention import RETENTION
 
-FINAL_SECONDS = LOOK_SECONDS * 1.125
+_LAPSES = 1.125
+FINAL_SECONDS = LOOK_SECONDS * _LAPSES
 """A look in the last days: one in eight is a lapse."""
 SPREAD_DAYS = 60
 """New cards are spread over at most so many days: a far exam is no reason to wait."""
@@ -49,7 +44,8 @@ class PlanInputs:
 
     `seconds` of each study day are for cards, of which `spent` are over today;
     `retention` is the recall (0..1) at which a card comes back; `habits` say which
-    days have more minutes than others, and whether all are to be used.
+    days have more minutes than others, and whether all are to be used; `pace` is how
+    long the learner takes.
     """
 
     day: int
@@ -58,6 +54,12 @@ class PlanInputs:
     retention: float = RETENTION
     spent: float = 0.0
     habits: Habits = USUAL
+    pace: CardPace = CARD_PACE
+
+    @property
+    def final(self) -> float:
+        """How long a look in the last days takes, lapses reckoned in."""
+        return self.pace.look * _LAPSES
 
     def seconds_on(self, day: int) -> float:
         """The seconds of a study day that are for cards."""
@@ -120,8 +122,8 @@ class DayPlan:
 
 def reachable(begun: int, unseen: int, asked: PlanInputs) -> int:
     """How many cards can be begun by the exam and still have their last look."""
-    time = asked.time + begun * NEW_SECONDS
-    most = int(time / (NEW_SECONDS + FINAL_SECONDS))
+    time = asked.time + begun * asked.pace.first
+    most = int(time / (asked.pace.first + asked.final))
     return min(begun + unseen, max(begun, most))
 
 
@@ -130,9 +132,9 @@ def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
 
     Evenly over the days before the last ones; never more than the time holds.
     """
-    window = asked.days_for(reachable(begun, unseen, asked) * FINAL_SECONDS)
+    window = asked.days_for(reachable(begun, unseen, asked) * asked.final)
     days = max(1, min(asked.study_days(asked.exam - window), SPREAD_DAYS))
-    return min(math.ceil(unseen / days), int(asked.room // NEW_SECONDS))
+    return min(math.ceil(unseen / days), int(asked.room // asked.pace.first))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,13 +156,13 @@ class Outline:
 
 def outline(begun: int, unseen: int, asked: PlanInputs) -> Outline:
     """What the rules above come to while nothing is missed."""
-    own = asked.days_for(begun * FINAL_SECONDS)
+    own = asked.days_for(begun * asked.final)
     ahead = asked.exam - asked.day
     short = supply(begun, unseen, asked) < 1
     if ahead <= own:
         return Outline(0, asked.exam - own, begun, short=short)
     most = reachable(begun, unseen, asked)
-    final = asked.exam - min(asked.days_for(most * FINAL_SECONDS), ahead - 1)
+    final = asked.exam - min(asked.days_for(most * asked.final), ahead - 1)
     return Outline(pace(begun, unseen, asked), final, most, final - 1, short)
 
 
@@ -187,7 +189,7 @@ def supply(begun: int, unseen: int, asked: PlanInputs) -> float:
 
     Below 1 the minutes do not hold every card.
     """
-    need = unseen * (NEW_SECONDS + FINAL_SECONDS) + begun * FINAL_SECONDS
+    need = unseen * (asked.pace.first + asked.final) + begun * asked.final
     return asked.time / need if need else math.inf
 
 
@@ -202,7 +204,7 @@ def day_plan(
     if not asked.seconds_on(asked.day):
         return DayPlan((), 0)
     ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
-    start = asked.exam - asked.days_for(len(begun) * FINAL_SECONDS)
+    start = asked.exam - asked.days_for(len(begun) * asked.final)
     enough = supply(sum(c.last < start for c in begun), unseen, asked)
     if enough < 1:
         return _scarce(ranked, unseen, (asked, start), curve)
@@ -219,15 +221,15 @@ def _usual(
     notes: set[str] = set()
     due = _by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
     owed = 0 if ample else pace(len(ranked), unseen, asked)
-    looks, spent = _fit(due, asked.room - owed * NEW_SECONDS, notes)
-    most = int((asked.room - spent) // NEW_SECONDS)
+    looks, spent = _fit(due, asked.room - owed * asked.pace.first, notes, asked)
+    most = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, most) if ample else owed
-    spent += fresh * NEW_SECONDS
+    spent += fresh * asked.pace.first
     more: tuple[Begun, ...] = ()
     if asked.habits.fill:
         taken = {card.card for card in looks}
         rest = [(c, w) for c, w in ranked if c.card not in taken and w.gain > 0]
-        more, time = _fit(_by_rate(rest), asked.room - spent, notes)
+        more, time = _fit(_by_rate(rest), asked.room - spent, notes, asked)
         spent += time
     stopped = bool(unseen) and not fresh
     return DayPlan((*looks, *more), fresh, stopped=stopped, seconds=spent)
@@ -246,12 +248,12 @@ def _scarce(
     what is asked, and the day on which the last looks begin where no card is new.
     """
     asked, start = when
-    least = begin_worth(1, curve) / NEW_SECONDS
+    least = _new_rate(1, asked, curve)
     late = (worth(c, asked.exam - 1, asked.exam, curve) for c, _ in ranked)
-    closing = math.fsum(w.seconds for w in late if w.rate > least)
+    closing = math.fsum(w.seconds for w in late if w.rate > least) * asked.pace.scale
     final = asked.exam - asked.day <= asked.days_for(closing)
     final = final or (not unseen and start <= asked.day)
-    rate = begin_worth(asked.exam - asked.day, curve) / NEW_SECONDS
+    rate = _new_rate(asked.exam - asked.day, asked, curve)
     pool = _by_rate(ranked)
     better = sum(w.rate > rate for _, w in pool) if final else 0
     may_wait = final or asked.habits.fill
@@ -273,10 +275,10 @@ def plain_day(
     due = [c for c in begun if c.due <= asked.day]
     due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
     ranked = ((c, worth(c, asked.day, asked.day, curve)) for c in due)
-    looks, spent = _fit(ranked, asked.room, set())
+    looks, spent = _fit(ranked, asked.room, set(), asked)
     time = max(0.0, asked.room - spent)
-    fresh = min(unseen, int(time // NEW_SECONDS))
-    return DayPlan(looks, fresh, seconds=spent + fresh * NEW_SECONDS)
+    fresh = min(unseen, int(time // asked.pace.first))
+    return DayPlan(looks, fresh, seconds=spent + fresh * asked.pace.first)
 
 
 def _final(
@@ -295,9 +297,9 @@ def _final(
     pool = _by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
     # On the very last day a card and its reverse cannot be kept apart.
     notes: set[str] | None = set() if asked.left > 1 else None
-    rate = begin_worth(asked.exam - asked.day, curve) / NEW_SECONDS
+    rate = _new_rate(asked.exam - asked.day, asked, curve)
     better = sum(w.rate > rate for _, w in pool)
-    looks, spent = _fit(_by_loss(last, asked, curve), asked.room, notes)
+    looks, spent = _fit(_by_loss(last, asked, curve), asked.room, notes, asked)
     now = dataclasses.replace(asked, spent=asked.spent + spent)
     more = _around_new((pool[:better], pool[better:]), unseen, now, notes)
     return dataclasses.replace(
@@ -315,13 +317,18 @@ def _around_new(
     notes: set[str] | None,
 ) -> DayPlan:
     """Looks that gain more than a new card, new cards, and looks that gain less."""
-    looks, spent = _fit(pool[0], asked.room, notes)
-    room = int((asked.room - spent) // NEW_SECONDS)
+    looks, spent = _fit(pool[0], asked.room, notes, asked)
+    room = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, room) if asked.exam > asked.day else 0
-    spent += fresh * NEW_SECONDS
-    rest, time = _fit(pool[1], asked.room - spent, notes)
+    spent += fresh * asked.pace.first
+    rest, time = _fit(pool[1], asked.room - spent, notes, asked)
     stopped = bool(unseen) and not fresh
     return DayPlan((*looks, *rest), fresh, stopped=stopped, seconds=spent + time)
+
+
+def _new_rate(left: int, asked: PlanInputs, curve: Curve) -> float:
+    """What a new card gains in the time in which a look usually gains its rate."""
+    return begin_worth(left, curve) / asked.pace.first * asked.pace.scale
 
 
 def _by_loss(
@@ -336,7 +343,10 @@ def _by_rate(ranked: Iterable[tuple[Begun, Worth]]) -> list[tuple[Begun, Worth]]
 
 
 def _fit(
-    ranked: Iterable[tuple[Begun, Worth]], seconds: float, notes: set[str] | None
+    ranked: Iterable[tuple[Begun, Worth]],
+    seconds: float,
+    notes: set[str] | None,
+    asked: PlanInputs,
 ) -> tuple[tuple[Begun, ...], float]:
     """The first of them that fit into the time; `notes` taken already are left out."""
     taken: list[Begun] = []
@@ -344,10 +354,11 @@ def _fit(
     for card, value in ranked:
         if notes is not None and card.note in notes:
             continue
-        if spent + value.seconds > seconds:
+        time = value.seconds * asked.pace.scale
+        if spent + time > seconds:
             break
         taken.append(card)
-        spent += value.seconds
+        spent += time
         if notes is not None and card.note:
             notes.add(card.note)
     return tuple(taken), spent

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.scheduling.exam import NEW_SECONDS
+from app.scheduling.card_pace import USUAL, CardPace
 from app.scheduling.exam_plan import FINAL_SECONDS
 
 
@@ -23,6 +23,7 @@ class Left:
     over: int = 0
     final: bool = False
     learning: int = 0
+    pace: CardPace = USUAL
 
     @property
     def reviews(self) -> int:
@@ -46,9 +47,12 @@ class Left:
 
     @property
     def seconds(self) -> float:
-        """How long they take, as the plan reckons: a look 11.25 s, a new card 60 s.
+        """How long they take: a look 11.25 s and a new card 60 s, at the usual pace.
 
         >>> Left(due=16, waiting=0, fresh=2).seconds
         300.0
         """
-        return self.returning * FINAL_SECONDS + self.fresh * NEW_SECONDS
+        return (
+            self.returning * FINAL_SECONDS * self.pace.scale
+            + self.fresh * self.pace.first
+        )

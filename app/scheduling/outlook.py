@@ -5,8 +5,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from app.scheduling.card_pace import NEW_SECONDS
 from app.scheduling.curve import Curve, Trace
-from app.scheduling.exam import FIRST_GRADES, LOOK_SECONDS, NEW_SECONDS, Begun
+from app.scheduling.exam import FIRST_GRADES, Begun
 from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan
 
 HORIZON = 180
@@ -27,7 +28,8 @@ Rule = Callable[[Sequence[Begun], int, PlanInputs, Curve], DayPlan]
 class DayAhead:
     """One study day to come: cards due, new ones, last looks, and the time.
 
-    `short` says that the last looks are not for every card.
+    `short` says that the last looks are not for every card. Of the time a new card
+    takes `first` seconds.
     """
 
     day: int
@@ -36,6 +38,7 @@ class DayAhead:
     final: int
     seconds: float
     short: bool = False
+    first: float = NEW_SECONDS
 
     @property
     def cards(self) -> int:
@@ -126,7 +129,8 @@ class Run:
             due=0 if plan.final else len(plan.looks),
             fresh=plan.fresh,
             final=len(plan.looks) if plan.final else 0,
-            seconds=seconds + plan.fresh * NEW_SECONDS,
+            seconds=seconds + plan.fresh * asked.pace.first,
+            first=asked.pace.first,
             short=plan.short,
         )
 
@@ -146,7 +150,7 @@ class Run:
         else:
             trace = curve.known(trace, chance, rating)
         self.cards[place] = self._card(card.card, trace, asked)
-        return LOOK_SECONDS * (2 if rating == 1 else 1)
+        return asked.pace.look * (2 if rating == 1 else 1)
 
     def _begin(self, asked: PlanInputs) -> None:
         place = len(self.cards)
@@ -189,7 +193,8 @@ def workload(
         now = dataclasses.replace(asked, day=day, seconds=time, spent=over)
         done = run.day(now, rule)
         # What is too short for one card of a sample is there on the next day.
-        saved = min(max(0.0, now.room - done.seconds), NEW_SECONDS) if part < 1 else 0.0
+        over = max(0.0, now.room - done.seconds)
+        saved = min(over, asked.pace.first) if part < 1 else 0.0
         ahead.append(done)
     return _outlook(run, ahead, asked, (whole, part))
 
@@ -216,4 +221,6 @@ def _scaled(day: DayAhead, part: float) -> DayAhead:
     if part == 1:
         return day
     due, fresh, final = (round(n / part) for n in (day.due, day.fresh, day.final))
-    return DayAhead(day.day, due, fresh, final, day.seconds / part, day.short)
+    return dataclasses.replace(
+        day, due=due, fresh=fresh, final=final, seconds=day.seconds / part
+    )

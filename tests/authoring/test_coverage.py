@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.authoring.commands import coverage_command
-from app.authoring.coverage import coverage, fresh_papers
-from app.authoring.cues import cues
+from app.authoring.course.coverage import coverage, fresh_papers
+from app.authoring.course.cues import cues
 from app.content.live.library import Library
 from app.content.model import Text
 from app.questions.choosing import Choices

@@ -152,3 +152,62 @@ def test_a_repository_knows_a_file_that_is_gone(course: Path) -> None:
     assert not is_tracked(course / "glossary.md")
     assert not is_tracked(course / "exams/ids.lock")
     assert [p.code for p in check(course, today=DAY)] == ["E79"]
+
+
+def rekeyed(course: Path) -> None:
+    quiz = course / "topics/weights/quiz.md"
+    text = quiz.read_text()
+    quiz.write_text(text.replace("- [x] About 140 GB", "- [x] About 141 GB"))
+
+
+def read_again(course: Path, day: str) -> None:
+    page = course / "topics/weights/concept.md"
+    lines = page.read_text().split("\n")
+    said = [f"reviewed: {day}" if x.startswith("reviewed:") else x for x in lines]
+    page.write_text("\n".join(said))
+
+
+def test_a_changed_key_asks_for_a_review_until_there_was_one(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    rekeyed(course)
+    later = DAY + dt.timedelta(days=9)
+
+    assert [p.code for p in check(course, fix=True, today=later)] == ["W19"]
+
+    read_again(course, later.isoformat())
+    assert check(course, fix=True, today=later) == []
+    assert check(course, today=later + dt.timedelta(days=9)) == []
+
+
+def test_an_edited_reason_asks_for_no_review(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    quiz = course / "topics/weights/quiz.md"
+    quiz.write_text(quiz.read_text().replace("One byte each would", "One byte would"))
+
+    assert check(course, today=DAY + dt.timedelta(days=9)) == []
+
+
+def test_the_figure_of_a_card_asks_for_a_review(course: Path) -> None:
+    cards = course / "topics/weights/cards.md"
+    more = "\n### How many bits has a byte?\n<!-- q: c-bits -->\n\nA byte has 8 bits.\n"
+    cards.write_text(cards.read_text() + more)
+    check(course, fix=True, today=DAY)
+    later = DAY + dt.timedelta(days=9)
+    cards.write_text(cards.read_text().replace("A byte has 8", "Each has 8"))
+    assert check(course, today=later) == []
+
+    cards.write_text(cards.read_text().replace("has 8 bits", "has 9 bits"))
+
+    assert [p.code for p in check(course, today=later)] == ["W19"]
+
+
+def test_a_list_of_ids_of_before_is_read_as_it_was(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    lock = course / "ids.lock"
+    lines = lock.read_text().split("\n")
+    lock.write_text(
+        "\n".join(x if x[:1] == "#" else " ".join(x.split()[:6]) for x in lines)
+    )
+    rekeyed(course)
+
+    assert check(course, today=DAY + dt.timedelta(days=9)) == []

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.content.live.library import Library
 from app.progress.calendar_file import calendar_of, escaped, folded
-from app.progress.pace import USUAL, Pace, Spent, pace_of, page_spent
+from app.progress.pace import USUAL, Pace, page_spent
 from app.progress.study_plan import (
     Cards,
     Mock,
@@ -23,6 +23,7 @@ from app.progress.study_plan import (
     mock_days,
     plan_days,
 )
+from app.scheduling.card_pace import Spent, shrunk
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -171,8 +172,8 @@ def test_a_seed_turns_the_weakest_objectives_around():
 
 
 def test_little_evidence_moves_the_pace_little():
-    one = pace_of(Spent(300, 1), Spent(), Spent(), Spent())
-    many = pace_of(Spent(30_000, 1000), Spent(), Spent(), Spent())
+    one = Pace(first=shrunk(Spent(300, 1), 60))
+    many = Pace(first=shrunk(Spent(30_000, 1000), 60))
 
     assert USUAL.first < one.first < 75
     assert many.first == pytest.approx(30, abs=1)

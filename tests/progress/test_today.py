@@ -214,8 +214,9 @@ def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Li
     assert "1 of 86\u00a0days" in rosa.get("/").text
 
 
-@pytest.mark.usefixtures("desk")
-def test_today_asks_the_database_eleven_things(app, rosa: TestClient):
+def test_today_asks_the_database_eleven_things_and_once_a_day_how_fast_one_is(
+    app, rosa: TestClient, desk: Desk, library: Library
+):
     asked: list[str] = []
     event.listen(
         app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
@@ -224,8 +225,15 @@ def test_today_asks_the_database_eleven_things(app, rosa: TestClient):
     rosa.get("/")
 
     reads = [a for a in asked if a.startswith("SELECT")]
+    paces = [a for a in reads if "sum(review.milliseconds)" in a]
     # Two of them are those of the desk, whose number of cards is said here as well.
-    assert len(reads) == 11
+    assert len(reads) - len(paces) == 11
+    assert len(paces) == 1
+    desk.answers(list(library.questions)[:1], 1.0, "weights")
+    asked.clear()
+    rosa.get("/")
+    assert not [a for a in asked if "sum(review.milliseconds)" in a]
+    assert 1 <= len([a for a in asked if a.startswith("SELECT")]) <= 11
 
 
 def test_of_the_answers_only_new_ones_are_read(

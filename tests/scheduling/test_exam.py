@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.scheduling import Grade, Policy, Standing, after, recall, replay
+from app.scheduling.card_pace import NEW_SECONDS, CardPace
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import (
     FIRST_GRADES,
-    NEW_SECONDS,
     Begun,
     before_exam,
     begin_worth,
@@ -493,3 +493,27 @@ def test_what_is_expected_is_the_mean_of_what_luck_brings(
     assert sum(d.seconds for d in ahead.days) == pytest.approx(
         statistics.fmean(seconds), rel=0.05
     )
+
+
+def test_who_is_quick_begins_more_cards_and_who_is_slow_fewer() -> None:
+    curve = curve_of()
+    usual, quick, slow = (
+        day_plan((), 500, PlanInputs(TODAY, TODAY + 30, 900, pace=taken), curve)
+        for taken in (CardPace(), CardPace(first=30), CardPace(first=120))
+    )
+
+    assert slow.fresh < usual.fresh < quick.fresh
+    assert all(plan.seconds <= 900 for plan in (usual, quick, slow))
+
+
+def test_twice_the_time_for_twice_the_pace_is_the_same_plan() -> None:
+    curve = curve_of()
+    begun = [Begun(f"c{n}", 5.0 + n, 5.0, TODAY - 9, TODAY - 1) for n in range(40)]
+    twice = CardPace(first=2 * NEW_SECONDS, look=20)
+    for days in (2, 9, 40):
+        usual = day_plan(begun, 60, PlanInputs(TODAY, TODAY + days, 300), curve)
+        slow = day_plan(
+            begun, 60, PlanInputs(TODAY, TODAY + days, 600, pace=twice), curve
+        )
+        assert (usual.looks, usual.fresh) == (slow.looks, slow.fresh)
+        assert slow.seconds == pytest.approx(2 * usual.seconds)

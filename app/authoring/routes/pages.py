@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from app.authoring.course.authored import AuthoredLibrary
 from app.authoring.listing import about, name_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
@@ -12,7 +13,6 @@ from app.errors import NotFound
 from app.learners.current import CurrentLearner
 from app.questions.asking import Asked, new_token, title_of
 from app.questions.variants import draw
-from app.web.course import CurrentLibrary
 from app.web.render import page
 
 router = APIRouter(route_class=AuthorRoute)
@@ -20,14 +20,15 @@ router = APIRouter(route_class=AuthorRoute)
 
 @router.get("/pages/{topic}")
 def preview(
-    request: Request, topic: str, library: CurrentLibrary, learner: CurrentLearner
+    request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
     """The page of a topic; one that cannot be read yet has its problems only."""
     problems = about(library.problems, topic)
     known = library.topics.get(topic)
     if known is None and not problems:
         raise NotFound(f"There is no topic “{topic}”.")
-    sheets: Sheets = request.app.state.sheets[request.state.course]
+    # What is not live must never come among the finished pages of learners.
+    sheets = Sheets(request.app.state.templates)
     sheet = sheets.of(library, known) if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
     return page(
@@ -39,6 +40,7 @@ def preview(
         sheet=sheet,
         library=library,
         problems=problems,
+        outdated=known is not None and known.place.path in library.outdated,
         name_of=name_of,
         asked=_asked(library, sheet) if sheet else {},
         questions=[(q, title_of(q)) for q in questions],

@@ -14,13 +14,23 @@ from fastapi.responses import (
 )
 
 from app.authoring import bench, store
+from app.authoring.course.authored import AuthoredLibrary
+from app.authoring.course.reviews import reviews_due
 from app.authoring.forms import TableAsked, TableForm
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
 from app.authoring.states import states_of, typed
 from app.authoring.survey import Survey, Surveyor
+from app.authoring.tasks import tasks_of, unfinished
 from app.authoring.trying import address_of, judge, put
-from app.authoring.wordings import Sample, editions, option_rows, sample
+from app.authoring.wordings import (
+    Sample,
+    editions,
+    one_of_each,
+    option_rows,
+    sample,
+    seen_as,
+)
 from app.authors.current import AuthorRoute
 from app.content.numbers.expressions import BadExpression
 from app.db.engine import DbSession
@@ -30,6 +40,7 @@ from app.questions.asking import Asked
 from app.questions.model import Question
 from app.questions.variants import MOST_VARIANTS, combinations, draw, every
 from app.quiz.forms import AskedFor, Posted, Sent
+from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page
 from app.web.words import age_of
@@ -39,7 +50,7 @@ _ROWS = 100  # of the table on one page; the CSV has all
 _FALLING = {"count", "sd", "guess"}  # what one wants the most of first
 
 
-async def read_item(item: str, library: CurrentLibrary) -> Question:
+async def read_item(item: str, library: AuthoredLibrary) -> Question:
     """The question of the address; raises NotFound."""
     return find_question(library, item)
 
@@ -112,11 +123,36 @@ def table(
     )
 
 
+@router.get("/mend")
+def mend(
+    request: Request,
+    survey: Surveyed,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+) -> HTMLResponse:
+    """Check, statistics, reports and reviews due in one order, the worst first."""
+    said = store.reports(db, learner.course)
+    rows = bench.rows_of(library, survey.found if survey else {}, said)
+    mends = bench.mends_of(library, rows, survey.forgotten if survey else ())
+    return page(
+        request,
+        "authoring/mend.html",
+        learner=learner,
+        tasks=tasks_of(library.problems, mends, reviews_due(library, now.date())),
+        most=_ROWS,
+        outdated=library.outdated,
+        computed=survey is not None,
+        unfinished=unfinished(library),
+    )
+
+
 @router.get("/questions/{item}")  # noqa: FAST003 - in Item
 def show(
     request: Request,
     survey: Surveyed,
-    library: CurrentLibrary,
+    library: AuthoredLibrary,
     learner: CurrentLearner,
     db: DbSession,
     tried: Tried,
@@ -144,6 +180,8 @@ def show(
         query=_query,
         lines=lines_around(folder, place.path, place.line, 14)[-15:],
         problems=[p for p in library.problems if p.item == question.id],
+        outdated=place.path in library.outdated,
+        seen_as=seen_as(variant),
         samples=_samples(question),
         all_samples=combinations(question.computed) if question.computed else 0,
         reports=store.reports(db, learner.course, settled=True, item=question.id),
@@ -160,7 +198,7 @@ def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
 @router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
 def attempt(
     request: Request,
-    library: CurrentLibrary,
+    library: AuthoredLibrary,
     db: DbSession,
     question: Item,
     sent: Posted,
@@ -191,6 +229,7 @@ def _measured(
 ) -> dict[str, Any]:
     answers = survey.answers.get(question.id, ()) if survey else ()
     found = survey.found if survey else {}
+    same = survey.stands if survey else {}
     now = found.get((question.id, question.revision))
     interval, curves = bench.closer_look(
         question, answers, survey.earned if survey else {}
@@ -203,7 +242,12 @@ def _measured(
         "guess": guess_of(question),
         "why": sorted(reasons(question, now), key=lambda reason: -reason.weight),
         "options": option_rows(question, now),
-        "editions": editions(question, store.wordings(db, question.id), answers, found),
+        "editions": editions(
+            question,
+            one_of_each(question, store.wordings(db, question.id), same),
+            answers,
+            found,
+        ),
     }
 
 

@@ -3,12 +3,14 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from app.authoring.coverage import coverage, fresh_papers, heads
-from app.authoring.cues import cues
+from app.authoring.course.coverage import coverage, fresh_papers, heads
+from app.authoring.course.cues import cues
+from app.authoring.course.reviews import reviews_due
 from app.authoring.manual import manual
 from app.authors.current import AuthorRoute
 from app.errors import NotFound
 from app.learners.current import CurrentLearner
+from app.web.clock import Now
 from app.web.course import CurrentLibrary
 from app.web.render import page
 
@@ -17,7 +19,7 @@ router = APIRouter(route_class=AuthorRoute)
 
 @router.get("/coverage")
 def coverage_page(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner
+    request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
 ) -> HTMLResponse:
     """What each objective has, and what the choices of the bank give away."""
     return page(
@@ -28,6 +30,7 @@ def coverage_page(
         rows=coverage(library),
         papers=fresh_papers(library),
         cues=cues(library.questions.values()),
+        due=reviews_due(library, now.date()),
     )
 
 

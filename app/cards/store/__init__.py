@@ -33,6 +33,7 @@ from app.cards.store.log import (
     unseen,
 )
 from app.cards.store.memory import MEMORY, STANDING, blank, columns, standing_of
+from app.cards.store.pace import card_pace
 from app.cards.store.replaying import (
     Beginning,
     acted,
@@ -81,6 +82,7 @@ __all__ = [
     "beginning_of",
     "beginnings",
     "blank",
+    "card_pace",
     "change_days",
     "columns",
     "count_act",

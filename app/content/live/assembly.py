@@ -8,6 +8,13 @@ from typing import Any
 
 from app.content.identity import revision
 from app.content.live.cache import code_version
+from app.content.live.drafts import (
+    NOTHING,
+    Authored,
+    less_live,
+    live,
+    without_beginnings,
+)
 from app.content.model import (
     Card,
     Drawing,
@@ -22,8 +29,9 @@ from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
-from app.content.rules.course import check_fronts, check_order
+from app.content.rules.course import check_drafts, check_fronts, check_order
 from app.content.rules.drawings import drawings_at
+from app.content.rules.reviews import check_reviews
 from app.content.rules.topics import check_topics
 from app.content.svg_figures import figure
 from app.questions import kinds
@@ -34,24 +42,29 @@ Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kep
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Assembled:
-    """Topics, questions and cards that stand, and every problem of the course."""
+    """Topics, questions and cards that stand, and every problem of the course.
+
+    `authored` has those that are not live as well.
+    """
 
     topics: dict[str, Topic]
     questions: dict[str, Question]
     cards: dict[str, Card]
     problems: tuple[Problem, ...]
+    authored: Authored = NOTHING
 
 
 def assemble(bank: Bank) -> Assembled:
     """Put the files together; items with errors are left out, all else stays."""
     found = rules.check_identity(bank)
     found += rules.check_mentions(bank)
-    found += rules.check_dates(bank)
+    found += [*rules.check_dates(bank), *check_reviews(bank.readings, bank.today)]
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages)
     found += rules.check_stems(bank, questions)
     found += check_fronts(cards)
     found += check_order(bank, pages)
+    found += check_drafts(bank, pages)
     found += _aimless(questions, pages)
     found += [_unsourced(q) for q in questions.values() if not q.sources]
     homeless = _homeless(bank, pages)
@@ -64,13 +77,16 @@ def assemble(bank: Bank) -> Assembled:
         for i, c in cards.items()
         if (i.removesuffix("~r"), c.place.path) not in out
     }
-    topics = _topics(bank, pages, questions, cards)
+    authored = Authored(_topics(bank, pages, questions, cards), questions, cards)
+    questions, cards, shown = live(questions), live(cards), live(pages)
+    topics = _topics(bank, shown, questions, cards)
     # Readings have left out what is broken in itself; a file that broke while it was
     # live is on show as it was, so its newest problems must not take items away.
     found += [p for r in bank.readings.values() for p in r.problems]
     found += rules.check_coverage(bank, questions.values(), cards.values())
     found += check_topics(topics, bank.readings)
-    return Assembled(topics, questions, cards, tuple(sorted(set(found))))
+    told = tuple(sorted(set(without_beginnings(found, authored))))
+    return Assembled(topics, questions, cards, told, authored)
 
 
 def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
@@ -134,13 +150,17 @@ def _items(
 def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
     """An item that names no objective, source or level has those of its page."""
     page = pages.get(item.topic)
-    if page is None or (item.objectives and item.sources and not page.level):
+    if page is None:
+        return item
+    full = item.objectives and item.sources and not page.level
+    if full and page.status == item.status:
         return item
     return dataclasses.replace(
         item,
         objectives=item.objectives or page.objectives,
         sources=item.sources or page.sources,
         level=item.level or page.level,
+        status=less_live(item.status, page.status),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from app.content.identity import nearest
 from app.content.live.assembly import Assembled, assemble, version_of
+from app.content.live.drafts import NOTHING, Authored
 from app.content.live.lastgood import LastGood
 from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import (
@@ -51,6 +52,16 @@ class Library:
     exams: Mapping[str, ExamBlueprint]
     problems: tuple[Problem, ...]
     outdated: tuple[str, ...] = ()
+    authored: Authored = NOTHING
+
+    def as_authored(self) -> "Library":
+        """The course with what is not live, for authors alone."""
+        own = self.authored
+        if own is NOTHING:
+            return self
+        return dataclasses.replace(
+            self, topics=own.topics, questions=own.questions, cards=own.cards
+        )
 
 
 _EMPTY = Library("", NO_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
@@ -99,6 +110,7 @@ def build(
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
         tuple(told_once([*_absent(readings, folder), *made.problems])),
         tuple(path for path, reading in readings.items() if reading.outdated),
+        made.authored,
     )
 
 

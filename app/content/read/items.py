@@ -10,7 +10,7 @@ from app.content.identity import did_you_mean, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, plain
 from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Card, Computed, Level, Place, Text
+from app.content.model import NO_TEXT, Card, Computed, Level, Place, Status, Text
 from app.content.numbers import templates
 from app.content.read.metadata import (
     PARTIAL,
@@ -20,6 +20,7 @@ from app.content.read.metadata import (
     level_of,
     mentioned,
     refuse_foreign,
+    status_of,
     use_of,
 )
 from app.content.read.parameters import read_computed
@@ -89,6 +90,7 @@ class _Common:
     revision: str
     place: Place
     level: Level
+    status: Status
 
 
 def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
@@ -101,6 +103,7 @@ def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
         revision(draft.text),
         Place(sheet.path, draft.line),
         level_of(fields, sheet) or front.level,
+        status_of(fields, sheet) or front.status,
     )
 
 
@@ -207,6 +210,7 @@ def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
         common.sources,
         common.tags,
         level=common.level,
+        status=common.status,
     )
 
 
@@ -237,6 +241,7 @@ def _question(
         computed,
         level=common.level,
         use=use_of(draft.comment.fields, scope.sheet),
+        status=common.status,
     )
     sources = tuple(dict.fromkeys((*common.sources, *scope.cited)))
     scope.cited[:] = cited

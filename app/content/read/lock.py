@@ -11,7 +11,7 @@ HEAD = """\
 # Every id that was ever used. Written by `headroom check --fix`; commit it.
 # To retire an item that you deleted, write today's date in place of the second “-”.
 #
-# id type first-seen retired fingerprint options
+# id type first-seen retired fingerprint options key@reviewed
 """
 
 
@@ -32,6 +32,7 @@ def read_lock(sheet: Manuscript) -> tuple[LockEntry, ...]:
 
 def _entry(fields: list[str], line: int) -> LockEntry:
     name, kind, seen, retired, sketch, options = fields[:6]
+    key, _, read = (fields[6] if len(fields) > 6 else "").partition("@")
     numbers = () if sketch == "-" else tuple(int(s, 36) for s in sketch.split("."))
     pairs = () if options == "-" else tuple(o.split(":") for o in options.split(","))
     if len(numbers) > MOST_SAMPLES or len(pairs) > MOST_OPTIONS:
@@ -44,8 +45,10 @@ def _entry(fields: list[str], line: int) -> LockEntry:
         seen,
         "" if retired == "-" else retired,
         numbers,
-        tuple((key, digest) for key, digest in pairs),
+        tuple((option, digest) for option, digest in pairs),
         line,
+        key,
+        read,
     )
 
 
@@ -60,6 +63,7 @@ def write_lock(entries: Iterable[LockEntry]) -> str:
                 e.retired or "-",
                 ".".join(map(_base36, e.sketch)) or "-",
                 ",".join(f"{k}:{d}" for k, d in e.options) or "-",
+                *([f"{e.key}@{e.read}"] if e.key else []),
             )
         )
         for e in sorted(entries, key=lambda e: e.id)

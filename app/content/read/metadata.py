@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.content import strict_yaml
 from app.content.identity import SLUG, did_you_mean
-from app.content.model import Level
+from app.content.model import Level, Status
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Scalar
 from app.questions.kinds import KINDS
@@ -23,6 +23,7 @@ _COMMON_KEYS = (
     "tags",
     "difficulty",
     "level",
+    "status",
     "use",
     "partial",
     "params",
@@ -41,6 +42,7 @@ FRONT_KEYS = (
     "requires",
     "tags",
     "level",
+    "status",
 )
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
@@ -48,6 +50,7 @@ Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
 PARTIAL: dict[str, Partial] = {
     p: p for p in ("", "off", "net", "coverage", "each", "lcs")
 }
+_STATUS: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -63,6 +66,7 @@ class Front:
     requires: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     level: Level = ""
+    status: Status = "live"
 
 
 def front_matter(sheet: Manuscript) -> tuple[Front, str]:
@@ -85,6 +89,7 @@ def front_matter(sheet: Manuscript) -> tuple[Front, str]:
         _requires(fields, sheet),
         tuple(w.text for w in strict_yaml.words(fields.values.get("tags"))),
         level_of(fields, sheet),
+        status_of(fields, sheet) or "live",
     )
     return front, blank + sheet.text[match.end() :]
 
@@ -121,6 +126,19 @@ def mentioned(
 def level_of(fields: Mapped, sheet: Manuscript) -> Level:
     """Whether `level` says deeper; another word is reported."""
     return "deeper" if _says(fields, "level", "deeper", sheet) else ""
+
+
+def status_of(fields: Mapped, sheet: Manuscript) -> Status | None:
+    """What `status` says; None where it says nothing. An unknown word is a draft."""
+    node = fields.values.get("status")
+    if node is None:
+        return None
+    found = _STATUS.get(strict_yaml.word(node))
+    if found is None:
+        message = f"“{strict_yaml.word(node)[:20]}” is not a status."
+        hint = "Write status: draft, review or live."
+        sheet.report("E13", node.line, node.column, message, hint)
+    return found or "draft"
 
 
 def use_of(fields: Mapped, sheet: Manuscript) -> Literal["", "exam"]:
@@ -194,7 +212,7 @@ def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
 
 def refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
     """E12: a key that another type has, and that would do nothing here."""
-    own = {"q", "type", "objective", "objectives", "source", "sources", "tags", "level"}
+    own = {*FRONT_KEYS, "q", "type"} - {"title", "summary", "reviewed", "requires"}
     if kind == "card":
         own.add("reverse")
     else:

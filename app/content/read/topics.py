@@ -1,6 +1,7 @@
 """The files of a topic: its page, its questions, its cards."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -30,6 +31,7 @@ _KINDS: dict[str, FileKind] = {
     "cards.md": "cards",
 }
 Items = dict[str, Question | Card]
+_FIGURE = re.compile(r"\d[\d.,]*")
 
 
 def read_topic_file(
@@ -134,13 +136,16 @@ def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:
 def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
-    stem = ""
+    stem = key = ""
     options: tuple[Counted, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = kinds.of(item).options(item.answer)
+        right = kinds.of(item).right_words(item.answer)
+        key = revision(normal(f"{' '.join(right)} {item.computed or ''}"))[:6]
     elif isinstance(item, Card):
         kind = "card"
+        key = revision(" ".join(_FIGURE.findall(item.back.plain)))[:6]
     return Fact(
         draft.comment.id,
         kind,
@@ -150,6 +155,7 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
         bool(normal(stem)),
         tuple((o.key, revision(normal(o.words))[:6]) for o in options),
         broken,
+        key,
     )
 
 
@@ -163,7 +169,13 @@ def _with_page(
     regions, items, front, slug = read
     linker = FirstMentions(names)
     scope = Scope(sheet, page=True, folder=slug)
-    page = lay_out(regions, items, scope, linker)
+    # A card is part of the page's text: one that is not as far as its page waits.
+    shown = {
+        name: item
+        for name, item in items.items()
+        if isinstance(item, Question) or item.status == front.status
+    }
+    page = lay_out(regions, shown, scope, linker)
     check_prose([r.tokens for r in regions if isinstance(r, Prose)], scope)
     topic = _topic(page, front, scope, tuple(linker.linked))
     sections = _sections_of(page)
@@ -208,6 +220,7 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
         linked,
         page.notes,
         front.level,
+        front.status,
     )
 
 

@@ -343,7 +343,8 @@ def check_coverage(
         if question.drawable:
             per_domain[question.home(domain_of)] += 1
     learned = {o for c in cards for o in c.objectives}
-    read = {o for r in bank.readings.values() if r.topic for o in r.topic.objectives}
+    pages = [r.topic for r in bank.readings.values() if r.topic]
+    read = {o for p in pages if p.status == "live" for o in p.objectives}
     found = _blueprints(bank, per_domain)
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}

@@ -30,7 +30,7 @@ def _ordered(bank: Bank, pages: Mapping[str, Topic]) -> Iterator[Problem]:
             place = ("syllabus.toml", *lines.get(slug, (1, 1)))
             yield problem(place, "W36", message, "Keep one of them.")
     for slug in pages:
-        if slug not in order:
+        if slug not in order and pages[slug].status == "live":
             message = f"The topic “{slug}” is not in the order of the syllabus."
             hint = f'Write "{slug}" into order; until then it stands at the end.'
             yield problem((pages[slug].place.path, 1, 1), "W36", message, hint)
@@ -74,6 +74,20 @@ def _way(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
                 seen.add(step)
                 ways.append((*way, step))
     return ()
+
+
+def check_drafts(bank: Bank, pages: Mapping[str, Topic]) -> Iterator[Problem]:
+    """E61: what learners read does not lead to what they cannot open."""
+    hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
+    for page in pages.values():
+        for mention in bank.readings[page.place.path].mentions if hidden else ():
+            slug = mention.value.removeprefix("/concepts/").partition("#")[0]
+            known = mention.kind in {"page", "topic"} and slug in hidden
+            if known and page.status == "live":
+                message = f"“{slug}” is no live page (status: {hidden[slug]})."
+                hint = "Make it live, or leave the link out until it is."
+                place = (page.place.path, mention.line, mention.column)
+                yield problem(place, "E61", message, hint)
 
 
 def check_fronts(cards: Mapping[str, Card]) -> Iterable[Problem]:

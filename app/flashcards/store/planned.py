@@ -5,7 +5,6 @@ after a restart and in another process, and it is not made again at each grade. 
 has happened since is read narrowly beside it.
 """
 
-import collections
 import dataclasses
 import datetime as dt
 import itertools
@@ -13,6 +12,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from cachetools import LRUCache
 from sqlalchemy import Engine, bindparam, select, union_all
 from sqlmodel import Session
 
@@ -23,6 +23,8 @@ from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
 from app.flashcards.store.queue import GRADED, Limits, Queue
 from app.scheduling import Day, Standing
+from app.scheduling.card_pace import USUAL as CARD_PACE
+from app.scheduling.card_pace import CardPace
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
@@ -34,7 +36,7 @@ _AGAIN = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Aim:
-    """What is planned for: the exam day, and the seconds of a usual day for cards.
+    """The exam day, the seconds of a usual day for cards, and the learner's ways.
 
     `acts` is the number of the last act: what is set by hand makes the plan anew.
     """
@@ -43,6 +45,7 @@ class Aim:
     seconds: float
     habits: Habits = USUAL
     acts: int = 0
+    pace: CardPace = CARD_PACE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,9 +78,9 @@ class Planned:
 
 
 _Key = tuple[dt.date, Aim, str]
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[_Key, Planned]]
-] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, Planned]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def planned_of(
@@ -85,16 +88,13 @@ def planned_of(
 ) -> Planned:
     """The plan of a learner's study day, made once in a process."""
     engine = db.get_bind().engine
-    kept = _kept.setdefault(engine, collections.OrderedDict())
+    kept = _kept.setdefault(engine, LRUCache(_LEARNERS))
     key = (day, aim, library.version)
     known = kept.get(learner_id)
     if known is not None and known[0] == key:
         return known[1]
     found = find_planned(db, learner_id, library, day, aim)
     kept[learner_id] = (key, found)
-    kept.move_to_end(learner_id)
-    while len(kept) > _LEARNERS:
-        kept.popitem(last=False)
     return found
 
 
@@ -115,7 +115,8 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in held
     )
     unseen = max(0, len(library.cards) - old)
-    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds, habits=aim.habits)
+    times = today, aim.exam.toordinal(), aim.seconds
+    asked = PlanInputs(*times, habits=aim.habits, pace=aim.pace)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]

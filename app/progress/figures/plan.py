@@ -9,7 +9,6 @@ from markupsafe import Markup
 from app.drawings.axes import counting
 from app.drawings.columns import Columns, draw_columns
 from app.progress.figures.day_names import WIDTH, day_names
-from app.scheduling.exam import NEW_SECONDS
 from app.scheduling.exam_plan import again_words
 from app.scheduling.outlook import DayAhead, Outlook
 from app.web.words import count_of, minutes_of, weekday_of
@@ -61,7 +60,7 @@ def columns_of(outlook: Outlook, seconds: float) -> Columns:
 
 
 def _parts(day: DayAhead, *, now: bool) -> list[tuple[str, float]]:
-    fresh = day.fresh * NEW_SECONDS / 60
+    fresh = day.fresh * day.first / 60
     looks = max(0.0, day.seconds / 60 - fresh)
     look = "mark edge" if now else "ink" if day.final else "fill"
     return [(look, looks), ("none edge", fresh)]

@@ -1,62 +1,49 @@
 """How long a learner took for what is in the logs: sums, made where the rows lie."""
 
-from typing import Any
+import datetime as dt
 
-from sqlalchemy import bindparam, distinct, func, select
+from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, SQLModel
 
+from app.cards.store import card_pace
 from app.content.live.library import Library
-from app.progress.pace import USUAL, Pace, Spent, pace_of, page_spent
+from app.progress.pace import USUAL, Pace, pace_of, page_spent
+from app.scheduling.card_pace import Spent
 
-_REVIEW = SQLModel.metadata.tables["review"]
 _ATTEMPT = SQLModel.metadata.tables["attempt"]
 _READING = SQLModel.metadata.tables["reading"]
 
 # A forgotten screen is no slow answer.
-_MOST_LOOK, _MOST_ANSWER = 120_000, 600_000
-_graded = (
-    _REVIEW.c.learner_id == bindparam("learner"),
-    _REVIEW.c.rating > 0,
-    _REVIEW.c.milliseconds.between(1, _MOST_LOOK),
-)
-# In its first steps a card has no chance of recall yet: all of them are the first look.
-_first = (*_graded, _REVIEW.c.recall.is_(None))
-_later = (*_graded, _REVIEW.c.recall.is_not(None))
+_MOST_ANSWER = 600_000
 _answered = (
     _ATTEMPT.c.learner_id == bindparam("learner"),
     _ATTEMPT.c.milliseconds.between(1, _MOST_ANSWER),
 )
 
 
-def _one(value: Any, *conditions: Any) -> Any:
-    return select(value).where(*conditions).scalar_subquery()
-
-
-_review_time, _answer_time = (
-    func.sum(table.c.milliseconds) for table in (_REVIEW, _ATTEMPT)
+_spent = (
+    select(
+        func.sum(_ATTEMPT.c.milliseconds).label("taken"),
+        func.count(_ATTEMPT.c.id).label("answers"),
+    )
+    .where(*_answered)
+    .subquery()
 )
+# One question: the sums beside each section that was read, or alone.
 _SPENT = select(
-    _one(_review_time, *_first),
-    _one(func.count(distinct(_REVIEW.c.card)), *_first),
-    _one(_review_time, *_later),
-    _one(func.count(_REVIEW.c.id), *_later),
-    _one(_answer_time, *_answered),
-    _one(func.count(_ATTEMPT.c.id), *_answered),
-)
-_READ = select(_READING.c.topic, _READING.c.section, _READING.c.at).where(
-    _READING.c.learner_id == bindparam("learner")
-)
+    _spent, _READING.c.topic, _READING.c.section, _READING.c.at
+).select_from(_spent.outerjoin(_READING, _READING.c.learner_id == bindparam("learner")))
 
 
-def pace(db: Session, learner_id: int, library: Library) -> Pace:
-    """How long this learner takes; what is usual for one who has no row yet."""
+def pace(db: Session, learner_id: int, library: Library, day: dt.date) -> Pace:
+    """How long this learner takes; what is usual for one who has no row yet.
+
+    For cards as the study day `day` began, as the desk reckons.
+    """
     if not learner_id:
         return USUAL
-    values = {"learner": learner_id}
-    row = db.connection().execute(_SPENT, values).one()
-    first, look, answer = (
-        Spent((row[n] or 0) / 1000, row[n + 1]) for n in range(0, len(row), 2)
-    )
-    read = db.connection().execute(_READ, values).all()
-    page = page_spent(((r[0], r[1], r[2]) for r in read), library.topics)
-    return pace_of(first, look, answer, page)
+    rows = db.connection().execute(_SPENT, {"learner": learner_id}).all()
+    read = ((r.topic, r.section, r.at) for r in rows if r.topic is not None)
+    question = Spent((rows[0].taken or 0) / 1000, rows[0].answers)
+    page = page_spent(read, library.topics)
+    return pace_of(card_pace(db, learner_id, day), question, page)

@@ -1,0 +1,58 @@
+"""How long a learner takes for cards: sums of the log, made where its rows lie."""
+
+import datetime as dt
+import weakref
+from typing import Any
+
+from cachetools import LRUCache
+from sqlalchemy import Engine, bindparam, distinct, func, select
+from sqlmodel import Session, SQLModel
+
+from app.db.insert_once import BROUGHT
+from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
+
+_LEARNERS = 2000
+_LOG = SQLModel.metadata.tables["review"]
+_MOST_LOOK = 120_000  # a forgotten screen is no slow answer
+_graded = (
+    _LOG.c.learner_id == bindparam("learner"),
+    _LOG.c.rating > 0,
+    _LOG.c.milliseconds.between(1, _MOST_LOOK),
+    _LOG.c.study_day < bindparam("day"),
+    # What a file brings during the day must not change what the day holds.
+    _LOG.c.token.not_like(f"{BROUGHT}%"),
+)
+# In its first steps a card has no chance of recall yet: all of them are the first look.
+_first = (*_graded, _LOG.c.recall.is_(None))
+_later = (*_graded, _LOG.c.recall.is_not(None))
+
+
+def _one(value: Any, *conditions: Any) -> Any:
+    return select(value).where(*conditions).scalar_subquery()
+
+
+_SPENT = select(
+    _one(func.sum(_LOG.c.milliseconds), *_first),
+    _one(func.count(distinct(_LOG.c.card)), *_first),
+    _one(func.sum(_LOG.c.milliseconds), *_later),
+    _one(func.count(_LOG.c.id), *_later),
+)
+_kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[dt.date, CardPace]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
+    """The pace of a learner as a study day began, asked for once in a process."""
+    if not learner_id:
+        return CardPace()
+    kept = _kept.setdefault(db.get_bind().engine, LRUCache(_LEARNERS))
+    known = kept.get(learner_id)
+    if known is not None and known[0] == day:
+        return known[1]
+    values = {"learner": learner_id, "day": day.isoformat()}
+    row = db.connection().execute(_SPENT, values).one()
+    first, look = (Spent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
+    found = CardPace(shrunk(first, NEW_SECONDS), shrunk(look, LOOK_SECONDS))
+    kept[learner_id] = (day, found)
+    return found

@@ -1,0 +1,40 @@
+"""W19: a key or figure that changed asks for a new review. Pure."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+
+from app.content.parsed import Fact, LockEntry, ParsedFile
+from app.content.problems import Problem, problem
+
+
+def check_reviews(
+    readings: Mapping[str, ParsedFile], today: dt.date
+) -> Iterator[Problem]:
+    """W19: the key of an item is another than that which was reviewed."""
+    lock = readings.get("ids.lock")
+    entries = {e.id: e for e in lock.lock} if lock else {}
+    for path, reading in readings.items():
+        read = reviewed_of(path, readings)
+        for fact in reading.facts:
+            entry = entries.get(fact.id)
+            if entry and read and is_unreviewed(entry, fact, read, today):
+                message = f"What is right in “{fact.id}” changed after {entry.read}."
+                hint = "Read it against its sources, and write the date of today."
+                place = (path, fact.line, fact.column)
+                yield problem(place, "W19", message, hint, fact.id)
+
+
+def reviewed_of(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
+    """The day on which the page of an item's topic was read last."""
+    page = readings.get(f"{path.rpartition('/')[0]}/concept.md")
+    return page.topic.reviewed if page and page.topic else None
+
+
+def is_unreviewed(entry: LockEntry, fact: Fact, read: dt.date, today: dt.date) -> bool:
+    """Whether the key changed since it was reviewed, and nobody read it again.
+
+    A review of today counts as one after the change, whenever that was.
+    """
+    if not entry.key or entry.retired or fact.broken or entry.type != fact.type:
+        return False
+    return entry.key != fact.key and read.isoformat() <= entry.read and read < today
