@@ -19,9 +19,9 @@ RESTORING = ".restoring"
 """How the name of a file ends that is about to take the place of a database."""
 BESIDE = ("-wal", "-shm")
 """How the names of the files end that SQLite keeps beside a database."""
-_HEAD = b"SQLite format 3\0"
 _RESTORE = "put a backup in its place with `headroom restore FILE`"
 _OURS = re.compile(r"\d{4}")
+_HEAD = b"SQLite format 3\0"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -90,7 +90,13 @@ def examine_file(path: Path) -> str:
         with looking_into(path) as connection:
             return _examine_contents(path, connection)
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_NOTADB and not _begins_as_one(path):
+            raise UnusableDatabase(
+                f"{path} is not a SQLite database: {_RESTORE}, or set "
+                "HEADROOM_DATABASE_URL to another place."
+            ) from None
+        if code in _DAMAGED:
             raise _damaged(path, str(error)) from None
         raise UnusableDatabase(
             f"the database {path} cannot be opened ({error}): check who owns the file "
@@ -122,18 +128,19 @@ def _expect_sqlite(path: Path) -> None:
         raise UnusableDatabase(
             f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
         )
-    with path.open("rb") as stream:
-        head = stream.read(len(_HEAD))
-    if not head:
+    # Never opened as a file is: to close it would let go of every lock that this
+    # process has on it, and another one would take the log away from under a server.
+    if not path.stat().st_size:
         raise UnusableDatabase(
             f"the database {path} is empty (0 bytes), so its contents are lost: "
             f"{_RESTORE}, or delete the file to begin with a new database."
         )
-    if head != _HEAD:
-        raise UnusableDatabase(
-            f"{path} is not a SQLite database: {_RESTORE}, or set "
-            "HEADROOM_DATABASE_URL to another place."
-        )
+
+
+def _begins_as_one(path: Path) -> bool:
+    """Whether a file that SQLite refused begins as one of its own: it is damaged."""
+    with path.open("rb") as stream:
+        return stream.read(len(_HEAD)) == _HEAD
 
 
 def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:

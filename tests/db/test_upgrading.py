@@ -15,7 +15,7 @@ from sqlalchemy import Engine, text
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, upgrade
-from app.db.schema_state import UnusableDatabase, examine, newest
+from app.db.schema_state import UnusableDatabase, examine, examine_file, newest
 from app.db.upgrading import bring_up_to_date
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, Databases
@@ -315,3 +315,19 @@ with migrating_alone(make_engine(sys.argv[1])):
     print("alone", flush=True)
     time.sleep(600)
 """
+
+
+def test_to_examine_a_database_keeps_the_locks_of_the_process(tmp_path: Path) -> None:
+    """Else another process that closes it takes the log away from under a server."""
+    path = tmp_path / "headroom.db"
+    with contextlib.closing(sqlite3.connect(path)) as server:
+        server.execute("PRAGMA journal_mode=WAL")
+        server.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        server.commit()
+
+        assert examine_file(path) == ""
+        other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+        asked = "c.execute('SELECT * FROM alembic_version').fetchall(); c.close()"
+        subprocess.run([sys.executable, "-c", other + asked, path], check=True)
+
+        assert Path(f"{path}-wal").exists()

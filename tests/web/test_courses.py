@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from app.authoring import store as bench
 from app.config import Settings
 from app.content.live.courses import folders
-from app.db.tables import Attempt, Learner, LearnerSession, Sitting
+from app.db.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
 from tests.conftest import FIRST_AID, TINY, Clock, visit
 
@@ -150,6 +150,22 @@ def test_kept_pages_of_two_courses_do_not_meet(rosa: TestClient) -> None:
     for _ in range(2):
         assert "Druckverband" in rosa.get(f"{AID}/glossary").text
         assert "KV cache" in rosa.get(f"{SIZING}/glossary").text
+
+
+def test_a_calendar_of_before_leads_to_its_course(
+    rosa: TestClient, school: FastAPI
+) -> None:
+    rosa.post(f"{SIZING}/plan/calendar", data={"wish": "new"})
+    with Session(school.state.engine) as db:
+        key = db.exec(select(CalendarFeed.key)).one()
+
+    with visit(school) as program:
+        old = program.get(f"/calendar/{key}.ics")
+        assert old.headers["location"] == f"{AID}/calendar/{key}.ics"
+        there = program.get(old.headers["location"])
+        assert there.headers["location"] == f"../../sizing/calendar/{key}.ics"
+        found = program.get(f"{SIZING}/calendar/{key}.ics")
+        assert found.text.startswith("BEGIN:VCALENDAR")
 
 
 def test_a_course_may_do_without_calculators(rosa: TestClient) -> None:

@@ -27,6 +27,8 @@ def calendar(
     """The days until the exam, for whoever knows the address."""
     owner = store.feed_owner(db, key)
     learner = learner_of(db, owner) if owner else None
+    if learner and learner.course != request.state.course and learner.course:
+        return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
     if learner is None or learner.course != request.state.course:
         raise NotFound(
             "There is no calendar at this address. It may have been renewed."

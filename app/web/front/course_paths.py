@@ -17,7 +17,7 @@ _YEAR = 365 * 24 * 3600
 _LAST = re.compile(rb"(?:^|;)\s*course=([a-z0-9-]{1,80})(?=;|$)")
 _OF_SERVER = ("/static/", "/api/")
 # They belong to a person and not to a course: whichever leads there.
-_OF_PERSON = ("/continue", "/settings", "/authoring")
+_OF_PERSON = ("/continue", "/settings", "/authoring", "/calendar/")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
