@@ -17,7 +17,7 @@ from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.finding import Found, find_cards
-from app.flashcards.left_words import Counter, counters_of
+from app.flashcards.left_words import Counter, asking_words, counters_of
 from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
@@ -31,7 +31,6 @@ from app.scheduling import (
     minutes_words,
     new_left,
     previews,
-    recall,
 )
 from app.web.clock import milliseconds, read_clock
 from app.web.course import read_library
@@ -322,7 +321,7 @@ def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Tu
         token=token_of(held.card, held.turns),
         who=mark_of(desk.learner),
         since=since or milliseconds(desk.now),
-        note=_note(held, desk.day, found.origin),
+        note=asking_words(held, desk.day, found.origin),
         title=found.title,
         links=found.links,
         question=found.question,
@@ -389,19 +388,3 @@ def _toward(desk: Desk, queue: Queue, later: dt.date | None) -> Toward | None:
     if aim is None or plan is None:
         return None
     return toward_of(aim, plan, desk.day, later, queue.whole.begun)
-
-
-def _note(held: Held, day: dt.date, origin: str) -> str:
-    standing = held.standing
-    if standing is None:
-        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
-    if standing.state != "review":
-        origin = origin or "You are learning this card."
-        return f"{origin} Say the answer aloud first."
-    days = max(0, (day - standing.last_day).days)
-    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
-    chance = round(recall(standing, day) * 100)
-    return (
-        f"{origin} Say it aloud or write it down first. "
-        f"Last seen {ago}; about {chance}% likely you still know it."
-    ).lstrip()

@@ -1,8 +1,10 @@
-"""The cards that a day still holds in words: the same on every page."""
+"""The cards that a day still holds in words, the same on every page; one of them."""
 
 import dataclasses
+import datetime as dt
 
-from app.scheduling import Left
+from app.flashcards.store import Held
+from app.scheduling import Left, recall
 from app.web.words import count_of
 
 
@@ -47,3 +49,20 @@ def made_of(left: Left) -> str:
     if left.steps:
         said.append(f"{left.steps:,}\N{NO-BREAK SPACE}still being learned")
     return ", ".join(said)
+
+
+def asking_words(held: Held, day: dt.date, origin: str) -> str:
+    """What is said below a card that is asked: where it is from, how it stands."""
+    standing = held.standing
+    if standing is None:
+        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
+    if standing.state != "review":
+        origin = origin or "You are learning this card."
+        return f"{origin} Say the answer aloud first."
+    days = max(0, (day - standing.last_day).days)
+    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
+    chance = round(recall(standing, day) * 100)
+    return (
+        f"{origin} Say it aloud or write it down first. "
+        f"Last seen {ago}; about {chance}% likely you still know it."
+    ).lstrip()
