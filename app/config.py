@@ -42,8 +42,8 @@ def _proxies(words: str) -> str:
 def _cookie(name: str) -> str:
     if not sound(name):
         raise ValueError(
-            "write letters, digits, - and _, at most 40; theme, zone, keys, score and "
-            "headroom-author are taken"
+            "write letters, digits, - and _, at most 40; theme, zone, keys, score, "
+            "course and headroom-author are taken"
         )
     return name
 
@@ -72,7 +72,10 @@ class Settings(BaseSettings):
         ROOT / "data",
         description="Folder of the database, the secret and the content cache.",
     )
-    content: Path = Field(ROOT / "content", description="Folder of the course.")
+    content: Path = Field(
+        ROOT / "content",
+        description="Folder of the course, or of several, each in a folder of its own.",
+    )
     database_url: str = Field(
         "",
         description="Database address; empty means SQLite in the data folder.",

@@ -10,6 +10,7 @@ from itsdangerous import Signer
 from jinja2 import Environment
 from starlette.routing import BaseRoute
 
+from app.api import course_routes as api_course
 from app.api import routes as api
 from app.authoring import routes as bench
 from app.authoring.survey import Surveyor
@@ -19,6 +20,7 @@ from app.calculators import routes as calculators
 from app.concepts import routes as concepts
 from app.concepts.sheets import Sheets
 from app.config import ROOT, Settings
+from app.content.live.courses import ALONE, Courses
 from app.content.live.library import LiveLibrary
 from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
@@ -38,7 +40,7 @@ from app.search import routes as search
 from app.upkeep.daily import daily_copies
 from app.upkeep.installation import Installation
 from app.upkeep.secret import key_of
-from app.web import errors, health, logs, worker
+from app.web import chooser, errors, health, logs, worker
 from app.web.addresses import RouteNames
 from app.web.clock import system_clock
 from app.web.front.admission import Admission, Bounds
@@ -77,22 +79,21 @@ def create_app(
     app.state.clock = clock
     app.state.engine = make_engine(settings.database)
     app.state.reading_room = reading_room()
-    app.state.library = library or LiveLibrary(
-        settings.content,
-        settings.data / "cache",
-        _GLANCE,
-        settings.data / "last-good",
-    )
+    app.state.courses = courses = courses_of(settings, library)
+    app.state.library = courses.libraries[courses.first]
     app.state.static, app.state.templates = _looks()
     app.state.doorkeeper = doorkeeper_of(settings)
-    app.state.sheets = Sheets(app.state.templates)
+    app.state.sheets = {n: Sheets(app.state.templates) for n in courses.libraries}
     app.state.rates = Rates(settings.rates)
     app.state.pages = Pages(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
     app.state.imports = Imports(app.state.turn, clock)
-    app.state.surveyor = Surveyor(app.state.engine, app.state.library, clock)
-    app.state.readiness = Readiness(app.state.engine, settings.data, app.state.library)
+    app.state.surveyors = {
+        name: Surveyor(app.state.engine, live, clock, name)
+        for name, live in courses.libraries.items()
+    }
+    app.state.readiness = Readiness(app.state.engine, settings.data, courses)
     errors.install(app)
     app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
@@ -100,6 +101,16 @@ def create_app(
         app.add_middleware(CookieNames, name=settings.cookie)
     app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
     return app
+
+
+def courses_of(settings: Settings, library: LiveLibrary | None = None) -> Courses:
+    """The courses that the settings name, or the one that is there already."""
+    if library is not None:
+        return Courses({ALONE: library})
+    cache, kept = settings.data / "cache", settings.data / "last-good"
+    return Courses.under(
+        settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept)
+    )
 
 
 def serve_app() -> FastAPI:
@@ -123,10 +134,11 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as beside:
         if state.metrics is not None:
             await beside.enter_async_context(state.metrics.living())
-        beside.push_async_callback(state.surveyor.close)
+        for surveyor in state.surveyors.values():
+            beside.push_async_callback(surveyor.close)
         for work in (
             daily_copies(_installation(state.settings), state.clock),
-            closing(state.engine, state.library, state.clock),
+            closing(state.engine, state.courses, state.clock),
             scrubbing(state.engine),
             state.imports.living(),
         ):
@@ -155,6 +167,7 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     together.include_router(hardware.router)
     together.include_router(health.router)
     together.include_router(worker.router)
+    together.include_router(chooser.router)
     together.include_router(learners.router)
     together.include_router(belongings.router)
     together.include_router(exchange.router)
@@ -166,6 +179,7 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     together.include_router(flashcards.router)
     together.include_router(exams.router)
     together.include_router(api.router)
+    together.include_router(api_course.router)
     if authoring:
         together.include_router(authors.router)
         together.include_router(bench.router)
@@ -176,7 +190,7 @@ def _door(app: FastAPI) -> Door:
     state, settings = app.state, app.state.settings
     return Door(
         static=state.static,
-        library=state.library,
+        courses=state.courses,
         pages=state.pages,
         doorkeeper=state.doorkeeper,
         clock=state.clock,
@@ -203,7 +217,7 @@ def _metrics(app: FastAPI) -> Metrics | None:
         return None
     sources = Sources(
         kept_bytes=lambda: state.pages.size,
-        content_problems=lambda: len(state.library.current().problems),
+        content_problems=lambda: state.courses.errors,
     )
     return Metrics(state.settings.metrics_token, sources)
 

@@ -23,7 +23,7 @@ WIDEST = 120
 _FILES = frozenset({"entry.py", "asked.py", "words.py"})
 # What a library offers to be replaced, says so, and is no private part of it.
 _OFFERED = frozenset({"metadata", "validateLink"})
-_SHAPE = re.compile(r"<(?:rect|polyline|path|line|circle)\b")
+_SHAPE = re.compile(r"<(?:rect|polyline|path|line|circle)\s")
 _FACES = (("templates", "*.html"), ("static", "*.css"), ("static", "*.js"))
 Graph = Mapping[str, frozenset[str]]
 
@@ -53,6 +53,16 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree(path)))
 
 
+def _statements(path: Path) -> Iterator[ast.AST]:
+    """The statements of a module at any depth: a twentieth of its nodes."""
+    waiting: list[ast.AST] = [tree(path)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for inside in ("body", "orelse", "handlers", "finalbody", "cases"):
+            waiting += getattr(node, inside, ())
+
+
 def modules(root: Path = ROOT) -> dict[str, Path]:
     """Every module of the app by its dotted name."""
     found = {}
@@ -62,11 +72,12 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
     return found
 
 
+@functools.cache
 def imports(root: Path = ROOT) -> Graph:
     """Which modules of the app each module imports, wherever the import stands."""
     known = modules(root)
     return {
-        name: frozenset(_imported(nodes(path), known) - {name})
+        name: frozenset(_imported(_statements(path), known) - {name})
         for name, path in known.items()
     }
 
@@ -351,11 +362,11 @@ def _code_lines(path: Path) -> int:
 
 
 def gradings(root: Path = ROOT) -> list[str]:
-    """Calls of `grade` on the way of an answer through the quiz."""
+    """Calls of `grade` by the routes of the quiz; a kept answer is judged elsewhere."""
     return [
         f"{_named(path, root)}:{node.lineno}"
         for name, path in modules(root).items()
-        if name.startswith("app.quiz.")
+        if name.startswith("app.quiz.routes.")
         for node in nodes(path)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] == "grade"
@@ -369,7 +380,9 @@ def returns(
     file = ROOT / path
     found = nodes(file) if file.exists() else ()
     for node in found:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            node.name == name
+        ):
             return sum(isinstance(n, ast.Return) for n in ast.walk(node))
     return None
 

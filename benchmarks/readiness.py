@@ -1,12 +1,17 @@
 """Whether readiness keeps its word: simulated learners whose true ability is known.
 
-Run: python -m benchmarks.readiness [LEARNERS] [--quick]. Learners of many kinds study
-the objectives of the shipped course for some weeks: they answer questions that are new
-to them, review cards, learn and forget. At several evenings each is told an expected
-score, a range and the chance of a target by the very functions of the app, and then
-sits a true exam of new questions by blueprint. Nothing of the app is fitted to this:
-its numbers stand where they are reasoned, and the learners here follow another model
-(a three-parameter one with difficulty, not a Beta distribution).
+Run: python -m benchmarks.readiness [LEARNERS] [--quick] [--seed=N ...]. Learners of
+many kinds study the objectives of the shipped course for some weeks: they answer
+questions that are new to them, review cards, learn and forget. At several evenings each
+is told an expected score, a range and the chance of a target by the very functions of
+the app, and then sits a true exam by blueprint. The questions of the bank have each a
+difficulty of their own, the same for all learners; those of the exam have others, and
+every learner's exam as a whole is harder or easier than the bank.
+
+One number of the app is chosen with this, the spread of what a learner's errors have in
+common (`app/mastery/learner_effect.py`), on other seeds than the published ones. The
+others stand where they are reasoned, and the learners here follow another model (a
+three-parameter one with difficulty, not a Beta distribution).
 """
 
 import dataclasses
@@ -28,7 +33,10 @@ from app.mastery.standing import Record, TopicCards, standings
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400
 QUICK = 6
-SEED = 20261121
+SEEDS = (20261211, 20261212, 20261213)
+"""Those published; the spread was chosen on 1, 2 and 3."""
+GAP = 0.2
+"""How much harder or easier than the bank an exam is: standard deviation, in logits."""
 WEEKS = 8
 TARGETS = (0.5, 0.6, 0.7, 0.8)
 BINS = 10
@@ -43,6 +51,7 @@ class Said:
     `after_mock` when it was made the day after a mock exam of new questions.
     """
 
+    learner: int
     answers: int
     mean: float
     low: int
@@ -86,6 +95,20 @@ class Deck:
     stability: float = 2.3
 
 
+class Bank:
+    """The questions of the course: how sharp and how hard each is, for everybody."""
+
+    def __init__(self, library: Library, seed: int) -> None:
+        self.seed = seed
+        lot = random.Random(f"{seed} bank")
+        self.items = {item: item_of(lot) for item in library.questions}
+
+
+def item_of(lot: random.Random) -> tuple[float, float]:
+    """Discrimination and difficulty (logits) of a question drawn anew."""
+    return lot.uniform(0.7, 1.6), lot.gauss(-0.4, 0.8)
+
+
 class Learner:
     """A simulated learner: uneven from domain to domain, studying some days a week.
 
@@ -93,8 +116,9 @@ class Learner:
     guessing); the first reading of a topic teaches most, later ones less.
     """
 
-    def __init__(self, library: Library, lot: random.Random) -> None:
-        self.library, self.lot = library, lot
+    def __init__(self, library: Library, bank: "Bank", number: int) -> None:
+        self.library, self.bank, self.number = library, bank, number
+        self.lot = lot = random.Random(f"{bank.seed} {number}")
         self.firsts: dict[str, First] = {}
         self.decks: dict[str, Deck] = {}
         self.abilities = {}
@@ -114,6 +138,7 @@ class Learner:
         self.order = [s for s in library.syllabus.topics if s in library.topics]
         if lot.random() < 0.3:
             lot.shuffle(self.order)
+        self.gap = lot.gauss(0.0, GAP)
 
     def study(self, day: int) -> None:
         """A day of study, or none: cards due, a topic, and its new questions."""
@@ -149,7 +174,9 @@ class Learner:
         """Answer a question of the bank for the first time."""
         question = self.library.questions[item]
         if question.type != "design":
-            right = self.answers(question.objectives, guess_rate(question), day)
+            rate = guess_rate(question)
+            hard = self.bank.items[item]
+            right = self.answers(question.objectives, rate, hard, day)
             self.firsts[item] = First(float(right), the_day(day))
 
     def mock(self, day: int) -> None:
@@ -166,20 +193,26 @@ class Learner:
             for item in self.lot.sample(bank, wanted):
                 self.meet(item, day)
 
-    def answers(self, objectives: Sequence[str], guess: float, day: int) -> bool:
+    def answers(
+        self,
+        objectives: Sequence[str],
+        guess: float,
+        item: tuple[float, float],
+        day: int,
+    ) -> bool:
         """Whether a question never seen before is answered right.
 
-        P = g + (1 − g) ÷ (1 + e^(−a·(θ − b))): guess rate g, difficulty b and
-        discrimination a of an item drawn anew.
+        P = g + (1 − g) ÷ (1 + e^(−a·(θ − b))): guess rate g, discrimination a and
+        difficulty b of the `item`.
         """
         theta = math.fsum(self.abilities[o].on(day) for o in objectives)
         theta /= len(objectives)
-        a, b = self.lot.uniform(0.7, 1.6), self.lot.gauss(-0.4, 0.8)
+        a, b = item
         known = 1 / (1 + math.exp(-a * (theta - b)))
         return self.lot.random() < guess + (1 - guess) * known
 
     def sit(self, day: int) -> int:
-        """The score in a true exam: new questions, spread as a paper spreads them."""
+        """The score in a true exam: other questions, spread as a paper spreads them."""
         exam = next(iter(self.library.exams.values()))
         score = 0
         for domain in self.library.syllabus.domains:
@@ -189,7 +222,9 @@ class Learner:
                 number = numbers[place % len(numbers)]
                 course = course_by_objective(self.library)
                 rates = [r for _, r in course.asked[number].rates]
-                score += self.answers((number,), self.lot.choice(rates), day)
+                a, b = item_of(self.lot)
+                item = a, b + self.gap
+                score += self.answers((number,), self.lot.choice(rates), item, day)
         return score
 
     def record(self, day: int) -> Record:
@@ -208,20 +243,26 @@ class Learner:
 
 
 def main() -> int:
+    quick = "--quick" in sys.argv
     counts = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    learners = QUICK if "--quick" in sys.argv else (counts or [LEARNERS])[0]
-    said, refused = simulate(load(CONTENT), learners)
-    print("\n".join(report(said, refused, learners)))
+    learners = QUICK if quick else (counts or [LEARNERS])[0]
+    asked = [word.partition("=")[2] for word in sys.argv if word.startswith("--seed=")]
+    seeds = [int(word) for word in asked] or SEEDS[: 1 if quick else None]
+    library = load(CONTENT)
+    for seed in seeds:
+        said, refused = simulate(library, learners, seed)
+        print(f"Seed {seed}: ", end="")
+        print("\n".join(report(said, refused, learners)), end="\n\n", flush=True)
     return 0
 
 
-def simulate(library: Library, learners: int) -> tuple[list[Said], int]:
+def simulate(library: Library, learners: int, seed: int) -> tuple[list[Said], int]:
     """Every prediction of every learner with what came, and how many were refused."""
     said: list[Said] = []
     refused = 0
+    bank = Bank(library, seed)
     for number in range(learners):
-        lot = random.Random(SEED + number)
-        for one in told(Learner(library, lot)):
+        for one in told(Learner(library, bank, number)):
             if one is None:
                 refused += 1
             else:
@@ -254,7 +295,14 @@ def one_exam(learner: Learner, day: int) -> Said | None:
     )
     after_mock = learner.with_mocks and day - 1 in MOCKS
     return Said(
-        made.answers, made.mean, made.low, made.high, score, chances, after_mock
+        learner=learner.number,
+        answers=made.answers,
+        mean=made.mean,
+        low=made.low,
+        high=made.high,
+        score=score,
+        chances=chances,
+        after_mock=after_mock,
     )
 
 
@@ -275,7 +323,7 @@ def report(said: Sequence[Said], refused: int, learners: int) -> list[str]:
         "",
         *scores(said),
         "",
-        "first answers  times    bias     MAE   inside the range   mean width",
+        "first answers  times          bias           MAE   inside the range   width",
     ]
     limits = (0, 60, 100, 200, 10**9)
     for least, most in itertools.pairwise(limits):
@@ -313,13 +361,26 @@ def scores(said: Sequence[Said]) -> Iterator[str]:
 
 
 def errors(name: str, said: Sequence[Said]) -> str:
-    """Bias and mean error of the expected score in questions, and the range's share."""
-    bias = sum(one.mean - one.score for one in said) / len(said)
-    error = sum(abs(one.mean - one.score) for one in said) / len(said)
-    inside = sum(one.low <= one.score <= one.high for one in said) / len(said)
+    """Bias and mean error of the expected score in questions, and the range's share.
+
+    Each with its standard error, by learner: the predictions of one go together.
+    """
+    bias = clustered(said, [one.mean - one.score for one in said])
+    error = clustered(said, [abs(one.mean - one.score) for one in said])
+    inside = clustered(said, [one.low <= one.score <= one.high for one in said])
     width = sum(one.high - one.low for one in said) / len(said)
-    told = f"{bias:+7.2f} {error:7.2f} {inside:18.0%} {width:12.1f}"
-    return f"{name:13} {len(said):6} {told}"
+    told = f"{bias[0]:+6.2f} ± {bias[1]:.2f} {error[0]:6.2f} ± {error[1]:.2f}"
+    share = f"{inside[0]:11.1%} ± {inside[1]:.1%}"
+    return f"{name:13} {len(said):6} {told} {share} {width:7.1f}"
+
+
+def clustered(said: Sequence[Said], values: Sequence[float]) -> tuple[float, float]:
+    """The mean of the values and its standard error, learners as clusters."""
+    mean = sum(values) / len(values)
+    sums: dict[int, float] = {}
+    for one, value in zip(said, values, strict=True):
+        sums[one.learner] = sums.get(one.learner, 0.0) + value - mean
+    return mean, math.sqrt(math.fsum(s * s for s in sums.values())) / len(values)
 
 
 if __name__ == "__main__":

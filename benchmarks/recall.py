@@ -1,4 +1,4 @@
-"""What the plan toward an exam is worth: simulated learners, four ways to study.
+"""What the plan toward an exam is worth: simulated learners, six ways to study.
 
 Run: python -m benchmarks.recall [--quick]. Every learner forgets by FSRS-6 with
 parameters of their own, which the scheduler does not know: each of the 21 is off by a
@@ -9,13 +9,14 @@ meets the same luck, card by card and look by look, under each way of studying.
 
 Ways: plain intervals as without an exam day, in the daily minutes; the same, with the
 minutes left spent on the most faded cards; everything in the last three days, with
-the minutes of all days; the plan; and the plan given only as many minutes as plain
-intervals used.
+the minutes of all days; the plan; the plan told to use all minutes; and the plan given
+only as many minutes as plain intervals used.
 """
 
 import concurrent.futures
 import dataclasses
 import math
+import os
 import random
 import statistics
 import sys
@@ -26,6 +27,7 @@ from app.scheduling.card_pace import NEW_SECONDS
 from app.scheduling.curve import Curve, Trace, curve_of
 from app.scheduling.exam import FIRST_GRADES, Begun, worth
 from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan, plain_day
+from app.scheduling.habits import Habits
 from app.scheduling.outlook import Rule, Run
 
 LEARNERS, QUICK = 80, 4
@@ -35,10 +37,12 @@ WAYS = (
     "plain, all minutes",
     "last three days",
     "plan",
+    "plan, all minutes",
     "plan, minutes of plain",
 )
 CRAMMED = 3
 START = 740_000
+PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 _EXPONENTS = {5, 20}
 _PASSED = ((0.15, 2), (0.85, 3), (1.0, 4))
 
@@ -136,6 +140,15 @@ def filled_day(
     return dataclasses.replace(plan, looks=(*plan.looks, *more))
 
 
+def all_minutes(
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
+) -> DayPlan:
+    """The plan for a learner who wants no minute unused."""
+    return day_plan(
+        begun, unseen, dataclasses.replace(asked, habits=Habits(fill=True)), curve
+    )
+
+
 def crammed_day(
     begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
 ) -> DayPlan:
@@ -191,6 +204,7 @@ def learner(days: int, minutes: int, number: int) -> list[Outcome]:
         study(seed, deck, days, seconds, filled_day),
         study(seed, deck, days, packed, crammed_day, skip=days - CRAMMED),
         study(seed, deck, days, seconds, day_plan),
+        study(seed, deck, days, seconds, all_minutes),
         study(seed, deck, days, plain.seconds, day_plan),
     ]
 
@@ -224,7 +238,7 @@ def main() -> int:
     count = QUICK if quick else LEARNERS
     print(f"| days | minutes | {' | '.join(WAYS)} | the last less plain |")
     print("|---" * (len(WAYS) + 3) + "|")
-    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+    with concurrent.futures.ProcessPoolExecutor(PROCESSES) as pool:
         for days in DAYS[:1] if quick else DAYS:
             for minutes in MINUTES[:1] if quick else MINUTES:
                 print(row(days, minutes, count, pool), flush=True)

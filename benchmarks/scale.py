@@ -48,6 +48,7 @@ from tests.progress.past import Past
 ROOT = Path(__file__).resolve().parents[1]
 PAST = Past(cards=61, reviews=244, answers=80, days=60)
 TIMES = 15
+_WARM = 10
 PAUSE = (1.0, 5.0)
 """Seconds for which a learner looks at an answer before the next request."""
 CROWDS = ((50, PAUSE), (300, PAUSE), (50, (0.0, 0.0)))
@@ -267,15 +268,17 @@ async def _study(
     seen: Seen,
 ) -> None:
     clients = [visitor(port, key) for key in keys]
-    for client in clients:  # every process has read the course before it counts
-        await client.send(("GET", "/", b""))
+    evenings = [
+        (client, _wishes(key, library), _pauses(key, pause))
+        for client, key in zip(clients, keys, strict=True)
+    ]
+    # Every process has seen requests of each kind before it counts: the first of a
+    # kind after a start compiles its template.
+    for client, wishes, _ in evenings:
+        for wish in itertools.islice(wishes, _WARM):
+            await client.send(wish)
     end = time.perf_counter() + seconds
-    await asyncio.gather(
-        *(
-            _evening(c, _wishes(k, library), _pauses(k, pause), end, seen)
-            for c, k in zip(clients, keys, strict=True)
-        )
-    )
+    await asyncio.gather(*(_evening(*one, end, seen) for one in evenings))
 
 
 async def _evening(
@@ -312,7 +315,7 @@ def _wishes(key: str, library: Library) -> Iterator[Request]:
     asked = [
         (f"/quiz/{q.topic}/{q.id}", q.answer.options[0].key)
         for q in library.questions.values()
-        if q.type == "single" and isinstance(q.answer, Choices)
+        if q.type == "single" and isinstance(q.answer, Choices) and q.use != "exam"
     ]
     for number in itertools.count():
         token = f"{key[-6:]}-{time.time_ns()}-{number}"

@@ -23,6 +23,8 @@ hypothesis.settings.load_profile("ours")
 
 SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept with it
 TINY = Path(__file__).parent / "courses" / "tiny"
+FIRST_AID = TINY.parent / "first-aid"
+"""A course without computers, in German, some of whose ids are those of the other."""
 SHIPPED = Path(__file__).resolve().parents[1] / "content"
 
 

@@ -1,11 +1,13 @@
-"""The OpenAPI document of the estimates, from the same declarations."""
+"""The OpenAPI document of estimates and course, from the same declarations."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from app.api import course
 from app.api.schemas import Answer, Problems, inputs_model
 from app.estimator.registry import Entry
 
@@ -16,12 +18,22 @@ CATALOGUES = {
     "systems": "Servers and racks sold as one",
     "networks": "Links, adapters and switches",
 }
+_COURSE: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    ("", "The courses of this server", course.CoursesOut),
+    ("/{course}", "A course: domains, objectives, topics", course.SyllabusOut),
+    ("/{course}/topics/{topic}", "A page, in Markdown and HTML", course.PageOut),
+    ("/{course}/glossary", "The terms of a course", course.GlossaryOut),
+    ("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
+    ("/{course}/questions", "Questions without their keys", course.QuestionsOut),
+)
+_TOLD = tuple(shape for _, _, shape in _COURSE)
+_OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
 def openapi(entries: Sequence[Entry], version: str) -> dict[str, Any]:
     """Everything under /api/v1 as an OpenAPI 3.1 document."""
     models = {entry.name: inputs_model(entry) for entry in entries}
-    shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems]
+    shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_TOLD]
     schemas = models_json_schema(
         [(shape, "validation") for shape in shapes], ref_template=_REF
     )[1]
@@ -41,12 +53,13 @@ def openapi(entries: Sequence[Entry], version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Headroom estimates",
+            "title": "Headroom",
             "version": version,
             "description": "Numbers are in base units: B, s, FLOP, W, USD. The same "
-            "figures as the calculators and `headroom estimate`.",
+            "figures as the calculators and `headroom estimate`. The course is that of "
+            "the pages, without the keys of its questions.",
         },
-        "paths": paths,
+        "paths": paths | _courses(),
         "components": {"schemas": schemas["$defs"]},
     }
 
@@ -61,6 +74,28 @@ def _reading(summary: str) -> dict[str, Any]:
             }
         },
     }
+
+
+def _courses() -> dict[str, Any]:
+    return {
+        f"/api/v1/courses{path}": {"get": _of_course(path, words, shape)}
+        for path, words, shape in _COURSE
+    }
+
+
+def _of_course(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
+    if path in _OF_TOPIC:
+        one: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
+        schema = {"type": "string", "maxLength": course.LONGEST}
+        parameters.append(one | {"description": "Of one topic only", "schema": schema})
+    answers = {"200": _with_schema(summary, shape.__name__)}
+    if parameters:
+        answers["404"] = _with_schema("There is no such course or topic", "Problems")
+    return {"summary": summary, "parameters": parameters, "responses": answers}
 
 
 def _asked_by_address(entry: Entry, schema: dict[str, Any]) -> dict[str, Any]:

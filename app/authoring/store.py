@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, select, update
 from sqlmodel import Session, col
 
-from app.db.tables import Attempt, ItemReport, ItemRevision, Memory, Sitting
+from app.db.tables import Attempt, ItemReport, ItemRevision, Learner, Memory, Sitting
 from app.errors import NotFound
 from app.web.clock import milliseconds, moment
 
@@ -97,9 +97,16 @@ class Paper:
     points: tuple[float, ...]
 
 
-def extent(db: Session, last: int | None = None) -> Extent:
+def _of(course: str, learner: Any) -> ColumnElement[bool]:
+    """Rows of learners of one course: another may use the same ids."""
+    mine = select(col(Learner.id)).where(col(Learner.course) == course)
+    found: ColumnElement[bool] = col(learner).in_(mine)
+    return found
+
+
+def extent(db: Session, course: str, last: int | None = None) -> Extent:
     """How many first answers there are, up to the row `last` where it is given."""
-    wanted: list[ColumnElement[bool]] = [col(Attempt.first).is_(True)]
+    wanted = [col(Attempt.first).is_(True), _of(course, Attempt.learner_id)]
     if last is not None:
         wanted.append(col(Attempt.id) <= last)
     count, moments = db.execute(
@@ -108,14 +115,14 @@ def extent(db: Session, last: int | None = None) -> Extent:
     return Extent(count, int(moments or 0))
 
 
-def sittings(db: Session) -> int:
+def sittings(db: Session, course: str) -> int:
     """How many sittings are finished."""
-    closed = col(Sitting.closed_at).is_not(None)
-    return int(db.execute(select(func.count()).where(closed)).scalar_one())
+    closed = col(Sitting.closed_at).is_not(None), _of(course, Sitting.learner_id)
+    return int(db.execute(select(func.count()).where(*closed)).scalar_one())
 
 
-def first_answers(db: Session, after: int, most: int) -> Batch:
-    """First answers of all learners to all questions, in whatever room.
+def first_answers(db: Session, course: str, after: int, most: int) -> Batch:
+    """First answers of all learners to all questions of a course, in whatever room.
 
     At most so many of those behind the row `after`, in the order of the log.
     """
@@ -129,7 +136,11 @@ def first_answers(db: Session, after: int, most: int) -> Batch:
             col(Attempt.parsed),
             col(Attempt.at),
         )
-        .where(col(Attempt.first), col(Attempt.id) > after)
+        .where(
+            col(Attempt.first),
+            col(Attempt.id) > after,
+            _of(course, Attempt.learner_id),
+        )
         .order_by(col(Attempt.id))
         .limit(most)
     ).all()
@@ -140,9 +151,11 @@ def first_answers(db: Session, after: int, most: int) -> Batch:
     return Batch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
 
 
-def reports(db: Session, *, settled: bool = False, item: str = "") -> list[Said]:
+def reports(
+    db: Session, course: str, *, settled: bool = False, item: str = ""
+) -> list[Said]:
     """Reports, the newest first: open ones, or also those `settled`; of one item."""
-    wanted: list[ColumnElement[bool]] = []
+    wanted = [_of(course, ItemReport.learner_id)]
     if not settled:
         wanted.append(col(ItemReport.settled_at).is_(None))
     if item:
@@ -178,7 +191,7 @@ def settle(db: Session, report: int, now: dt.datetime) -> None:
         raise NotFound(f"There is no report {report}.")
 
 
-def forgotten(db: Session) -> list[Forgotten]:
+def forgotten(db: Session, course: str) -> list[Forgotten]:
     """Cards that somebody forgot, with all of their reviews."""
     leech = case((col(Memory.lapses) >= LEECH, 1), else_=0)
     rows = db.execute(
@@ -189,7 +202,7 @@ def forgotten(db: Session) -> list[Forgotten]:
             func.sum(col(Memory.lapses)),
             func.sum(leech),
         )
-        .where(col(Memory.reviews) > 0)
+        .where(col(Memory.reviews) > 0, _of(course, Memory.learner_id))
         .group_by(col(Memory.card))
         .having(func.sum(col(Memory.lapses)) > 0)
     )
@@ -206,7 +219,7 @@ def wordings(db: Session, item: str) -> list[Wording]:
     return [Wording(revision, moment(at)) for revision, at in rows]
 
 
-def papers(db: Session) -> list[Paper]:
+def papers(db: Session, course: str) -> list[Paper]:
     """The first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(
@@ -215,7 +228,7 @@ def papers(db: Session) -> list[Paper]:
             col(Sitting.exam),
             col(Sitting.paper),
         )
-        .where(col(Sitting.closed_at).is_not(None))
+        .where(col(Sitting.closed_at).is_not(None), _of(course, Sitting.learner_id))
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
     first: dict[tuple[int, str], tuple[int, str]] = {}

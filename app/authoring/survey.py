@@ -23,6 +23,7 @@ from app.authoring import store
 from app.authoring.bench import ExamRow, exams_of, responses_of, statistics_of
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
+from app.content.live.courses import ALONE
 from app.content.live.library import LiveLibrary
 
 _log = logging.getLogger("headroom")
@@ -53,15 +54,20 @@ class Survey:
 
 
 class Surveyor:
-    """Keeps the newest survey of one process."""
+    """Keeps the newest survey of a course in one process."""
 
     def __init__(
-        self, engine: Engine, library: LiveLibrary, clock: Callable[[], dt.datetime]
+        self,
+        engine: Engine,
+        library: LiveLibrary,
+        clock: Callable[[], dt.datetime],
+        course: str = ALONE,
     ) -> None:
         self._engine = engine
+        self._course = course
         self._library = library
         self._clock = clock
-        self._log = _Log(engine)
+        self._log = _Log(engine, course)
         self._survey: Survey | None = None
         self._failure: Exception | None = None
         self._work: asyncio.Task[None] | None = None
@@ -112,14 +118,17 @@ class Surveyor:
     def _compute(self) -> Survey:
         last, now = self._survey, self._clock()
         with Session(self._engine) as db:
-            extent, sittings = store.extent(db), store.sittings(db)
-            forgotten = store.forgotten(db)
+            extent, sittings = (
+                store.extent(db, self._course),
+                store.sittings(db, self._course),
+            )
+            forgotten = store.forgotten(db, self._course)
         if last and (extent, sittings) == (last.extent, last.sittings):
             return dataclasses.replace(last, at=now, forgotten=forgotten)
         pause = _Pause(self._ending)
         answers = self._log.read(pause)
         with Session(self._engine) as db:
-            papers = store.papers(db)
+            papers = store.papers(db, self._course)
         return Survey(
             at=now,
             extent=extent,
@@ -135,15 +144,16 @@ class Surveyor:
 class _Log:
     """All first answers, of which those that were read before are not read again."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, course: str) -> None:
         self._engine = engine
+        self._course = course
         self._forget()
 
     def read(self, pause: Callable[[], object]) -> Sequence[FirstAnswer]:
         """Every first answer there is."""
         self._read_on(pause)
         with Session(self._engine) as db:
-            found = store.extent(db, self._last)
+            found = store.extent(db, self._course, self._last)
         if found != self._extent:  # some were erased, or came late
             self._forget()
             self._read_on(pause)
@@ -159,7 +169,7 @@ class _Log:
         more = True
         while more:
             with Session(self._engine) as db:
-                found = store.first_answers(db, self._last, _AT_ONCE)
+                found = store.first_answers(db, self._course, self._last, _AT_ONCE)
             self._answers += found.answers
             self._last = found.last
             self._extent = Extent(

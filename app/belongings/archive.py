@@ -19,7 +19,7 @@ Each table is here twice with the same rows: NAME.json as a list of objects,
 NAME.csv for a spreadsheet (UTF-8, a line of column names first). about.json
 counts the rows.
 
-learner          your settings
+learner          your settings; one row for each course that you study
 attempt          every answer to a question; score 0 to 1, certainty 1 to 3
 review           every grade of a card: 1 again, 2 hard, 3 good, 4 easy. A row
                  with voids undoes the review of that id; one with an act

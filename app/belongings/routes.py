@@ -24,7 +24,7 @@ def export(learner: CurrentLearner, db: DbSession, now: Now) -> Response:
     day = learner.study_day(now).isoformat()
     name = f'attachment; filename="headroom-{day}.zip"'
     return Response(
-        archive(store.belongings(db, learner.id), now),
+        archive(store.belongings(db, learner.home), now),
         media_type="application/zip",
         headers={"content-disposition": name, "cache-control": "no-store"},
     )
@@ -48,8 +48,8 @@ def erase(
         message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
         problems = [{"field": "word", "message": message}]
         return _question(request, learner, db, word, problems)
-    sessions = digests_of(db, learner.id) | {request.state.visitor.digest}
-    store.erase(db, learner.id)
+    sessions = digests_of(db, learner.home) | {request.state.visitor.digest}
+    store.erase(db, learner.home)
     request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
     response.raw_headers.append((b"set-cookie", forget_line()))
@@ -78,8 +78,8 @@ def _question(
         "belongings/erasure.html",
         status=422 if problems else 200,
         learner=learner,
-        counts=store.count(db, learner.id),
-        sitting=store.is_sitting(db, learner.id),
+        counts=store.count(db, learner.home),
+        sitting=store.is_sitting(db, learner.home),
         word=WORD,
         backup_months=MONTHS,
         typed=typed,

@@ -10,9 +10,10 @@ from sqlmodel import Session, SQLModel, col
 
 from app.db.scrubbing import note_erasure
 from app.db.tables import DeviceCode, Learner, Memory, Review, Sitting
+from app.learners.store import rows_of
 
-# Never shown: the key and the digests let people in, the number means nothing.
-_KEPT_BACK = {"key", "digest"}
+# Never shown: keys and digests are for the server alone.
+_KEPT_BACK = {"key", "person", "digest"}
 _LEFT_OUT = {DeviceCode.__tablename__}
 
 
@@ -64,15 +65,16 @@ def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
 def is_sitting(db: Session, learner_id: int) -> bool:
     """Whether an exam of this learner is still running."""
     open_ones = select(func.count()).where(
-        col(Sitting.learner_id) == learner_id, col(Sitting.closed_at).is_(None)
+        col(Sitting.learner_id).in_(rows_of(learner_id)),
+        col(Sitting.closed_at).is_(None),
     )
     return bool(db.scalar(open_ones))
 
 
 def erase(db: Session, learner_id: int) -> None:
-    """Delete a learner; every row of theirs goes with it, and then every trace."""
+    """Delete a learner, in every course: all rows of theirs, and then every trace."""
     note_erasure(db)
-    db.execute(delete(Learner).where(col(Learner.id) == learner_id))
+    db.execute(delete(Learner).where(col(Learner.id).in_(rows_of(learner_id))))
 
 
 @functools.cache
@@ -102,13 +104,13 @@ def _parents(table: Table) -> Iterator[tuple[Table, str]]:
 
 
 def _theirs(table: Table, learner_id: int) -> ColumnElement[bool]:
-    """The condition that picks the rows of one learner."""
+    """The condition that picks the rows of one learner, in every course."""
     way = _way(table)
     if way is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     column, owner = way
     if owner.name == Learner.__tablename__:
-        return table.c[column] == learner_id
+        return table.c[column].in_(rows_of(learner_id))
     return table.c[column].in_(select(owner.c.id).where(_theirs(owner, learner_id)))
 
 

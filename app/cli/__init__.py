@@ -106,9 +106,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
+    check.add_argument("--course", default="", metavar="NAME", help="one of several")
     check.add_argument("--format", choices=("text", "json", "github"), default="text")
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
+    )
+    check.add_argument(
+        "--dry-run", action="store_true", help="show what --fix would write"
+    )
+    check.add_argument(
+        "--explain", metavar="CODE", help="say what a code means and what mends it"
     )
     check.add_argument(
         "--watch",

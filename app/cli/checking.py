@@ -1,25 +1,61 @@
 """`headroom check`: name everything wrong in the content."""
 
 import argparse
+import datetime as dt
 import gc
+import sys
 from pathlib import Path
 
+from app.cli.course import course_folder
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
 from app.content.check import check, write
+from app.content.codes import RULES, explain
+from app.content.fixing import as_diff, changes, fix_folder, note_on
+from app.content.identity import did_you_mean
 
 
 def check_content(given: argparse.Namespace) -> int:
     """Print the problems, after what `--fix` mends; 1 where one is an error."""
-    problems = check(folder_of(given), fix=given.fix)
+    if given.explain:
+        return _explained(given.explain.upper())
+    if given.dry_run and not given.fix:
+        raise Stop("--dry-run shows what --fix would write; say --fix as well.")
+    folder = folder_of(given)
+    if given.fix:
+        _fix(folder, given)
+    problems = check(folder)
     gc.freeze()  # the command ends: nothing is left that should be looked for
     print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
 
 
+def _fix(folder: Path, given: argparse.Namespace) -> None:
+    """Write what `--fix` mends, or nothing in a dry run, and show it either way.
+
+    Where a program reads the problems, the difference goes to people.
+    """
+    today = dt.datetime.now(dt.UTC).date()
+    made = changes(folder, today) if given.dry_run else fix_folder(folder, today)
+    out = sys.stdout if given.format == "text" else sys.stderr
+    for words in (as_diff(made), note_on(made)):
+        if words:
+            print(words, file=out)
+
+
+def _explained(code: str) -> int:
+    if code not in RULES:
+        hint = did_you_mean(code, RULES) or "They stand behind the place: E04, W87."
+        raise Stop(f"{code} is not a code of the check. {hint}")
+    print(explain(code))
+    return 0
+
+
 def folder_of(given: argparse.Namespace) -> Path:
     """The folder that was named, or that of the settings."""
-    folder: Path = given.folder or read_settings().content
+    if given.folder and given.course:
+        raise Stop("name a folder or a course, not both.")
+    folder: Path = given.folder or course_folder(read_settings(), given.course)
     if not folder.is_dir():
         raise Stop(f"{folder} is not a folder; name the folder that holds the course.")
     return folder

@@ -6,6 +6,7 @@ from app.authors.commands import author_command
 from app.cli.installation import address_of, database
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
+from app.content.live.courses import folders
 from app.learners.commands import learners_command
 from app.main import doorkeeper_of
 from app.web.clock import system_clock
@@ -25,4 +26,6 @@ def learners(words: Sequence[str]) -> int:
     settings = read_settings()
     with database(settings) as engine:
         keeper = doorkeeper_of(settings)
-        return learners_command(words, engine, keeper, address_of(settings))
+        courses = folders(settings.content)
+        address = address_of(settings)
+        return learners_command(words, engine, keeper, address, courses)

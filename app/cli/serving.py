@@ -4,16 +4,20 @@ import argparse
 import gc
 import socket
 import sys
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from sqlmodel import Session
 
 from app.authors.commands import new_link, words_of_link
 from app.cli.installation import address_of, database, make_folder, ready
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
 from app.config import Settings
+from app.content.live.courses import ALONE, Courses
 from app.content.live.library import Library
+from app.learners.store import in_course
 from app.main import create_app
 from app.web import logs
 from app.web.clock import system_clock
@@ -30,12 +34,13 @@ def serve(_given: argparse.Namespace) -> int:
     if not settings.content.is_dir():
         raise Stop(
             f"the content folder {settings.content} is missing; "
-            "set HEADROOM_CONTENT to the folder that holds syllabus.toml."
+            "set HEADROOM_CONTENT to the folder that holds syllabus.toml, or a folder "
+            "for each course."
         )
     _claim_port(settings)
     with ready(settings):
         app = create_app(settings)
-        _announce(settings, app.state.library.current())
+        _announce(settings, app.state.courses)
         gc.freeze()  # the course stays: the collector need not walk through it again
         _run(settings, app)
     return 0
@@ -55,18 +60,37 @@ def _claim_port(settings: Settings) -> None:
             ) from None
 
 
-def _announce(settings: Settings, library: Library) -> None:
-    errors = sum(p.severity == "error" for p in library.problems)
-    print(
-        f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
-        f"{len(library.cards)} cards from {settings.content}"
-    )
-    if errors:
-        print(f"{errors} errors in the content; `headroom check` names each.")
+def _announce(settings: Settings, courses: Courses) -> None:
+    for name, live in courses.libraries.items():
+        _announce_course(name, live.current(), live.folder)
+    if courses.named:
+        _announce_rest(settings)
     print(f"Data:   {settings.data}")
     print(f"Open    {address_of(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
         _print_link(settings)
+
+
+def _announce_course(name: str, library: Library, folder: Path) -> None:
+    errors = sum(p.severity == "error" for p in library.problems)
+    print(
+        f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
+        f"{len(library.cards)} cards from {folder}"
+    )
+    if errors:
+        command = f"headroom check{f' --course {name}' if name else ''}"
+        print(f"{errors} errors in the content; `{command}` names each.")
+
+
+def _announce_rest(settings: Settings) -> None:
+    """Say whose work nobody sees, where a server had one course and now has several."""
+    with database(settings) as engine, Session(engine) as db:
+        left = in_course(db, ALONE)
+    if left:
+        print(
+            f"What {left} learners did before this server had several courses belongs "
+            "to none of them; `headroom learners adopt COURSE` gives it to one."
+        )
 
 
 def _print_link(settings: Settings) -> None:

@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False)
 
 async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
     """The page of the address; raises NotFound. `async`: a thread would cost more."""
-    sheets: Sheets = request.app.state.sheets
+    sheets: Sheets = request.app.state.sheets[request.state.course]
     return sheets.of(library, find_topic(library, topic))
 
 
@@ -104,7 +104,7 @@ def picture(
 ) -> FileResponse:
     """A picture that lies beside the page."""
     slug = find_topic(library, topic).slug
-    folder = (request.app.state.library.folder / "topics" / slug).resolve()
+    folder = (request.state.live.folder / "topics" / slug).resolve()
     # Looked for among the files that are there: no path is made of what was asked.
     beside = folder.iterdir() if folder.is_dir() else ()
     file = next((f.resolve() for f in beside if f.name == name), folder)

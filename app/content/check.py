@@ -2,13 +2,14 @@
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.content.fixing import fix_folder
+from app.content.fixing import LOCK, fix_folder
 from app.content.live.library import problems_of
 from app.content.live.watched_files import WatchedFiles, without_collection
-from app.content.problems import Problem
+from app.content.problems import Problem, problem
+from app.content.repository import is_tracked
 
 FORMATS = ("text", "json", "github")
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
@@ -30,7 +31,18 @@ def check(
         fix_folder(folder, day)
     with without_collection():
         readings, _ = WatchedFiles(folder, cache).read()
-        return sorted(problems_of(readings, folder, day))
+        found = [*problems_of(readings, folder, day), *_lost(folder / LOCK)]
+        return sorted(found)
+
+
+def _lost(lock: Path) -> Iterator[Problem]:
+    """E79: the list of ids is gone, and the repository says that there was one."""
+    if not lock.is_file() and is_tracked(lock):
+        message = "ids.lock is gone, which guards the ids of the course."
+        hint = (
+            "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
+        )
+        yield problem((LOCK, 1, 1), "E79", message, hint)
 
 
 def write(problems: Sequence[Problem], form: str = "text") -> str:

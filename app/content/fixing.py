@@ -2,36 +2,84 @@
 
 import dataclasses
 import datetime as dt
+import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from app.content.identity import slug
 from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem
+from app.content.read import parse
 from app.content.read.lock import write_lock
 from app.content.rules.bank import Bank, check_identity, locked_keys
 from app.content.source_file import Edit
 
+LOCK = "ids.lock"
 _LONGEST = 48
 
 
-def fix_folder(folder: Path, today: dt.date) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What `--fix` makes of a file; `before` is None where there was none."""
+
+    path: str
+    before: str | None
+    after: str
+
+
+def fix_folder(folder: Path, today: dt.date) -> list[Change]:
     """Write what needs no judgment; raises OSError where a file cannot be written."""
+    made = changes(folder, today)
+    for change in made:
+        _write(folder / change.path, change.after)
+    return made
+
+
+def changes(folder: Path, today: dt.date) -> list[Change]:
+    """What `fix_folder` would write: missing ids, stale figures, then ids.lock."""
     readings, _ = WatchedFiles(folder, None).read()
     ids = _ids(readings)
     copies = [p for p in check_identity(Bank(readings, today)) if p.code == "E08"]
+    made = []
     for path, reading in readings.items():
         lines = _lines(folder / path)
         wanted = [p for p in reading.problems if p.code == "E01"]
         wanted += [p for p in copies if p.path == path]
         edits = [*reading.edits, *_id_edits(wanted, lines, ids)]
         if edits:
-            _rewrite(folder / path, edits)
-    readings, _ = WatchedFiles(folder, None).read()
-    _lock(folder, readings, today)
+            made.append(_edited(folder, path, edits))
+            readings[path] = parse(made[-1].after, path)
+    return [c for c in (*made, _lock(folder, readings, today)) if c.before != c.after]
+
+
+def as_diff(made: Iterable[Change]) -> str:
+    """The changes as a unified diff, which `patch` and every editor read."""
+    found: list[str] = []
+    for change in made:
+        old = "/dev/null" if change.before is None else f"a/{change.path}"
+        found += difflib.unified_diff(
+            (change.before or "").splitlines(),
+            change.after.splitlines(),
+            old,
+            f"b/{change.path}",
+            lineterm="",
+        )
+    return "\n".join(found)
+
+
+def note_on(made: Iterable[Change]) -> str:
+    """What follows from a new ids.lock, which knows nothing of an earlier one."""
+    new = next((c for c in made if c.path == LOCK and c.before is None), None)
+    if new is None:
+        return ""
+    return (
+        "ids.lock is new: from today on it guards the ids that stand in the course. "
+        "If there was one before, bring it back from your backup or repository "
+        "instead: only it knows retired ids, first days and earlier wordings."
+    )
 
 
 def _ids(readings: dict[str, ParsedFile]) -> set[str]:
@@ -91,9 +139,9 @@ def _new(name: str, ids: set[str]) -> str:
     return found
 
 
-def _rewrite(path: Path, edits: Iterable[Edit]) -> None:
+def _edited(folder: Path, path: str, edits: Iterable[Edit]) -> Change:
     """Make the edits from the last to the first, keeping the file's line ends."""
-    raw = path.read_bytes().decode("utf-8")
+    raw = (folder / path).read_bytes().decode("utf-8")
     ending = "\r\n" if "\r\n" in raw else "\n"
     lines = raw.replace("\r\n", "\n").split("\n")
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
@@ -102,7 +150,7 @@ def _rewrite(path: Path, edits: Iterable[Edit]) -> None:
         if line[start:].startswith(edit.old):
             end = start + len(edit.old)
             lines[edit.line - 1] = line[:start] + edit.new + line[end:]
-    _write(path, ending.join("\n".join(lines).split("\n")))
+    return Change(path, raw, ending.join("\n".join(lines).split("\n")))
 
 
 def _write(path: Path, text: str) -> None:
@@ -115,17 +163,18 @@ def _write(path: Path, text: str) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _lock(folder: Path, readings: dict[str, ParsedFile], today: dt.date) -> None:
+def _lock(folder: Path, readings: Mapping[str, ParsedFile], today: dt.date) -> Change:
     """Enter new ids and new wordings; what vanished stays until it is retired."""
-    before = readings.get("ids.lock")
+    before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
     for reading in readings.values():
         for fact in reading.facts:
             entries[fact.id] = _entered(fact, entries.get(fact.id), today)
-    text = write_lock(entries.values())
-    path = folder / "ids.lock"
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        _write(path, text)
+    path = folder / LOCK
+    old = path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
+    # What cannot be read would be lost if it were written anew.
+    whole = before is None or not before.problems
+    return Change(LOCK, old, write_lock(entries.values()) if whole else old or "")
 
 
 def _entered(fact: Fact, known: LockEntry | None, today: dt.date) -> LockEntry:

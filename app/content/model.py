@@ -257,13 +257,17 @@ class Domain:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Syllabus:
-    """The exam a course prepares for; `topics` are slugs in reading order."""
+    """The exam a course prepares for; `topics` are slugs in reading order.
+
+    `license` is that of the content; empty where the syllabus names none.
+    """
 
     exam: str
     title: str
     domains: tuple[Domain, ...]
     topics: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    license: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 _CHANGES = """
-SELECT CASE WHEN s.revoked_at IS NULL THEN (l.created_at << 20) + l.changes END
+SELECT CASE WHEN s.revoked_at IS NULL THEN (l.created_at << 20) + (
+  SELECT sum(o.changes) FROM learner AS o WHERE o.person = l.person
+) END
 FROM learner_session AS s JOIN learner AS l ON l.id = s.learner_id
 WHERE s.digest = ?
 """
@@ -30,7 +32,7 @@ class Pulse:
         return int(rows[0][0])
 
     def changes(self, digest: str) -> int | None:
-        """A number that every write of a session's learner moves.
+        """A number that every write of a session's learner moves, in whatever course.
 
         −1 where nobody has such a session yet, None where it was revoked. The number
         holds the birth of the learner's row: whoever erased everything and begins

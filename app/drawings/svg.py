@@ -94,6 +94,16 @@ def label(words: str, x: float, y: float) -> str:
     return f'<text x="{number(x)}" y="{number(y)}">{_escaped(words)}</text>'
 
 
+def tag(letter: str, x: float, y: float) -> str:
+    """A letter in a circle around a point, in pixels both ways."""
+    return (
+        f'<circle class="tag" cx="{number(x)}" cy="{number(y)}" r="10"/>'
+        f'<text class="on-tag" x="{number(x)}" y="{number(y + 4.5)}"'
+        f' text-anchor="middle" fill="currentColor" stroke="none">'
+        f"{_escaped(letter)}</text>"
+    )
+
+
 def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
     """A straight line, x in percent, y in pixels."""
     return (

@@ -121,9 +121,9 @@ def _missed(
     ]
 
 
-def close_overdue(db: Session, library: Library, now: dt.datetime) -> int:
-    """Close every sitting of anybody whose time is up; returns how many."""
-    late = store.overdue(db, now)
+def close_overdue(db: Session, library: Library, now: dt.datetime, course: str) -> int:
+    """Close every sitting of a course whose time is up; returns how many."""
+    late = store.overdue(db, now, course)
     for sat in late:
         close(db, library, sat, "time", sat.deadline)
     return len(late)
@@ -166,7 +166,7 @@ def _before(question: Question, slot: Slot, kept: Kept) -> float | None:
 
 
 _asked: list[tuple[Library, tuple[Question, ...]]] = []
-_FEW = 2
+_FEW = 6  # courses, or states of one
 
 
 def askable(library: Library) -> tuple[Question, ...]:

@@ -187,12 +187,15 @@ def running(db: Session, learner_id: int) -> Sat | None:
     return _value(row) if row else None
 
 
-def overdue(db: Session, now: dt.datetime) -> list[Sat]:
-    """Every open sitting of anybody whose time is up."""
+def overdue(db: Session, now: dt.datetime, course: str) -> list[Sat]:
+    """Every open sitting of a course whose time is up."""
     rows = db.exec(
         select(Sitting)
+        .join(Learner, col(Learner.id) == col(Sitting.learner_id))
         .where(
-            col(Sitting.closed_at).is_(None), Sitting.deadline_at < milliseconds(now)
+            col(Sitting.closed_at).is_(None),
+            Sitting.deadline_at < milliseconds(now),
+            Learner.course == course,
         )
         .order_by(col(Sitting.learner_id))
     )

@@ -30,16 +30,23 @@ from app.exchange.store import COLUMNS, attempts
 _SHOWN = 4
 
 
-def exchange_command(words: Sequence[str], content: Path, database: str) -> int:
-    """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done."""
+def exchange_command(
+    words: Sequence[str], content: Path, database: str, course: str | None = None
+) -> int:
+    """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done.
+
+    `course` is the name of the course whose attempts are meant, None for all.
+    """
     given = _parser(content).parse_args(words)
     folder: Path = given.content
     try:
         _expect_course(folder)
         if given.command == "import":
-            report = import_file(given.format, given.file, folder, given.topic)
+            report = import_file(
+                given.format, given.file, folder, given.topic, dry=given.dry_run
+            )
         elif given.format in ATTEMPTS:
-            report = export_attempts(given.format, given.file, database)
+            report = export_attempts(given.format, given.file, database, course)
         else:
             place = (folder, given.topic)
             report = export_file(given.format, given.file, place, given.seed)
@@ -62,6 +69,9 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     into.add_argument("format", choices=sorted(READERS))
     into.add_argument("file", type=Path, metavar="FILE")
     into.add_argument("--topic", required=True, metavar="SLUG")
+    into.add_argument(
+        "--dry-run", action="store_true", help="report only, and write nothing"
+    )
     out = commands.add_parser("export", help="write questions for others")
     out.add_argument("format", choices=sorted({*WRITERS, *ATTEMPTS}))
     out.add_argument("file", type=Path, metavar="FILE", help="- is the output")
@@ -74,10 +84,13 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     return parser
 
 
-def import_file(form: str, path: Path, folder: Path, topic: str) -> str:
+def import_file(
+    form: str, path: Path, folder: Path, topic: str, *, dry: bool = False
+) -> str:
     """Read `path` into a topic of the course under `folder`; the report.
 
-    Raises Unusable, and writes nothing, when the file or the topic cannot be used.
+    `dry`: nothing is written, the report says what would be. Raises Unusable, and
+    writes nothing, when the file or the topic cannot be used.
     """
     place = place_of(folder, topic)
     content = _content(path)
@@ -88,9 +101,10 @@ def import_file(form: str, path: Path, folder: Path, topic: str) -> str:
         sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
         raise Unusable(sentence) from None
     taken = take_in(reading, place)
-    write_files(folder, topic, taken.files)
+    if not dry:
+        write_files(folder, topic, taken.files)
     where = ", ".join(f"topics/{topic}/{name}" for name in taken.files)
-    head = f"{_count(len(taken.carried), 'item')} carried"
+    head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
     return _report(head, taken.refused, taken.lost)
 
@@ -119,12 +133,14 @@ def _fits(form: str, item: Item) -> bool:
     return form in WHOLE or (item.kind == "card") == (form in CARDS)
 
 
-def export_attempts(form: str, path: Path, database: str) -> str:
+def export_attempts(
+    form: str, path: Path, database: str, course: str | None = None
+) -> str:
     """Write every attempt of a database to `path` (`-`: the output); the report."""
     engine = _engine(database)
     try:
         with Session(engine) as session:
-            rows = list(attempts(session))
+            rows = list(attempts(session, course))
     except DBAPIError as error:
         raise Unusable(
             f"the database {shown(database)} cannot be read "

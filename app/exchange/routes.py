@@ -296,5 +296,5 @@ def _sat(db: Session, learner: CurrentLearnerValue, now: dt.datetime) -> set[str
 
 
 def _course(request: Request, library: Library) -> Course:
-    live: LiveLibrary = request.app.state.library
+    live: LiveLibrary = request.state.live
     return Course(library, live.folder)

@@ -34,7 +34,7 @@ def aim_of(learner: CurrentLearnerValue, day: dt.date) -> Aim | None:
     if not learner.id or learner.exam_day is None or learner.exam_day < day:
         return None
     seconds = card_seconds(learner.minutes_a_day)
-    return Aim(learner.exam_day, seconds, learner.acts)
+    return Aim(learner.exam_day, seconds, learner.habits, learner.acts)
 
 
 def toward_of(
@@ -42,9 +42,10 @@ def toward_of(
 ) -> Toward:
     """What to say; `later` is when a card falls due next, `begun` counts today's."""
     tomorrow = day + dt.timedelta(days=1)
+    following = _next_study_day(aim, tomorrow)
     more = plan.over or plan.final or (plan.unbegun > plan.fresh and not plan.stopped)
     eve = aim.exam - dt.timedelta(days=1)
-    on = tomorrow if more else max(tomorrow, min(later or eve, eve))
+    on = following if more else max(following, min(later or eve, eve))
     return Toward(
         exam=aim.exam,
         final=plan.final,
@@ -52,9 +53,16 @@ def toward_of(
         stopped=plan.stopped,
         unbegun=plan.unbegun - begun,
         over=plan.over,
-        on=on if tomorrow < aim.exam else None,
+        on=on if on < aim.exam else None,
         tomorrow=on == tomorrow,
     )
+
+
+def _next_study_day(aim: Aim, day: dt.date) -> dt.date:
+    """That day, or the first after it that is none of the days off."""
+    while day < aim.exam and aim.habits.is_off(day.toordinal()):
+        day += dt.timedelta(days=1)
+    return day
 
 
 def new_under(plan: Planned, begun: int, more: int) -> int:

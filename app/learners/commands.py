@@ -3,7 +3,7 @@
 import argparse
 import datetime as dt
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -19,7 +19,11 @@ from app.web.visitor import Doorkeeper
 
 
 def learners_command(
-    words: Sequence[str], engine: Engine, keeper: Doorkeeper, address: str
+    words: Sequence[str],
+    engine: Engine,
+    keeper: Doorkeeper,
+    address: str,
+    courses: Collection[str],
 ) -> int:
     """`headroom learners …`: 0 when done, 1 where it is not clear who is meant."""
     given = _parser().parse_args(words)
@@ -27,6 +31,8 @@ def learners_command(
         if given.what == "list":
             return _list(store.people(db))
         db.connection(execution_options=WRITING)
+        if given.what == "adopt":
+            return _adopt(db, given.course, courses)
         people = store.people(db)
         meant = _meant(people, given.learner)
         if len(meant) != 1:
@@ -46,7 +52,28 @@ def _parser() -> argparse.ArgumentParser:
     actions.add_parser("list", help="list every learner, without any secret")
     link = actions.add_parser("link", help="print a code that lets a browser back in")
     link.add_argument("learner", metavar="NAME|ID")
+    adopt = actions.add_parser(
+        "adopt", help="give a course what was done when the server had it alone"
+    )
+    adopt.add_argument("course", metavar="COURSE")
     return parser
+
+
+def _adopt(db: Session, course: str, courses: Collection[str]) -> int:
+    if course not in courses or not course:
+        named = ", ".join(filter(None, courses)) or "none: this server has one alone"
+        sys.stderr.write(
+            f"headroom: there is no course “{course}”; there is {named}.\n"
+        )
+        return 1
+    done, left = store.adopt(db, course)
+    now = system_clock()
+    record(db, Deed(now, COMMAND_LINE, "learners adopted", f"{done} into {course}"))
+    db.commit()
+    sys.stdout.write(f"{course} has the work of {done} learners.\n")
+    if left:
+        sys.stdout.write(f"{left} had begun anew in it; theirs stays where it was.\n")
+    return 0
 
 
 def _list(people: Sequence[Person]) -> int:

@@ -19,9 +19,11 @@ from app.learners.store import (
     count_change,
     enroll,
     find_learner,
+    key_in,
     learner_numbered,
     see,
 )
+from app.scheduling.habits import USUAL, Habits
 from app.scheduling.retention import RETENTION
 from app.scheduling.study_day import begin_of, study_day_of
 from app.web.clock import Now, milliseconds, read_clock
@@ -40,6 +42,8 @@ class CurrentLearnerValue:
     `calendar` shows the study log, `missed` lets missed questions come back as cards.
     `last_seen` is the moment at which this browser was last noted, in milliseconds.
     `acts` grows with each thing that is set to a card by hand.
+    `person` is the word that their rows in all courses share. `home` is a row of
+    theirs, in whatever course, and 0 for a stranger.
     """
 
     key: str
@@ -52,12 +56,28 @@ class CurrentLearnerValue:
     target: int | None = None
     calendar: bool = True
     missed: bool = True
+    habits: Habits = USUAL
     last_seen: int = 0
     acts: int = 0
+    person: str = ""
+    course: str = ""
+    home: int = 0
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """The day `now` belongs to for this learner: it turns at 04:00 local time."""
         return study_day_of(now, self.zone)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Whether nothing is planned for a day: a day off before the exam."""
+        exam = self.exam_day
+        return exam is not None and day < exam and self.habits.is_off(day.toordinal())
+
+    def minutes_on(self, day: dt.date) -> int:
+        """The minutes of a study day; on a day off those of any other, if they come."""
+        if self.exam_day is None:
+            return self.minutes_a_day
+        share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
+        return self.minutes_a_day * max(1, share)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """The moment at which the study day after `now` begins."""
@@ -70,14 +90,21 @@ async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
     A browser whose session was revoked goes on as one that was never here.
     """
     visitor: Visitor = request.state.visitor
-    found = await aside(db, lambda: find_learner(db, visitor.digest))
+    course: str = request.state.course
+    found = await aside(db, lambda: find_learner(db, visitor.digest, course))
     if found is not None and found.revoked_at is None:
         return _value(found)
     if found is not None:
         keeper: Doorkeeper = request.app.state.doorkeeper
         visitor = keeper.newcomer(visitor)
         request.state.visitor = visitor
-    return CurrentLearnerValue(learner_key(visitor.key), zone=visitor.zone or "UTC")
+    person = learner_key(visitor.key)
+    return CurrentLearnerValue(
+        key_in(person, course),
+        zone=visitor.zone or "UTC",
+        person=person,
+        course=course,
+    )
 
 
 def learner_of(db: Session, learner_id: int) -> CurrentLearnerValue | None:
@@ -109,8 +136,14 @@ def _value(row: Known) -> CurrentLearnerValue:
         target=row.target,
         calendar=row.calendar,
         missed=row.missed,
+        habits=Habits(
+            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
+        ),
         last_seen=row.last_seen,
         acts=row.acts,
+        person=row.person,
+        course=row.course,
+        home=row.home,
     )
 
 
@@ -124,7 +157,7 @@ async def enrolled(
 
     Counts the change, so whoever writes for a learner must ask for this.
     """
-    if not learner.id:  # a row for good, so nobody makes them without end
+    if not learner.home:  # a row for good, so nobody makes them without end
         rates: Rates = request.app.state.rates
         rates.admit("learners", client_of(request.scope))
     return await aside(db, lambda: _enrolled(db, learner, request, now))
@@ -153,10 +186,17 @@ def _enrolled(
             see(db, arrival_of(request, now))
         return learner
     # The first write; or another request has erased everything since they were read.
-    key = learner_key(request.state.visitor.key)
-    number = enroll(db, Enrollment(key, learner.zone, arrival_of(request, now)))
+    new = learner
+    if learner.id:
+        person = learner_key(request.state.visitor.key)
+        key = key_in(person, learner.course)
+        new = CurrentLearnerValue(
+            key, zone=learner.zone, person=person, course=learner.course
+        )
+    arrival = arrival_of(request, now)
+    number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
     count_change(db, number)
-    return CurrentLearnerValue(key=key, id=number, zone=learner.zone)
+    return dataclasses.replace(new, id=number, home=new.home or number)
 
 
 CurrentLearner = Annotated[CurrentLearnerValue, Depends(read_learner)]

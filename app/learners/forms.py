@@ -11,6 +11,16 @@ from app.scheduling.retention import RETENTION
 
 Problems = list[dict[str, str]]
 _DIGITS = 9  # of a number: reading thousands of them takes long, or fails
+WEEKDAYS = {
+    "0": "Monday",
+    "1": "Tuesday",
+    "2": "Wednesday",
+    "3": "Thursday",
+    "4": "Friday",
+    "5": "Saturday",
+    "6": "Sunday",
+}
+"""What a form sends for a weekday, and what it is called."""
 _LONGEST = 40  # characters of an input that an answer repeats
 
 
@@ -27,6 +37,9 @@ class SettingsForm(BaseModel):
     target: str = ""
     calendar: str = "yes"
     missed: str = "yes"
+    all_minutes: str = "no"
+    double_last_week: str = "no"
+    days_off: list[str] = []
 
     def read(
         self, today: dt.date, kept: dt.date | None = None
@@ -45,7 +58,8 @@ class SettingsForm(BaseModel):
             "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
         }
         values["target"] = values["target"] or None
-        for field in ("calendar", "missed"):
+        values["days_off"] = reader.weekdays("days_off")
+        for field in ("calendar", "missed", "all_minutes", "double_last_week"):
             values[field] = reader.yes(field)
         return values, reader.problems
 
@@ -99,6 +113,14 @@ class _Reader:
                 f"Choose a zone such as Europe/Berlin; {_quoted(typed)} is unknown.",
             )
         return typed
+
+    def weekdays(self, field: str) -> str:
+        chosen = sorted(set(self._form.days_off))
+        if not set(chosen) <= set(WEEKDAYS):
+            self._refuse(field, "Choose days from Monday to Sunday.")
+        elif len(chosen) == len(WEEKDAYS):
+            self._refuse(field, "Leave at least one day a week to study.")
+        return "".join(chosen)
 
     def yes(self, field: str) -> bool:
         typed = self._typed(field)

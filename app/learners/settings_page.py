@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from app.learners import store
 from app.learners.current import CurrentLearnerValue
-from app.learners.forms import Problems, SettingsForm, zones
+from app.learners.forms import WEEKDAYS, Problems, SettingsForm, zones
 from app.scheduling.study_day import zone_of
 from app.web.render import page
 
@@ -29,12 +29,13 @@ def settings_page(
         learner=learner,
         typed=typed,
         problems=problems,
+        weekdays=WEEKDAYS,
         zones=[(zone, zone.replace("_", " ")) for zone in zones()],
         exam_over=_is_over(learner, request.app.state.clock()),
         kept=asked.get("kept") == "yes" and not problems,
         ended=asked.get("ended") == "yes" and not problems,
         zone=zone_of(learner.zone),
-        browsers=store.browsers(db, learner.id, request.state.visitor.digest),
+        browsers=store.browsers(db, learner.home, request.state.visitor.digest),
         keys_off=request.cookies.get("keys") == "off",
     )
 
@@ -55,4 +56,7 @@ def as_typed(learner: CurrentLearnerValue) -> SettingsForm:
         target="" if learner.target is None else str(learner.target),
         calendar="yes" if learner.calendar else "no",
         missed="yes" if learner.missed else "no",
+        all_minutes="yes" if learner.habits.fill else "no",
+        double_last_week="yes" if learner.habits.double else "no",
+        days_off=[str(day) for day in sorted(learner.habits.off)],
     )

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from app.content.model import ExamBlueprint
 from app.mastery.belief import TAIL, Belief
+from app.mastery.learner_effect import NODES, moved
 from app.mastery.standing import DomainStanding
 
-RULE = "beta-2"  # names this computation in the log; another one gets another name
+RULE = "beta-3"  # names this computation in the log; another one gets another name
 # With fewer answers than this in all most objectives of an exam have one or none, and
 # the score would be what was believed before; with fewer in a domain, its own would.
 ANSWERS = 30
@@ -97,7 +98,8 @@ def forecast(
     beta-binomial distribution (what is not known of the learner and the luck of the
     draw in one), these are convolved to the domain and the domains to the exam. The
     questions of a domain are spread over its objectives evenly; those left over go
-    to any of them alike. Without `exam`, a hundred questions by the syllabus' weights.
+    to any of them alike. All of it under each value of what the learner's errors have
+    in common, weighed. Without `exam`, a hundred questions by the syllabus' weights.
 
     `answers` counts the different questions answered, for one that belongs to two
     objectives is in the evidence of both; without it, the evidence is added up.
@@ -108,14 +110,12 @@ def forecast(
     missing = lacking(domains, counts, answers)
     if missing is not None:
         return missing
-    scores: tuple[float, ...] = (1.0,)
+    asked = [d for d in domains if counts.get(d.domain.number) and d.standings]
     parts = {}
-    for domain in domains:
-        count = counts.get(domain.domain.number, 0)
-        beliefs = tuple(s.belief for s in domain.standings)
-        if count and beliefs:
-            scores = _sum(scores, domain_scores(beliefs, count))
-            parts[domain.domain.number] = Part(count, count * domain.mean)
+    for domain in asked:
+        count = counts[domain.domain.number]
+        parts[domain.domain.number] = Part(count, count * domain.mean)
+    scores = _scores(asked, counts)
     low, high = _range(scores)
     return Forecast(
         exam=exam.slug if exam else "",
@@ -158,7 +158,25 @@ def lacking(
     return Lacking(max(0, more), tuple(short), tuple(untested))
 
 
-@functools.lru_cache(maxsize=512)
+def _scores(
+    domains: Sequence[DomainStanding], counts: Mapping[str, int]
+) -> tuple[float, ...]:
+    """The chance of each number of right answers to all questions."""
+    under: list[tuple[float, ...]] = [(1.0,)] * len(NODES)
+    for domain in domains:
+        count = counts[domain.domain.number]
+        beliefs = [moved(s.belief, s.guess) for s in domain.standings]
+        under = [
+            _sum(scores, domain_scores(mine, count))
+            for scores, mine in zip(under, zip(*beliefs, strict=True), strict=True)
+        ]
+    return tuple(
+        math.fsum(w * p for p, (_, w) in zip(chances, NODES, strict=True))
+        for chances in zip(*under, strict=True)
+    )
+
+
+@functools.lru_cache(maxsize=2560)
 def domain_scores(beliefs: tuple[Belief, ...], questions: int) -> tuple[float, ...]:
     """The chance of each number of right answers to the questions of a domain.
 
@@ -208,7 +226,7 @@ def _counts(
     return {d.domain.number: round(d.domain.weight * _EVEN) for d in domains}
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=2560)
 def _sum(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(_times(one, other))
 

@@ -68,7 +68,7 @@ class Weak:
         if not self.low:
             return f"well known ({share}), {self.unseen} not seen yet"
         if self.lowest:
-            return f"your lowest tested: {share} expected"
+            return f"your weakest so far: {share} expected"
         if self.ground is None:
             return f"your weakest topic whose basics you already know ({share})"
         return f"{share} expected"

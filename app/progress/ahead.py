@@ -10,6 +10,7 @@ from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import (
     Outline,
     PlanInputs,
+    again_words,
     day_plan,
     plain_day,
 )
@@ -74,12 +75,12 @@ class Ahead:
     def compared(self) -> str:
         """What the other ways would cost, in sentences."""
         other = self.plain.known - self.plan.known
-        said = [f"Plain intervals, without the exam day, would bring {_less(other)}."]
+        said = [f"Without planning for the exam day it would be {_less(other)}."]
         if self.without is not None:
             lost = self.without.known - self.plan.known
             change = self.without.mean - self.plan.mean
             said.append(
-                f"Skipping {_next(self.skipped)} would bring {_less(lost)}, at "
+                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, with "
                 f"{_minutes(change)} a day afterwards."
             )
         return " ".join(said)
@@ -96,7 +97,7 @@ def asked_of(
     """What is asked of the plan now; what was done today takes its time."""
     spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
     days = day.toordinal(), exam.toordinal()
-    return PlanInputs(*days, seconds, retention, spent, pace)
+    return PlanInputs(*days, seconds, retention, spent, pace=pace)
 
 
 def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
@@ -124,16 +125,16 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
 def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
     """The plan in one sentence, from counts alone; `left` is on the desk today."""
     until = weekday_of(dt.date.fromordinal(asked.exam))
+    again = again_words(short=short.short)
     if short.final <= asked.day:
         said = _last_days(left)
+    elif short.short:
+        # From counts alone nobody can tell when the last days begin.
+        said = f"{pace_words(short) or 'what is due'}, and in the last days {again}"
     elif short.fresh:
-        said = (
-            f"{pace_words(short)} until {_weekday(short.final - 1)}, "
-            "then every card you started once more"
-        )
+        said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
     else:
-        final = _weekday(short.final)
-        said = f"what is due, and from {final} on every card you started once more"
+        said = f"what is due, and from {_weekday(short.final)} on {again}"
     return f"Until {until}: {said}."
 
 
@@ -142,6 +143,13 @@ def pace_words(short: Outline) -> str:
     if not short.fresh:
         return ""
     return f"about {count_of(short.fresh, 'new card')} a day"
+
+
+def _once_more(short: Outline) -> str:
+    again = again_words(short=short.short)
+    if short.until == short.final - 1:
+        return f"then {again}"
+    return f"and from {_weekday(short.final)} on {again}"
 
 
 def _last_days(left: Left) -> str:

@@ -1,5 +1,6 @@
 """A learner's plan until the exam, made of what is kept about them."""
 
+import dataclasses
 import datetime as dt
 
 from app.flashcards.desk import Desk, pace_of, plan_of, stack_of
@@ -32,6 +33,7 @@ def cards_ahead(desk: Desk, held: Held) -> tuple[Ahead | None, str]:
     seconds = card_seconds(learner.minutes_a_day)
     times = seconds, desk.day, learner.retention, pace_of(desk)
     asked = asked_of(held, exam, *times)
+    asked = dataclasses.replace(asked, habits=learner.habits)
     ahead = ahead_of(held, asked, stack_of(desk).left)
     today = plan_of(desk)
     return ahead, pace_words(today.outline) if today else ""
@@ -53,6 +55,7 @@ def study_plan(
         minutes=learner.minutes_a_day,
         spent=spent.milliseconds / 60_000 if spent else 0.0,
         pace=store.pace(db, learner.id, desk.library, day),
+        habits=learner.habits,
     )
     return plan_days(day, exam, work_of(desk, picture, ahead), student, learner.key)
 

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.progress.pace import USUAL, Pace
+from app.scheduling.habits import USUAL as NO_HABITS
+from app.scheduling.habits import Habits
 
 LAST_MOCK = 2
 """Days before the exam of the last mock: time to go over it, and to rest."""
@@ -71,6 +73,16 @@ class Student:
     minutes: float
     spent: float = 0.0
     pace: Pace = USUAL
+    habits: Habits = NO_HABITS
+
+    def left(self, day: dt.date, exam: dt.date, *, now: bool) -> float:
+        """The minutes of a day, without those that are spent of today."""
+        share = self.habits.share_on(day.toordinal(), exam.toordinal())
+        return self.minutes * share - (self.spent if now else 0.0)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Whether a day has no minutes."""
+        return self.habits.is_off(day.toordinal())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,14 +155,16 @@ def plan_days(
     count = max(0, (exam - today).days)
     days = [today + dt.timedelta(days=n) for n in range(count)]
     mocks = mock_days(today, exam, work.mock_on) if work.mocks else frozenset()
+    mocks = frozenset(day for day in mocks if not student.is_off(day))
     reader = _Reader(work.pages, student.pace.page)
     made = []
     for place, day in enumerate(days):
         cards = work.cards[place] if place < len(work.cards) else Cards()
-        left = student.minutes - (student.spent if not place else 0.0)
+        left = student.left(day, exam, now=not place)
         room = left - card_minutes(cards, student.pace)
         mock = _mock(work.mocks, room) if day in mocks else None
-        ahead = sum(d not in mocks for d in days[place : count - _PAGES_DONE])
+        coming = days[place : count - _PAGES_DONE]
+        ahead = sum(d not in mocks and not student.is_off(d) for d in coming)
         read = Read() if mock else reader.take(max(0.0, room), ahead or 1)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
         about = _about(work, read, day, seed)

@@ -43,6 +43,7 @@ class Choosing(Kind[Choices]):
     keys = ("shuffle",)
     listed = "options"
     chosen = True
+    least = 3
     name: ClassVar[ChoiceKind]
     note = ""
     nothing = "No answer is chosen. Choose one."
@@ -65,15 +66,13 @@ class Choosing(Kind[Choices]):
             for p in sheet.problems[sheet.mark :]
         ):
             check_any_right(options, first, sheet)
-            check_count(len(options), self.least(exam=exam), first, sheet)
+            check_count(
+                len(options), self.least, first, sheet, exam=written.drawn_from(exam)
+            )
         check_doubles(options, sheet)
         self.check_reasons(options, sheet)
         if answer.shuffle:
             check_last(options, sheet)
-
-    def least(self, *, exam: bool) -> int:
-        """How many options there have to be."""
-        return 3 if exam else 2
 
     def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
         """E21: as many options are right as the kind allows."""

@@ -46,10 +46,11 @@ class Kind(abc.ABC, Generic[A]):
     `block` the token that opens the list or table it takes as its answer, `gapped`
     whether it takes the stem's text. `template` has its macros `form` and `marks`, and
     `exam` where its form is another one there; `fields` are the names that the form
-    sends, or their beginnings up to a dot. `listed` is the field of the answer with
-    the options of which each has a key, and `chosen` whether an answer names some of
-    these. `in_parts` is whether a part of the answer can count, `of_exam` whether the
-    real exam has the kind. What cannot stand in exams or come back as a card says so.
+    sends, or their beginnings up to a dot. `listed` is the field of the answer with the
+    options of which each has a key, `chosen` whether an answer names some of these, and
+    `least` how many of them a question of a mock exam has. `in_parts` is whether a part
+    of the answer can count, `of_exam` whether the real exam has the kind. What cannot
+    stand in exams or come back as a card says so.
     """
 
     name: ClassVar[str]
@@ -61,6 +62,7 @@ class Kind(abc.ABC, Generic[A]):
     gapped: ClassVar[bool] = False
     listed: ClassVar[str] = ""
     chosen: ClassVar[bool] = False
+    least: ClassVar[int] = 0
     several: ClassVar[bool] = False
     in_parts: ClassVar[bool] = False
     in_exams: ClassVar[bool] = True
@@ -100,6 +102,10 @@ class Kind(abc.ABC, Generic[A]):
         )
         changed: Any = dataclasses.replace(answer, **{self.listed: options})  # type: ignore[type-var]
         return changed  # type: ignore[no-any-return]
+
+    def enough(self, answer: A) -> bool:
+        """Whether there are as many options as a mock exam asks for."""
+        return not self.least or len(getattr(answer, self.listed)) >= self.least
 
     def position(self, answer: A) -> int | None:
         """The place of the one right option, where a place can give it away."""

@@ -41,8 +41,12 @@ class Question:
 
     @property
     def drawable(self) -> bool:
-        """Whether mock exams may ask it: designs and what lies beyond stay out."""
-        return kinds.of(self).in_exams and self.level != "deeper"
+        """Whether mock exams may ask it.
+
+        Designs, what lies beyond, and choices between two stay out.
+        """
+        kind = kinds.of(self)
+        return kind.in_exams and self.level != "deeper" and kind.enough(self.answer)
 
     @property
     def reserved(self) -> bool:

@@ -15,12 +15,24 @@ def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> 
         sheet.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def check_count(count: int, least: int, line: int, sheet: Manuscript) -> None:
-    """E22: there are enough options to choose from."""
-    if count < least:
-        reason = "; an exam question needs 3" if count == 2 else ""
-        message = f"The question has {count} option{'s' * (count != 1)}{reason}."
-        sheet.report("E22", line, 1, message, "Add an option that is wrong and likely.")
+def check_count(
+    count: int, least: int, line: int, sheet: Manuscript, *, exam: str
+) -> None:
+    """E22 and W22: there are enough options to choose from.
+
+    Two will do for practice; `exam` is “maybe” where the question would be drawn into
+    mock exams with `least` of them, “only” where it is written for them, or empty.
+    """
+    wanted = "Add an option that is wrong and likely."
+    if count < 2:
+        message = f"The question has {count} option{'s' * (count != 1)}."
+        sheet.report("E22", line, 1, message, wanted)
+    elif count < least and exam == "only":
+        message = f"The question has {count} options; an exam question needs {least}."
+        sheet.report("E22", line, 1, message, wanted)
+    elif count < least and exam:
+        message = f"The question has {count} options, so mock exams leave it out."
+        sheet.report("W22", line, 1, message, wanted)
 
 
 def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:

@@ -82,6 +82,16 @@ class Written:
         """The file, where problems are reported."""
         return self.scope.sheet
 
+    def drawn_from(self, file: bool) -> str:
+        """How mock exams draw it: “only” they do, “maybe”, or empty for never.
+
+        `file` is whether they draw from its file at all.
+        """
+        if self.comment.word("use").lower() == "exam":
+            return "only"
+        deeper = self.comment.word("level").lower() == "deeper"
+        return "maybe" if file and not deeper else ""
+
     @property
     def line(self) -> int:
         """Where the options begin, else the heading."""

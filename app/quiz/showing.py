@@ -25,8 +25,8 @@ from app.quiz.flags import Flag
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
-from app.web.clock import Now, milliseconds
-from app.web.course import CurrentLibrary
+from app.web.clock import Now, milliseconds, read_clock
+from app.web.course import CurrentLibrary, read_library
 from app.web.render import is_htmx, page
 
 
@@ -60,6 +60,13 @@ async def _writing(
     now: Now,
 ) -> Desk:
     return Desk(request, library, learner, db, now)
+
+
+async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
+    """The desk of a request that chooses itself when it writes and when it reads."""
+    return Desk(
+        request, await read_library(request), learner, db, await read_clock(request)
+    )
 
 
 Reader = Annotated[Desk, Depends(_reading)]

@@ -4,17 +4,22 @@ Three rules, in the order in which they take the minutes:
 
 1. In the last days every begun card is seen once more. The window is as long as the
    minutes of a day make it.
-2. Before it, new cards are begun at an even pace that ends with the window; where the
-   minutes do not suffice for all, they take all of them, for a begun card has its last
-   look ahead and gains less per minute from one in between.
+2. Before it, new cards are started at an even pace that ends with the window.
 3. What is due takes the rest, the most gain per minute first.
+
+Where the minutes left do not hold every card, new ones take all of them until the
+looks that gain more on the eve than a new card fill the days left; for a begun card
+has its last look ahead and gains less per minute from one in between. Whoever wants
+all minutes used begins new cards as fast as these hold them, once there are plenty,
+and spends what is left of a day where it gains most.
 """
 
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from app.scheduling.card_pace import LOOK_SECONDS, USUAL, CardPace
+from app.scheduling.card_pace import LOOK_SECONDS, CardPace
+from app.scheduling.card_pace import USUAL as USUAL_PACE
 from app.scheduling.curve import Curve
 from app.scheduling.exam import (
     Begun,
@@ -23,6 +28,7 @@ from app.scheduling.exam import (
     waiting,
     worth,
 )
+from app.scheduling.habits import USUAL, Habits
 from app.scheduling.retention import RETENTION
 
 _LAPSES = 1.125
@@ -32,6 +38,10 @@ SPREAD_DAYS = 60
 """New cards are spread over at most so many days: a far exam is no reason to wait."""
 LEAST_GAIN = 0.01
 """A second look in the last days for less than this is not asked for."""
+AMPLE = 1.35
+"""So many times the time that all cards take is plenty: no pace is needed."""
+_CRUMB = 1e-6
+_LONGEST = 2000  # days that are looked back on; no exam lies so far ahead
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,8 +49,9 @@ class PlanInputs:
     """What a plan is for: the study day and the exam as ordinals, and the time.
 
     `seconds` of each study day are for cards, of which `spent` are over today;
-    `retention` is the recall (0..1) at which a card comes back, `pace` how long the
-    learner takes.
+    `retention` is the recall (0..1) at which a card comes back; `habits` say which
+    days have more minutes than others, and whether all are to be used; `pace` is
+    how long the learner takes.
     """
 
     day: int
@@ -48,12 +59,48 @@ class PlanInputs:
     seconds: float
     retention: float = RETENTION
     spent: float = 0.0
-    pace: CardPace = USUAL
+    habits: Habits = USUAL
+    pace: CardPace = USUAL_PACE
+
+    @property
+    def begin_seconds(self) -> float:
+        """How long a new card takes where a look would take as long as usual."""
+        return self.pace.first / self.pace.scale
 
     @property
     def final(self) -> float:
         """How long a look in the last days takes, lapses reckoned in."""
         return self.pace.look * _LAPSES
+
+    def seconds_on(self, day: int) -> float:
+        """The seconds of a study day that are for cards."""
+        return self.seconds * self.habits.share_on(day, self.exam)
+
+    @property
+    def time(self) -> float:
+        """Seconds left until the exam, today included."""
+        return math.fsum(self.seconds_on(self.day + n) for n in range(self.left))
+
+    def days_for(self, seconds: float) -> int:
+        """How many of the last days hold so many seconds; at least 1.
+
+        >>> PlanInputs(0, 60, 900).days_for(356 * FINAL_SECONDS)
+        5
+        """
+        days, held = 1, self.seconds_on(self.exam - 1)
+        while held < seconds - _CRUMB and days < _LONGEST:
+            days += 1
+            held += self.seconds_on(self.exam - days)
+        return days
+
+    def study_days(self, until: int) -> int:
+        """How many days with minutes lie before the day `until`, today included."""
+        days = range(self.day, until)
+        return (
+            sum(self.seconds_on(day) > 0 for day in days)
+            if self.habits.off
+            else len(days)
+        )
 
     @property
     def left(self) -> int:
@@ -63,7 +110,7 @@ class PlanInputs:
     @property
     def room(self) -> float:
         """Seconds left of the study day."""
-        return max(0.0, self.seconds - self.spent)
+        return max(0.0, self.seconds_on(self.day) - self.spent)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,29 +131,20 @@ class DayPlan:
     seconds: float = 0.0
 
 
-def final_days(cards: int, seconds: float, look: float = FINAL_SECONDS) -> int:
-    """How many days the last look at `cards` takes; at least 1.
-
-    >>> final_days(356, 900), final_days(0, 900)
-    (5, 1)
-    """
-    return max(1, math.ceil(cards * look / seconds))
-
-
 def reachable(begun: int, unseen: int, asked: PlanInputs) -> int:
     """How many cards can be begun by the exam and still have their last look."""
-    time = asked.left * asked.seconds + begun * asked.pace.first
+    time = asked.time + begun * asked.pace.first
     most = int(time / (asked.pace.first + asked.final))
     return min(begun + unseen, max(begun, most))
 
 
 def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
-    """How many new cards are begun today, so that the rest is begun in time.
+    """How many new cards are started today, so that the rest is begun in time.
 
     Evenly over the days before the last ones; never more than the time holds.
     """
-    window = final_days(reachable(begun, unseen, asked), asked.seconds, asked.final)
-    days = max(1, min(asked.exam - asked.day - window, SPREAD_DAYS))
+    window = asked.days_for(reachable(begun, unseen, asked) * asked.final)
+    days = max(1, min(asked.study_days(asked.exam - window), SPREAD_DAYS))
     return min(math.ceil(unseen / days), int(asked.room // asked.pace.first))
 
 
@@ -115,22 +153,55 @@ class Outline:
     """The plan in short, from counts alone.
 
     `fresh` new cards a day until the day before `final`, an ordinal that may be over,
-    from which every begun card is seen once more; `begun` cards are begun by then.
+    from which every begun card is seen once more; `begun` cards are started by then.
+    `until` is the last day with a new card. `short` says that the minutes do not hold
+    every card, so that only those are seen once more which gain most.
     """
 
     fresh: int
     final: int
     begun: int
+    until: int = 0
+    short: bool = False
 
 
 def outline(begun: int, unseen: int, asked: PlanInputs) -> Outline:
     """What the rules above come to while nothing is missed."""
-    own, ahead = final_days(begun, asked.seconds, asked.final), asked.exam - asked.day
+    own = asked.days_for(begun * asked.final)
+    ahead = asked.exam - asked.day
+    short = supply(begun, unseen, asked) < 1
     if ahead <= own:
-        return Outline(0, asked.exam - own, begun)
+        return Outline(0, asked.exam - own, begun, short=short)
     most = reachable(begun, unseen, asked)
-    days = min(final_days(most, asked.seconds, asked.final), ahead - 1)
-    return Outline(pace(begun, unseen, asked), asked.exam - days, most)
+    final = asked.exam - min(asked.days_for(most * asked.final), ahead - 1)
+    return Outline(pace(begun, unseen, asked), final, most, final - 1, short)
+
+
+def agreeing(said: Outline, plan: DayPlan, unseen: int, asked: PlanInputs) -> Outline:
+    """The outline, where it says of today what the plan of today does."""
+    if plan.final:
+        return dataclasses.replace(said, fresh=0, final=min(said.final, asked.day))
+    fresh, final = plan.fresh or said.fresh, max(said.final, asked.day + 1)
+    until = final - 1
+    if asked.habits.fill and fresh:
+        until = min(until, asked.day + math.ceil(unseen / fresh) - 1)
+    return dataclasses.replace(said, fresh=fresh, final=final, until=until)
+
+
+def again_words(*, short: bool) -> str:
+    """Which cards come back in the last days: not all where the time is short."""
+    if short:
+        return "the cards you started that gain most from another review"
+    return "every card you started once more"
+
+
+def supply(begun: int, unseen: int, asked: PlanInputs) -> float:
+    """The time left as a part of what it takes to begin and see again what is left.
+
+    Below 1 the minutes do not hold every card.
+    """
+    need = unseen * (asked.pace.first + asked.final) + begun * asked.final
+    return asked.time / need if need else math.inf
 
 
 def day_plan(
@@ -141,21 +212,69 @@ def day_plan(
     Cards seen on the day itself do not count as begun. The same cards give the same
     plan, in whatever order they come.
     """
-    window = final_days(len(begun), asked.seconds, asked.final)
-    if asked.exam - asked.day <= window:
-        return _final(begun, unseen, asked, curve)
-    fresh = pace(len(begun), unseen, asked)
-    time = asked.room - fresh * asked.pace.first
-    due = [
-        (c, worth(c, asked.day, asked.exam, curve)) for c in begun if c.due <= asked.day
-    ]
-    looks, spent = _fit(_by_rate(due), time, set(), asked)
-    return DayPlan(
-        looks=looks,
-        fresh=fresh,
-        stopped=bool(unseen) and not fresh,
-        seconds=spent + fresh * asked.pace.first,
+    if not asked.seconds_on(asked.day):
+        return DayPlan((), 0)
+    ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
+    start = asked.exam - asked.days_for(len(begun) * asked.final)
+    enough = supply(sum(c.last < start for c in begun), unseen, asked)
+    if enough < 1:
+        return _scarce(ranked, unseen, (asked, start), curve)
+    if start <= asked.day:
+        return _final(ranked, unseen, (asked, start), curve)
+    return _usual(ranked, unseen, (asked, asked.habits.fill and enough >= AMPLE))
+
+
+def _usual(
+    ranked: list[tuple[Begun, Worth]], unseen: int, when: tuple[PlanInputs, bool]
+) -> DayPlan:
+    """A day before the last ones; `when` is what is asked, and whether time abounds."""
+    asked, ample = when
+    notes: set[str] = set()
+    due = _by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
+    owed = 0 if ample else pace(len(ranked), unseen, asked)
+    looks, spent = _fit(due, asked.room - owed * asked.pace.first, notes, asked)
+    most = int((asked.room - spent) // asked.pace.first)
+    fresh = min(unseen, most) if ample else owed
+    spent += fresh * asked.pace.first
+    more: tuple[Begun, ...] = ()
+    if asked.habits.fill:
+        taken = {card.card for card in looks}
+        rest = [(c, w) for c, w in ranked if c.card not in taken and w.gain > 0]
+        more, time = _fit(_by_rate(rest), asked.room - spent, notes, asked)
+        spent += time
+    stopped = bool(unseen) and not fresh
+    return DayPlan((*looks, *more), fresh, stopped=stopped, seconds=spent)
+
+
+def _scarce(
+    ranked: list[tuple[Begun, Worth]],
+    unseen: int,
+    when: tuple[PlanInputs, int],
+    curve: Curve,
+) -> DayPlan:
+    """A day when the minutes left do not hold every card.
+
+    New cards come first until the looks that gain more per second on the eve than a
+    new card would fill the days left; then whatever gains most per second. `when` is
+    what is asked, and the day on which the last looks begin where no card is new.
+    """
+    asked, start = when
+    least = begin_worth(1, curve) / asked.begin_seconds
+    late = (worth(c, asked.exam - 1, asked.exam, curve) for c, _ in ranked)
+    closing = math.fsum(w.seconds for w in late if w.rate > least)
+    closing *= asked.pace.scale
+    final = asked.exam - asked.day <= asked.days_for(closing)
+    final = final or (not unseen and start <= asked.day)
+    rate = begin_worth(asked.exam - asked.day, curve) / asked.begin_seconds
+    pool = _by_rate(ranked)
+    better = sum(w.rate > rate for _, w in pool) if final else 0
+    may_wait = final or asked.habits.fill
+    parts = (
+        pool[:better],
+        [(c, w) for c, w in pool[better:] if may_wait or c.due <= asked.day],
     )
+    made = _around_new(parts, unseen, asked, set() if asked.left > 1 else None)
+    return dataclasses.replace(made, final=final, short=final)
 
 
 def plain_day(
@@ -175,40 +294,48 @@ def plain_day(
 
 
 def _final(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
+    ranked: list[tuple[Begun, Worth]],
+    unseen: int,
+    when: tuple[PlanInputs, int],
+    curve: Curve,
 ) -> DayPlan:
     """A day of the last ones: the last looks, and what still pays after them.
 
-    Where the minutes left do not hold a last look at every card, none is owed one:
-    all looks, second ones too, compete with new cards by gain per second.
+    `when` is what is asked, and the day on which the last ones began.
     """
-    start = asked.exam - final_days(len(begun), asked.seconds, asked.final)
-    ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
+    asked, start = when
     last = [(c, w) for c, w in ranked if c.last < start]
-    short = len(last) * asked.final > asked.left * asked.seconds
-    again = [(c, w) for c, w in ranked if start <= c.last and w.gain >= LEAST_GAIN]
+    least = 0.0 if asked.habits.fill else LEAST_GAIN
+    pool = _by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
     # On the very last day a card and its reverse cannot be kept apart.
     notes: set[str] | None = set() if asked.left > 1 else None
-    owed = [] if short else _by_loss(last, asked, curve)
-    looks, spent = _fit(owed, asked.room, notes, asked)
-    pool = _by_rate(ranked if short else again)
-    rate = begin_worth(asked.exam - asked.day, curve) / asked.pace.first
-    rate *= asked.pace.scale
-    better = [(c, w) for c, w in pool if w.rate > rate]
-    more, time = _fit(better, asked.room - spent, notes, asked)
-    spent += time
+    rate = begin_worth(asked.exam - asked.day, curve) / asked.begin_seconds
+    better = sum(w.rate > rate for _, w in pool)
+    looks, spent = _fit(_by_loss(last, asked, curve), asked.room, notes, asked)
+    now = dataclasses.replace(asked, spent=asked.spent + spent)
+    more = _around_new((pool[:better], pool[better:]), unseen, now, notes)
+    return dataclasses.replace(
+        more, looks=(*looks, *more.looks), final=True, seconds=spent + more.seconds
+    )
+
+
+_Ranked = Sequence[tuple[Begun, Worth]]
+
+
+def _around_new(
+    pool: tuple[_Ranked, _Ranked],
+    unseen: int,
+    asked: PlanInputs,
+    notes: set[str] | None,
+) -> DayPlan:
+    """Looks that gain more than a new card, new cards, and looks that gain less."""
+    looks, spent = _fit(pool[0], asked.room, notes, asked)
     room = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, room) if asked.exam > asked.day else 0
     spent += fresh * asked.pace.first
-    rest, time = _fit(pool[len(better) :], asked.room - spent, notes, asked)
-    return DayPlan(
-        looks=(*looks, *more, *rest),
-        fresh=fresh,
-        final=True,
-        short=short,
-        stopped=bool(unseen) and not fresh,
-        seconds=spent + time,
-    )
+    rest, time = _fit(pool[1], asked.room - spent, notes, asked)
+    stopped = bool(unseen) and not fresh
+    return DayPlan((*looks, *rest), fresh, stopped=stopped, seconds=spent + time)
 
 
 def _by_loss(

@@ -29,6 +29,7 @@ class DayAhead:
     """One study day to come: cards due, new ones, last looks, and the time.
 
     Of the time a new card takes `first` seconds.
+    `short` says that the last looks are not for every card.
     """
 
     day: int
@@ -36,6 +37,7 @@ class DayAhead:
     fresh: int
     final: int
     seconds: float
+    short: bool = False
     first: float = NEW_SECONDS
 
     @property
@@ -129,6 +131,7 @@ class Run:
             final=len(plan.looks) if plan.final else 0,
             seconds=seconds + plan.fresh * asked.pace.first,
             first=asked.pace.first,
+            short=plan.short,
         )
 
     def recall(self, exam: int) -> float:
@@ -218,4 +221,5 @@ def _scaled(day: DayAhead, part: float) -> DayAhead:
     if part == 1:
         return day
     due, fresh, final = (round(n / part) for n in (day.due, day.fresh, day.final))
-    return DayAhead(day.day, due, fresh, final, day.seconds / part, day.first)
+    parts = (due, fresh, final, day.seconds / part)
+    return DayAhead(day.day, *parts, day.short, day.first)

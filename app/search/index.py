@@ -132,6 +132,6 @@ def _pieces(marked: str) -> tuple[Piece, ...]:
     return tuple(piece for piece in pieces if piece.text)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=6)  # courses, or states of one
 def _index_of(state: _State) -> _Index:
     return _Index(documents(state.library, registry.entries()))

@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.content.check import check
+from app.content.live.courses import folders
 from app.db.database_url import shown, without_password
 from app.db.schema_state import UnusableDatabase, examine, newest, sqlite_file
 from app.upkeep import archive
@@ -62,7 +63,8 @@ def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
     yield _modes(installation)
     yield from _database(installation, now)
     yield _secret(installation)
-    yield _content(deployment.content)
+    for folder in folders(deployment.content).values():
+        yield _content(folder)
     yield from _backups(installation, now)
     if not installation.database.startswith("sqlite"):
         yield _programs()

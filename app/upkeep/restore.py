@@ -117,6 +117,7 @@ class _Aside:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._moved: list[tuple[Path, Path]] = []
         self.kept: list[Path] = []
 
     def place(self, path: Path) -> Path:
@@ -130,7 +131,18 @@ class _Aside:
     def put(self, path: Path) -> None:
         """Move a file there, if it is there."""
         if path.exists():
-            path.rename(self.place(path))
+            there = self.place(path)
+            path.rename(there)
+            self._moved.append((path, there))
+
+    def put_back(self) -> None:
+        """Move every file back to where it was."""
+        while self._moved:
+            path, there = self._moved.pop()
+            there.replace(path)
+        for folder in self.kept:
+            folder.rmdir()
+        self.kept.clear()
 
 
 def _expect_sound(database: Path, manifest: Manifest) -> None:
@@ -158,10 +170,15 @@ def _replace_file(
     ready = Path(f"{place}{RESTORING}")
     new.database.replace(ready)
     sync(place.parent)
-    for path in sqlite.files_of(place):
-        aside.put(path)
-    _replace_key(installation, new, aside)
-    ready.replace(place)
+    try:
+        for path in sqlite.files_of(place):
+            aside.put(path)
+        _replace_key(installation, new, aside)
+        ready.replace(place)
+    except OSError:
+        aside.put_back()
+        ready.unlink()
+        raise
     sync(place.parent)
 
 

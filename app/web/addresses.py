@@ -41,7 +41,10 @@ def public(request: Request) -> str:
     The setting decides where there is one; else the name that the browser used.
     """
     told: str = request.app.state.settings.url
-    return (told or str(request.base_url)).rstrip("/")
+    if not told:
+        return str(request.base_url).rstrip("/")
+    course: str = request.state.course
+    return told.rstrip("/") + (f"/courses/{course}" if course else "")
 
 
 def public_address_of(request: Request) -> str:

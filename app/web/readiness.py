@@ -21,6 +21,7 @@ from anyio import to_thread
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.content.live.courses import Courses
 from app.content.live.library import LiveLibrary
 
 LEAST_FREE = 64 * 1024 * 1024
@@ -50,8 +51,8 @@ class Check:
 class Readiness:
     """The checks of one process, and their last outcome."""
 
-    def __init__(self, engine: Engine, folder: Path, library: LiveLibrary) -> None:
-        self._library = library
+    def __init__(self, engine: Engine, folder: Path, courses: Courses) -> None:
+        self._courses = courses
         self._checks = (
             ("database", _database_check(engine)),
             ("disk", lambda: check_disk(_folders(engine, folder))),
@@ -67,7 +68,8 @@ class Readiness:
         async with self._lock:
             if time.monotonic() >= self._until:
                 found = [await self._run(name, work) for name, work in self._checks]
-                self._found = (*found, self._course())
+                courses = self._courses.libraries.items()
+                self._found = (*found, *(_course(n, live) for n, live in courses))
                 self._until = time.monotonic() + _KEPT
             return self._found
 
@@ -80,18 +82,20 @@ class Readiness:
         words = f"There was no answer within {_LIMIT:.0f} seconds. "
         return Check(name, words + "See that database and disk can be reached.")
 
-    def _course(self) -> Check:
-        try:
-            course = self._library.current()
-        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is said
-            return Check("content", f"The course cannot be read. {_CHECK_CONTENT}")
-        if not course.topics:
-            return Check("content", f"The course has no topics. {_CHECK_CONTENT}")
-        wrong = sum(p.severity == "error" for p in course.problems)
-        note = f"{len(course.topics)} topics"
-        if wrong:
-            note += f", {wrong} errors in the files; `headroom check` names each"
-        return Check("content", note=note)
+
+def _course(name: str, live: LiveLibrary) -> Check:
+    subject = f"content {name}" if name else "content"
+    try:
+        course = live.current()
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is said
+        return Check(subject, f"The course cannot be read. {_CHECK_CONTENT}")
+    if not course.topics:
+        return Check(subject, f"The course has no topics. {_CHECK_CONTENT}")
+    wrong = sum(p.severity == "error" for p in course.problems)
+    note = f"{len(course.topics)} topics"
+    if wrong:
+        note += f", {wrong} errors in the files; `headroom check` names each"
+    return Check(subject, note=note)
 
 
 _CHECK_CONTENT = "Run `headroom check`, and fix what it names."

@@ -7,6 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from app.content.live.courses import Courses
 from app.drawings.meters import draw_meter, draw_meters, draw_shares, draw_steps
 from app.drawings.signs import SIGNS
 from app.estimator.units import format_value
@@ -43,6 +44,7 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
     environment.globals["frame_note"] = _frame_note
     environment.globals["theme_of"] = _theme_of
     environment.globals["offers_bench"] = _offers_bench
+    environment.globals["has_courses"] = _has_courses
     return environment
 
 
@@ -80,6 +82,12 @@ def _frame_note(request: Request) -> str:
 def _offers_bench(request: Request) -> bool:
     """Whether a page leads to the author's bench: to browsers that were let in."""
     return bool(request.state.visitor.author and request.app.state.settings.authoring)
+
+
+def _has_courses(request: Request) -> bool:
+    """Whether a page leads to other courses."""
+    courses: Courses = request.app.state.courses
+    return len(courses.libraries) > 1
 
 
 def _theme_of(request: Request) -> str:

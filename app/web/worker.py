@@ -31,7 +31,7 @@ _FILES = (
 def worker(request: Request) -> Response:
     """The worker of this course and these files: another one renews itself."""
     keep(request, shared=True)
-    library: Library = request.app.state.library.current()
+    library: Library = request.state.library
     static: StaticFiles = request.app.state.static
     lines = (
         '"use strict";',

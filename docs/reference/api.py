@@ -10,6 +10,10 @@ from docs.reference.parts import DOCS, code, filled, table
 PATH = DOCS / "api.md"
 _ESTIMATE = "/api/v1/estimates/"
 _SHAPES = ("Answer", "VerdictOut", "FigureOut", "StepOut", "TableOut", "ChangeOut")
+_COURSE = (
+    *("CourseOut", "SyllabusOut", "TopicOut", "PageOut", "TermOut", "CardOut"),
+    "QuestionOut",
+)
 Spec = dict[str, Any]
 
 
@@ -21,6 +25,7 @@ def document() -> str:
         "answers": _answers(spec),
         "problems": _shape("Problems", spec) + "\n\n" + _shape("Problem", spec),
         "estimates": _estimates(spec),
+        "course": "\n\n".join(_shape(name, spec) for name in _COURSE),
     }
     return filled(PATH.read_text(encoding="utf-8"), parts)
 

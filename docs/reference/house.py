@@ -5,7 +5,7 @@ import itertools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.house import ROOT, Graph, circles, modules, rooms
+from benchmarks.house import ROOT, Graph, circles, modules, rooms, tree
 from docs.reference.parts import DOCS, code, codes, filled, table
 
 PATH = DOCS / "architecture.md"
@@ -242,8 +242,9 @@ def _table(package: str, graph: Graph) -> str:
 def _meanings(package: str) -> Mapping[str, str]:
     """The first line that each part says of itself."""
     return {
-        name.rpartition(".")[2]: (ast.get_docstring(tree) or "").partition("\n")[0]
+        name.rpartition(".")[2]: (ast.get_docstring(tree(path)) or "").partition("\n")[
+            0
+        ]
         for name, path in modules().items()
         if name.rpartition(".")[0] == package
-        for tree in [ast.parse(path.read_text(encoding="utf-8"))]
     }

@@ -1,8 +1,8 @@
 "use strict"; // The files of js/headroom.js (app/web/static.py) are one script, a block each.
-// What this browser remembers in a cookie: its time zone and its theme.
+// What this browser remembers in a cookie, for every course: its time zone and its theme.
 {
   const root = document.documentElement;
-  const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
+  const home = new URL("../..", document.currentScript.src).pathname.replace(/courses\/[^/]+\/$/, "");
   const remember = (name, value) => {
     document.cookie = `${name}=${value}; path=${home}; max-age=31536000; samesite=lax`;
   };

@@ -43,10 +43,10 @@ def gate(
     """Statistics that are not computed before the gate is opened."""
     monkeypatch.setattr("app.authoring.survey._PATIENCE", 0.01)
     gate = Gate(app.state.library)
-    app.state.surveyor = Surveyor(app.state.engine, gate, clock)
+    app.state.surveyors[""] = Surveyor(app.state.engine, gate, clock)
     yield gate
     gate.open()
-    client.portal.call(app.state.surveyor.close)
+    client.portal.call(app.state.surveyors[""].close)
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_many_who_look_at_once_wait_for_one_computation(
     app: FastAPI, crowd, library, read
 ):
     crowd.all_answer(library.questions.values(), crowd.join(12))
-    surveyor: Surveyor = app.state.surveyor
+    surveyor: Surveyor = app.state.surveyors[""]
 
     async def look() -> None:
         await asyncio.gather(*(surveyor.newest() for _ in range(20)))

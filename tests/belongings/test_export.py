@@ -84,7 +84,7 @@ def test_the_archive_has_the_totals_of_the_pages(client: TestClient):
 
     progress = client.get("/progress").text
     counted = client.get("/settings/erasure").text
-    assert totals["first answers"] == number("first answer", progress)
+    assert totals["first answers"] == number("to new questions", progress)
     for name, words in (
         ("answers", "answer"),
         ("reviews", "review"),
@@ -96,7 +96,7 @@ def test_the_archive_has_the_totals_of_the_pages(client: TestClient):
     listed = rows_of(client.get("/settings/export").content)
     # What was undone has rows, and is neither a review nor a card begun.
     listed["Reviews of cards"] = totals["reviews"]
-    listed["Cards begun"] = totals["cards"]
+    listed["Cards started"] = totals["cards"]
     for words, rows in listed.items():
         row = re.search(rf"{words}</th><td class=\"n\">([\d,]+)<", counted)
         assert row, words
@@ -110,8 +110,8 @@ def test_a_card_that_was_only_added_or_put_aside_was_not_begun(client: TestClien
 
     listed = client.get("/settings/erasure").text
 
-    assert rows_of(client.get("/settings/export").content)["Cards begun"] == 3
-    assert 'Cards begun</th><td class="n">1<' in listed
+    assert rows_of(client.get("/settings/export").content)["Cards started"] == 3
+    assert 'Cards started</th><td class="n">1<' in listed
 
 
 def rows_of(content: bytes) -> dict[str, int]:
@@ -120,7 +120,7 @@ def rows_of(content: bytes) -> dict[str, int]:
     return {
         "Answers to questions": rows["attempt"],
         "Reviews of cards": rows["review"],
-        "Cards begun": rows["memory"],
+        "Cards started": rows["memory"],
         "Sections read": rows["reading"],
         "Exams": rows["sitting"],
     }

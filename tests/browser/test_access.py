@@ -140,7 +140,7 @@ def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_plan(
     reader.get_by_role("button", name="Remove").first.wait_for()
     reader.goto(f"{server.url}/settings")
     reader.get_by_label("Day of the exam").fill("2099-01-01")
-    reader.get_by_role("button", name="Keep", exact=True).click()
+    reader.get_by_role("button", name="Save", exact=True).click()
     for path in ("/flashcards/deck", "/settings/cards", "/plan", "/"):
         reader.goto(server.url + path)
         assert serious(reader) == [], path

@@ -3,7 +3,7 @@
 import re
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,18 +16,32 @@ pytestmark = pytest.mark.browser
 TOPIC = "training-memory"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The shipped course, to be edited."""
-    copy = tmp_path / "course"
-    shutil.copytree(ROOT / "content", copy)
-    return copy
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the shipped course."""
+    copy = tmp_path_factory.mktemp("bench") / "course"
+    return Path(shutil.copytree(ROOT / "content", copy))
 
 
-@pytest.fixture
-def bench(tmp_path: Path, folder: Path, parsed: Callable[[Path], Path]):
-    with Server(parsed(tmp_path / "data"), folder) as running:
+@pytest.fixture(scope="module")
+def only_server(course: Path, parsed: Callable[[Path], Path]) -> Iterator[Server]:
+    """The server of all tests here: each starts with the course as it is shipped."""
+    data = parsed(course.with_name("data"))
+    with Server(data, course, rate_learners="off") as running:
         yield running
+
+
+@pytest.fixture
+def bench(only_server: Server) -> Server:
+    return only_server if only_server.runs else only_server.start()
+
+
+@pytest.fixture
+def folder(course: Path) -> Iterator[Path]:
+    """The course, to be edited; what a test has done to its page is undone."""
+    yield course
+    page = Path("topics", TOPIC, "concept.md")
+    shutil.copyfile(ROOT / "content" / page, course / page)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def set_exam(page: Page, server: Server, days: int) -> None:
     page.goto(f"{server.url}/settings")
     day = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=days)
     page.get_by_label("Day of the exam").fill(day.isoformat())
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Save", exact=True).click()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -46,4 +46,4 @@ def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> No
     page.goto(server.url)
     page.get_by_role("link", name="The plan").click()
 
-    expect(page.get_by_text(re.compile(r"of \d+.cards are begun"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"of \d+.cards are started"))).to_be_visible()

@@ -68,9 +68,9 @@ def test_the_header_fits_on_the_smallest_screen(
 def test_everything_is_taken_along_and_then_erased(page: Page, server: Server) -> None:
     page.goto(server.url + "/settings")
     page.get_by_label("Name", exact=True).fill("Rosa Meyer")
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Save", exact=True).click()
     with page.expect_download() as taken:
-        page.get_by_role("link", name="Take a copy").click()
+        page.get_by_role("link", name="Download my data").click()
     assert taken.value.suggested_filename.endswith(".zip")
 
     page.get_by_role("link", name="Erase everything").click()

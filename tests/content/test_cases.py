@@ -17,6 +17,13 @@ DAY = dt.date(2026, 11, 21)
 PART = re.compile(r"^~~~ (\S+)\n(.*?)^~~~$", re.DOTALL | re.MULTILINE)
 
 
+def track(folder: Path, name: str) -> None:
+    """An index of Git as short as one can be that knows one file."""
+    (folder / ".git").mkdir()
+    entry = len(name).to_bytes(2) + name.encode() + b"\0"
+    (folder / ".git" / "index").write_bytes(b"DIRC" + entry)
+
+
 def lay_out(case: Path, folder: Path) -> str:
     """Put the files of a case over a copy of the tiny course; what is expected."""
     shutil.copytree(TINY, folder, dirs_exist_ok=True)
@@ -29,6 +36,9 @@ def lay_out(case: Path, folder: Path) -> str:
             continue
         if name == "without":
             (folder / content.strip()).unlink()
+            continue
+        if name == "tracked":
+            track(folder, content.strip())
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")

@@ -83,7 +83,7 @@ accept: [%s]
 @pytest.mark.parametrize(
     ("accept", "codes"),
     [
-        ("fits, per_gpu <= 80 GB", []),
+        ("fits, per_gpu <= 30 GB", []),
         ("fits, per_gpu <= 80", ["E42"]),
         ("fitting", ["E81"]),
         ("per_gpu <= lambda", ["E45"]),

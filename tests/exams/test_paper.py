@@ -145,3 +145,11 @@ def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
     assert minutes_for(blueprint(), whole, 1.0) == 10
     assert minutes_for(blueprint(), half, 1.0) == 5
     assert minutes_for(blueprint(), whole, 1.5) == 15
+
+
+def test_a_choice_between_two_is_left_to_practice() -> None:
+    three = question("three", "1.1")
+    two = dataclasses.replace(three, answer=Choices("single", three.answer.options[:2]))
+
+    assert three.drawable
+    assert not two.drawable

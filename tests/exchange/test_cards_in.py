@@ -413,7 +413,7 @@ def test_the_page_says_what_can_be_taken_and_what_was_brought(rosa) -> None:
 
     said = words(rosa.get("/settings/cards").text)
 
-    assert "1 card that you have begun or added" in said
+    assert "1 card that you have started or added" in said
     assert "Networks::RDMA 1 4 Remove" in said
 
 

@@ -78,3 +78,10 @@ def test_an_unclosed_brace_does_not_swallow_the_file() -> None:
     text = "Broken?{=a ~b\n\n" + "\n\n".join(f"Q{n}?{{=a ~b ~c}}" for n in range(300))
 
     assert len(read_gift(text).items) > 50
+
+
+def test_the_right_number_may_stand_before_what_is_said_to_others() -> None:
+    (item,) = read_gift("::n:: How many? {#3:2~#Count again.}\n").items
+
+    assert [(o.right, o.span.low, o.span.high) for o in item.options] == [(True, 1, 5)]
+    assert item.mistake == "Count again."

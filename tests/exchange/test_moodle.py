@@ -169,3 +169,15 @@ def test_known_encodings_are_read(encoding: str) -> None:
     )
 
     assert read_moodle(text.encode(encoding)).items[0].stem == "Où?"
+
+
+def test_an_answer_that_is_no_number_does_not_take_the_others_along() -> None:
+    found = read_moodle(
+        b"""<quiz><question type="numerical"><name><text>n</text></name>
+        <questiontext format="html"><text>How many?</text></questiontext>
+        <answer fraction="100"><text>Frog*</text></answer>
+        <answer fraction="100"><text>4</text></answer></question></quiz>"""
+    )
+
+    assert [o.span.center for o in found.items[0].options] == [4]
+    assert "Frog" in found.lost[0].reason

@@ -136,11 +136,22 @@ def test_in_the_last_days_every_card_is_seen_though_none_is_due(
 ) -> None:
     for number in range(1, 13):
         student.knows(number, stability=90, seen=3, due=50)
-    student.aims(1)
+    student.aims(1, minutes=120)  # enough for the new cards too
 
     seen = student.cards(12)
 
     assert sorted(seen[:12]) == sorted(f"weights-{n}" for n in range(1, 13))
+
+
+def test_on_the_eve_new_cards_come_before_those_that_are_known(
+    student: Student,
+) -> None:
+    for number in range(1, 13):
+        student.knows(number, stability=90, seen=3, due=50)
+    student.aims(1, minutes=10)  # for cards: five, where all would take 40
+
+    assert not set(student.cards(5)) & {f"weights-{n}" for n in range(1, 13)}
+    assert "seen once more" not in student.page()
 
 
 def test_when_the_minutes_are_for_those_begun_new_cards_stop_and_it_is_said(
@@ -155,10 +166,10 @@ def test_when_the_minutes_are_for_those_begun_new_cards_stop_and_it_is_said(
     assert 8 < len(seen) < 20
     assert all(int(card.split("-")[1]) < 36 for card in seen)
     page = student.page()
-    assert "No new card is begun any more" in page
-    assert "10 stay unbegun" in page
+    assert "No more new cards are started" in page
+    assert "10 stay unstarted" in page
     assert "You could learn" not in page
-    assert "The minutes do not hold a look at every card" in page
+    assert "There is not enough time to review every card" in page
     assert "minutes went where they gain more" in page
 
 
@@ -282,7 +293,7 @@ def test_a_card_answered_yesterday_and_today_is_planned_from_yesterday(
 def test_the_cards_for_offline_are_those_of_the_plan(student: Student) -> None:
     for number in range(1, 11):
         student.knows(number, stability=90, seen=3, due=50)
-    student.aims(1)
+    student.aims(1, minutes=120)
 
     html = student.hands.client.get("/flashcards/offline").text
 

@@ -29,7 +29,7 @@ def test_what_was_set_is_shown_again(client: TestClient):
 
     assert answer.headers["location"] == "/settings?kept=yes"
     page = client.get("/settings?kept=yes").text
-    assert "Kept." in page
+    assert "Saved." in page
     for value in ('value="Rosa Meyer"', 'value="2026-07-03"', 'value="45"'):
         assert value in page
     assert '<option value="Europe/Berlin" selected>' in page
@@ -117,3 +117,40 @@ def test_the_system_decides_again(client: TestClient):
     client.post("/settings/appearance", data={"theme": ""})
 
     assert "data-theme=" not in client.get("/settings").text
+
+
+def test_how_minutes_are_spread_is_kept_and_shown_again(
+    client: TestClient, session: Session
+):
+    habits = {"all_minutes": "yes", "double_last_week": "yes", "days_off": ["6", "2"]}
+
+    answer = client.post("/settings", data=FINE | habits)
+
+    assert answer.headers["location"] == "/settings?kept=yes"
+    learner = session.exec(select(Learner)).one()
+    assert (learner.all_minutes, learner.double_last_week) == (True, True)
+    assert learner.days_off == "26"
+    page = client.get("/settings").text
+    assert page.count(" checked") == 2
+    assert '<option value="yes" selected>Use all minutes</option>' in page
+    assert '<option value="yes" selected>Twice the minutes</option>' in page
+
+    client.post("/plan", data={"exam_day": "2026-07-04", "minutes_a_day": "30"})
+    session.expire_all()
+    assert session.exec(select(Learner)).one().days_off == "26"
+
+
+@pytest.mark.parametrize(
+    ("days", "message"),
+    [
+        (["7"], "Choose days from Monday to Sunday."),
+        (list("0123456"), "Leave at least one day a week to study."),
+    ],
+)
+def test_days_off_are_some_of_the_week(
+    client: TestClient, days: list[str], message: str
+):
+    answer = client.post("/settings", data=FINE | {"days_off": days})
+
+    assert answer.status_code == 422
+    assert message in answer.text

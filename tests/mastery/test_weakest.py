@@ -43,7 +43,7 @@ def test_the_lowest_tested_is_first(library: Library):
 
     assert numbers(order)[0] == "2.1"
     assert order[0].lowest
-    assert order[0].why.startswith("your lowest tested: ")
+    assert order[0].why.startswith("your weakest so far: ")
 
 
 def test_what_rests_on_something_weak_gives_way(library: Library):

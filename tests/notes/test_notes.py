@@ -119,7 +119,7 @@ def test_a_note_has_an_end(client: TestClient, section: str):
 
 def test_a_page_leads_to_its_notes_and_the_empty_list_says_where(client: TestClient):
     assert f'href="{PAGE}"' in client.get("/concepts/weights").text
-    assert "Nothing is written or marked yet." in client.get("/notes").text
+    assert "You have no notes or bookmarks yet." in client.get("/notes").text
 
 
 def test_an_unknown_page_has_no_notes(client: TestClient):

@@ -73,19 +73,22 @@ def test_the_head_says_how_long_how_often_and_how_much():
     words = summary(days, 488, TUESDAY).replace("\u00a0", " ")
 
     assert words == (
-        "Twelve weeks, 70 days of study, 612 answers, of them 488 first answers, "
+        "Twelve weeks so far: 70 days of study, 612 answers (488 to new questions), "
         "1,480 reviews."
     )
 
 
 def test_before_anything_is_done_the_head_says_so():
-    assert summary(StudyDays(), 0, TUESDAY) == "Nothing was answered or reviewed yet."
+    assert (
+        summary(StudyDays(), 0, TUESDAY)
+        == "You have not answered or reviewed anything yet."
+    )
 
 
 def test_the_summary_bears_a_clock_that_was_set_back_behind_the_first_day():
     days = StudyDays(recent={}, first=TUESDAY + dt.timedelta(weeks=1000))
 
-    assert summary(days, 0, TUESDAY).startswith("One\u00a0week,")
+    assert summary(days, 0, TUESDAY).startswith("One\u00a0week so far:")
 
 
 def test_one_of_each_is_one_of_each():
@@ -94,7 +97,7 @@ def test_one_of_each_is_one_of_each():
     words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
 
     assert words == (
-        "One week, 1 day of study, 1 answer, of them 1 first answer, 1 review."
+        "One week so far: 1 day of study, 1 answer (1 to new questions), 1 review."
     )
 
 

@@ -189,8 +189,9 @@ def test_a_page_stands_once_with_its_counts_on_the_course(
 
 
 def tally(words: str) -> tuple[int, int]:
-    """Answered and all, of “3 right, 1 missed, 4 new”."""
-    found = re.match(r"(?:(\d+) right, (\d+) missed, )?(\d+) new", words.strip())
+    """Answered and all, of “3 right, 1 missed, 1,004 new”."""
+    plain = re.sub(r"(?<=\d),(?=\d)", "", words.strip())
+    found = re.match(r"(?:(\d+) right, (\d+) missed, )?(\d+) new", plain)
     assert found, words[:60]
     right, missed, new = (int(n or 0) for n in found.groups())
     return right + missed, right + missed + new

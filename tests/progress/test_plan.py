@@ -159,7 +159,7 @@ def test_the_weakest_tested_objective_is_practiced(library: Library):
     practice = steps(library, record)[-1]
 
     assert practice.address == "/quiz/kv-cache"
-    assert "your lowest tested: " in practice.reason
+    assert "your weakest so far: " in practice.reason
     assert practice.reason.endswith("% expected")
 
 

@@ -107,7 +107,7 @@ def test_the_days_stand_in_a_drawing_and_in_a_table(
 
     assert "10 days to your exam on Friday 19 June" in page
     assert "Half of your 30 minutes a day are for cards" in page
-    assert f"1 of {len(library.cards)} cards are begun" in page
+    assert f"1 of {len(library.cards)} cards are started" in page
     assert 'aria-label="Minutes of cards per day until the exam: At most' in page
     assert page.count('<th scope="row">') >= 10 + 3
     assert "every card you started once more" in page
@@ -120,8 +120,8 @@ def test_the_ways_are_compared_in_sentences(student: Student, library: Library) 
     page = student.page()
 
     assert re.search(r"About \d+ of \d+ cards are known", page)
-    assert "Plain intervals, without the exam day, would bring" in page
-    assert "Skipping the next 3 days would bring" in page
+    assert "Without planning for the exam day it would be" in page
+    assert "If you skip the next 3 days, it would be" in page
     assert "planned, 3 days skipped" in page
 
 
@@ -144,7 +144,7 @@ def test_on_the_day_of_the_exam_nothing_is_run(student: Student) -> None:
 def test_far_ahead_nothing_is_drawn_yet(student: Student) -> None:
     student.aims(400)
 
-    assert "The days are drawn from 180 days before the exam" in student.page()
+    assert "The days are shown from 180 days before the exam" in student.page()
 
 
 def test_a_card_put_aside_or_gone_is_not_counted(
@@ -156,7 +156,7 @@ def test_a_card_put_aside_or_gone_is_not_counted(
     student.knows("left-the-course")
     student.aims(10)
 
-    assert f"1 of {len(library.cards) - 1} cards are begun" in student.page()
+    assert f"1 of {len(library.cards) - 1} cards are started" in student.page()
 
 
 @ABOUT_SQLITE
@@ -205,8 +205,11 @@ def test_today_counts_the_last_looks_though_no_card_is_due(
 def test_what_was_seen_in_the_last_days_is_not_counted_again(
     student: Student, library: Library
 ) -> None:
-    for seen, card in zip((1, 2, 9), library.cards, strict=False):
-        student.knows(card, seen=seen)
+    seen, *rest = (1, 2, 9), *library.cards
+    for days, card in zip(seen, rest, strict=False):
+        student.knows(card, seen=days)
+    for card in rest[3:]:
+        student.knows(card, suspended=True)
     student.aims(1, minutes=5)
 
     assert "3 to see once more" in student.page("/")
@@ -221,6 +224,35 @@ def test_progress_leads_to_the_plan(student: Student, library: Library) -> None:
     student.aims(10)
 
     assert 'href="/plan"' in student.page("/progress")
+
+
+def test_a_day_off_is_empty_on_every_page(student: Student, library: Library) -> None:
+    for card in list(library.cards)[:3]:
+        student.knows(card)
+    student.aims(20)
+    assert ">Review 4 cards<" in student.page("/")
+
+    student.row.days_off = f"{TODAY.weekday()}"
+    student.aims(20)
+
+    page = student.page("/")
+    assert "Today is one of your days off" in page
+    assert ">Review " not in page
+    assert "More come tomorrow" in student.page("/flashcards")
+    rows = re.findall(r"<tr[^>]*> ?<th scope=.row.>(.*?)</tr>", student.page())
+    off = [row for row in rows if row.startswith("Tuesday")]
+    assert off
+    assert not any("min" in row or "Cards:" in row for row in off)
+
+
+def test_the_last_week_may_take_twice_the_minutes(student: Student) -> None:
+    student.row.double_last_week = True
+    student.aims(7, minutes=30)
+    assert "more than the" not in student.page("/")
+    page = student.page()
+
+    assert "the last week may take twice as long" in page
+    assert "over your" not in page
 
 
 # --- the rules behind it ------------------------------------------------------------
@@ -280,6 +312,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
     said = course_of(ahead.outlook, "").replace("\xa0", " ")
 
     assert re.search(r"\d+ cards will not be started", said)
+    assert "on, the cards you started that gain most from another review." in said
 
 
 @pytest.mark.parametrize(
@@ -289,6 +322,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
         (0, 30, 9, "what is due, and from"),
         (50, 1, 60, "the cards you started once more, 60 of them today"),
         (50, 1, 0, "nothing more to review today"),
+        (900, 30, 9, "a day, and in the last days the cards you started that gain"),
     ],
 )
 def test_the_plan_in_short(unseen: int, days: int, left: int, words: str) -> None:

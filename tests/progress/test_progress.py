@@ -119,9 +119,9 @@ def table(page: str, name: str) -> Mapping[str, list[str]]:
 def test_before_anything_is_done_each_figure_says_what_is_missing(client: TestClient):
     page = read(client)
 
-    assert "Nothing was answered or reviewed yet." in page
+    assert "You have not answered or reviewed anything yet." in page
     for words in (
-        "No week can be told yet",
+        "Not enough reviews yet",
         "No card comes back within thirty days",
         "Nothing to compare yet",
         "No time in the last twelve weeks",
@@ -135,7 +135,7 @@ def test_the_head_counts_weeks_days_answers_and_reviews(rosa: TestClient, past: 
     past.day("2026-06-08")  # a grade that was undone leaves a day without work
 
     assert (
-        "Twelve weeks, 2 days of study, 612 answers, of them 0 first answers, "
+        "Twelve weeks so far: 2 days of study, 612 answers (0 to new questions), "
         "1,480 reviews."
     ) in read(rosa)
 

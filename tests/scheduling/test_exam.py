@@ -25,7 +25,6 @@ from app.scheduling.exam_plan import (
     FINAL_SECONDS,
     PlanInputs,
     day_plan,
-    final_days,
     outline,
     pace,
     plain_day,
@@ -260,6 +259,11 @@ def test_every_begun_card_is_seen_once_more_in_the_last_days() -> None:
     assert min(card.last for card in run.cards) >= first
 
 
+def final_days(cards: int, seconds: float) -> int:
+    """How many days a last look at so many cards takes, `seconds` on each."""
+    return PlanInputs(TODAY, TODAY, seconds).days_for(cards * FINAL_SECONDS)
+
+
 class AsBelieved:
     """Outcomes that cost the seconds expected: one in eight is a lapse."""
 
@@ -318,7 +322,7 @@ def test_new_cards_are_begun_at_an_even_pace() -> None:
 
 
 def test_new_cards_stop_when_the_minutes_are_for_those_begun() -> None:
-    plan = day_plan(deck(150), 50, asked(3), CURVE)
+    plan = day_plan(deck(150), 50, asked(2), CURVE)
 
     assert plan.final
     assert plan.stopped

@@ -1,6 +1,8 @@
 """`headroom restore`: everything is checked first, and what was there is kept."""
 
 import dataclasses
+import errno
+import itertools
 import json
 import os
 import random
@@ -100,6 +102,27 @@ def test_what_was_there_is_kept_and_can_be_put_back(
     else:
         (kept / "headroom.db").rename(installation.data / "headroom.db")
     assert people(installation) == {"ada", "bob"}
+
+
+@ABOUT_SQLITE  # a server's tables change in one transaction
+def test_a_disk_that_fails_on_the_way_leaves_all_as_it_was(
+    installation, backup, people: People, monkeypatch
+) -> None:
+    key = installation.secret_file.read_text()
+    calls = itertools.count()
+
+    def full(_folder: Path) -> None:
+        if next(calls) == 1:  # the key is replaced, the database is not
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("app.upkeep.restore.sync", full)
+    with pytest.raises(Unusable, match="No space left"):
+        restore(installation, backup, NOW)
+
+    assert people(installation) == {"ada", "bob"}
+    assert installation.secret_file.read_text() == key
+    left = {path.name for path in installation.data.iterdir()}
+    assert not any("restor" in name for name in left), left
 
 
 def test_an_older_schema_is_migrated_at_the_next_start(

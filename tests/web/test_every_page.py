@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.config import Settings
 from app.main import create_app
-from tests.conftest import TINY, visit
+from tests.conftest import FIRST_AID, TINY, visit
 
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"}
 _VOID |= {"source", "track", "wbr"}
@@ -85,7 +85,11 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
     """Every page within reach of a learner who has done a little."""
     found: dict[str, Page] = {}
     with visit(module_app) as client:
-        client.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+        course = module_app.state.library.current()
+        topic = next(iter(course.topics.values()))
+        section = next(s.anchor for s in topic.sections if s.anchor)
+        read = f"/concepts/{topic.slug}/readings"
+        client.post(read, data={"section": section})
         waiting = ["/"]
         while waiting:
             address = waiting.pop()
@@ -102,14 +106,14 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
     return found
 
 
-@pytest.fixture(scope="module")
-def module_app(tmp_path_factory, databases, live_library):
+@pytest.fixture(scope="module", params=[TINY, FIRST_AID], ids=lambda f: f.name)
+def module_app(request, tmp_path_factory, databases):
     data = tmp_path_factory.mktemp("walk")
     with databases.empty(data) as address:
         settings = Settings(
-            data=data, content=TINY, database_url=address, secret="s" * 32
+            data=data, content=request.param, database_url=address, secret="s" * 32
         )
-        app = create_app(settings, library=live_library)
+        app = create_app(settings)
         yield app
         app.state.engine.dispose()
         app.state.pages.close()

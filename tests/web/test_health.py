@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 
 from app.config import Settings
+from app.content.live.courses import Courses
 from app.content.live.library import LiveLibrary
 from app.main import create_app
 from app.web.readiness import Readiness, check_disk
@@ -251,7 +252,7 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
             looked.append(1)
             return live_library.current()
 
-    readiness = Readiness(app.state.engine, tmp_path, Counted(tmp_path))
+    readiness = Readiness(app.state.engine, tmp_path, Courses({"": Counted(tmp_path)}))
 
     async def many() -> None:
         for _ in range(20):

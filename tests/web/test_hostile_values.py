@@ -75,6 +75,7 @@ SANE = {
     "factor": "1",
     "strike": "a",
     "model": "70B",
+    "course": "cb-1",
     "context": "quiz",
     "start": "0",
     "revision": "r",
@@ -92,7 +93,7 @@ FIELDS = {
     "settings": {*SettingsForm.model_fields, "what", "deck", "word", "leave", "theme"},
     "exams": {"answer", "place.a", "since", "age", "go", "move", "factor", "target"},
     "calculators": {"model", "context_length", "batch"},
-    "api": {"model", "context_length"},
+    "api": {"model", "context_length", "topic"},
 }
 ANY = {"q", "code", "topic", "kept"}
 assert ReportForm.model_fields.keys() <= {*ANSWERED, "words"}

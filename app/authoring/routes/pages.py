@@ -27,7 +27,7 @@ def preview(
     known = library.topics.get(topic)
     if known is None and not problems:
         raise NotFound(f"There is no topic “{topic}”.")
-    sheets: Sheets = request.app.state.sheets
+    sheets: Sheets = request.app.state.sheets[request.state.course]
     sheet = sheets.of(library, known) if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
     return page(

@@ -30,7 +30,7 @@ def index(
     """Everything wrong in the content, with the source of one problem."""
     found = listing(library, Filter(wanted.severity, wanted.file), wanted.at)
     chosen = found.chosen
-    folder = request.app.state.library.folder
+    folder = request.state.live.folder
     return page(
         request,
         "authoring/index.html",
@@ -43,7 +43,7 @@ def index(
         wanted=wanted,
         name_of=name_of,
         topic_of=topic_of,
-        reports=store.reports(db),
+        reports=store.reports(db, learner.course),
     )
 
 

@@ -57,7 +57,7 @@ Item = Annotated[Question, Depends(read_item)]
 
 async def read_survey(request: Request) -> Survey | None:
     """The newest statistics; asked before the database is, for they may be awaited."""
-    surveyor: Surveyor = request.app.state.surveyor
+    surveyor: Surveyor = request.app.state.surveyors[request.state.course]
     return await surveyor.newest()
 
 
@@ -82,7 +82,7 @@ def table(
     """The statistics of the bank: a table, what to mend first, the mock exams."""
     if survey is None:
         return _being_computed(request, learner, wanted)
-    rows = bench.rows_of(library, survey.found, store.reports(db))
+    rows = bench.rows_of(library, survey.found, store.reports(db, learner.course))
     by, falling = _order(wanted.sort)
     rows = bench.arranged(rows, by, falling=falling)
     if wanted.format == "csv":
@@ -127,7 +127,7 @@ def show(
     seen = put(question, sent) if open_ else judge(db, library, question, sent)
     variant = draw(question, sent.form.seed or 0)
     place = question.place
-    folder = request.app.state.library.folder
+    folder = request.state.live.folder
     return page(
         request,
         "authoring/question.html",
@@ -146,7 +146,7 @@ def show(
         problems=[p for p in library.problems if p.item == question.id],
         samples=_samples(question),
         all_samples=combinations(question.computed) if question.computed else 0,
-        reports=store.reports(db, settled=True, item=question.id),
+        reports=store.reports(db, learner.course, settled=True, item=question.id),
         **_measured(db, question, survey),
     )
 

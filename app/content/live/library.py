@@ -9,10 +9,12 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from app.content.identity import nearest
 from app.content.live.assembly import Assembled, assemble, version_of
 from app.content.live.lastgood import LastGood
 from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import (
+    TOPIC_FILES,
     Watch,
     WatchedFiles,
     hollow,
@@ -24,6 +26,7 @@ from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, failure, on_one_line, problem
 from app.content.rules.bank import NO_SYLLABUS, Bank
+from app.content.rules.causes import told_once
 from app.questions.model import Question
 
 _log = logging.getLogger("headroom")
@@ -94,7 +97,7 @@ def build(
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        (*_absent(readings, folder), *made.problems),
+        tuple(told_once([*_absent(readings, folder), *made.problems])),
         tuple(path for path, reading in readings.items() if reading.outdated),
     )
 
@@ -104,7 +107,7 @@ def problems_of(
 ) -> tuple[Problem, ...]:
     """What `build` would find wrong, without the library."""
     _, made = _assembled(readings, folder, today)
-    return (*_absent(readings, folder), *made.problems)
+    return tuple(told_once([*_absent(readings, folder), *made.problems]))
 
 
 def _assembled(
@@ -205,6 +208,9 @@ def _hollow(path: str) -> Problem:
 
 def _stray(path: str) -> Problem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
+    near = nearest(path.rpartition("/")[2].lower(), TOPIC_FILES)
+    if near:
+        hint = f"Is it to be {near}? {hint}"
     if path.startswith("exams/"):
         hint = "A mock exam is a file with .toml at its end."
     return problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)

@@ -19,7 +19,9 @@ from app.content.read import parse
 from app.content.terms import Names, anchors_of, names_of
 
 _SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
-_TOPIC = ("concept.md", "quiz.md", "cards.md")
+TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
+_TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
+_EMPTY = ("it is empty", "Write it, or delete it.")
 _FRESH = 0.1  # seconds in which a file may change again without a new time stamp
 
 Stamp = tuple[int, int, int]
@@ -31,7 +33,7 @@ def paths(folder: Path) -> list[str]:
     found = [name for name in _SINGLE if exists(folder / name)]
     found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
     for topic in sorted(folder.glob("topics/*")):
-        for name in _TOPIC:
+        for name in TOPIC_FILES:
             if exists(topic / name):
                 found.append(f"topics/{topic.name}/{name}")
         found += sorted(f"topics/{topic.name}/{f.name}" for f in topic.glob("*.svg"))
@@ -67,7 +69,8 @@ def unnamed(folder: Path) -> list[str]:
 
 def strays(folder: Path) -> list[str]:
     """Files of topics and exams that nothing reads, because of their names."""
-    found = [f for f in folder.glob("topics/*/*.md") if f.name not in _TOPIC]
+    found = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
+    found += folder.glob("topics/*/*.txt")
     found += [f for f in folder.glob("exams/[!.]*") if f.suffix != ".toml"]
     return sorted(
         str(file.relative_to(folder))
@@ -208,9 +211,9 @@ class WatchedFiles:
         except (OSError, UnicodeDecodeError) as error:
             return _unreadable(path, error)
         if len(content) > MOST_BYTES:
-            return _unreadable(path, ValueError("it is larger than 2 MB"))
+            return _unreadable(path, ValueError(*_TOO_LARGE))
         if not content.strip():  # cut off by an editor or a full disk; or never begun
-            return _unreadable(path, ValueError("it is empty"))
+            return _unreadable(path, ValueError(*_EMPTY))
         return content
 
     def _known(self, path: str, content: bytes, names: Names) -> ParsedFile | None:
@@ -259,14 +262,18 @@ def without_collection() -> Iterator[None]:
 def _unreadable(path: str, error: Exception) -> ParsedFile:
     if path.endswith(".svg"):  # as a picture it may well be shown
         return ParsedFile(path, drawing=Flaw(1, "it cannot be read as a short text"))
+    place = (path, 1, 1)
     if isinstance(error, UnicodeDecodeError):
+        before = error.object[: error.start]
+        column = len(before.rpartition(b"\n")[2].decode("utf-8")) + 1
+        place = (path, before.count(b"\n") + 1, column)
         what, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
     elif isinstance(error, OSError):
         what, hint = (error.strerror or str(error)).lower(), "See who may read it."
     else:
-        what, hint = str(error), "Split it into several topics."
+        what, hint = error.args
     message = f"The file cannot be read: {what}."
-    return ParsedFile(path, problems=(problem((path, 1, 1), "E00", message, hint),))
+    return ParsedFile(path, problems=(problem(place, "E00", message, hint),))
 
 
 def _errors(reading: ParsedFile) -> int:

@@ -14,6 +14,7 @@ from app.estimator.models.lookup import find_model
 from app.instruments import links
 
 Value = Quantity | str | bool
+CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # kinds of inputs
 
 
 class Unanswerable(ValueError):  # noqa: N818 - reads as what it is at the raise
@@ -41,12 +42,8 @@ def _refused(name: str, error: BadInputs) -> Unanswerable:
     fields = declared(entry.inputs) if entry else {}
     first = error.problems[0]
     field = fields.get(first.field)
-    if field is None:
-        code = "E81"
-    else:
-        catalogued = field.kind in {"model", "gpu", "system", "network"}
-        code = "E80" if catalogued else "E84"
-    return Unanswerable(code, first.message)
+    code = "E80" if field is not None and field.kind in CATALOGUED else "E84"
+    return Unanswerable("E81" if field is None else code, first.message)
 
 
 def known(name: str) -> registry.Entry:

@@ -19,7 +19,7 @@ from app.content.model import (
 from app.content.source_file import Manuscript
 
 _SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
-_SYLLABUS_KEYS = ("exam", "title", "order", "notes", "domains")
+_SYLLABUS_KEYS = ("exam", "title", "order", "notes", "license", "domains")
 _SHORT_WORDS, _SHORT_LETTERS = 4, 28
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
@@ -112,14 +112,23 @@ def _rows(table: Mapping[str, Any], key: str, sheet: Manuscript) -> list[Any]:
 
 def _few(found: list[Any], key: str, sheet: Manuscript) -> list[Any]:
     if len(found) > MOST_ENTRIES:
-        place = sheet.find(key, 1, len(sheet.lines))
+        place = _place(key, sheet)
         message = f"“{key}” has {len(found):,} entries."
         sheet.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
     return found[:MOST_ENTRIES]
 
 
+def _place(key: str, sheet: Manuscript) -> tuple[int, int]:
+    """Where the value of a key is set, not where a comment speaks of it."""
+    setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
+    for line, text in enumerate(sheet.lines, 1):
+        if match := setting.match(text):
+            return line, match.end() + 1
+    return sheet.find(key, 1, len(sheet.lines))
+
+
 def _refuse(key: str, wanted: str, sheet: Manuscript) -> None:
-    place = sheet.find(key, 1, len(sheet.lines))
+    place = _place(key, sheet)
     sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
 
 
@@ -169,13 +178,16 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
     """The exam, its domains and objectives, and the order of the topics."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
-    domains = tuple(_domain(r, sheet) for r in _rows(tables, "domains", sheet))
+    rows = _rows(tables, "domains", sheet)
+    full = _whole_weight(rows)
+    domains = tuple(_domain(r, full, sheet) for r in rows)
+    _refuse_twins(domains, sheet)
     if not domains and not sheet.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
         sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
     total = sum(d.weight for d in domains)
     if tables and abs(total - 1) > 0.005:
-        place = sheet.find("weight", 1, len(sheet.lines))
+        place = _place("weight", sheet)
         message = f"The weights of the domains add up to {total:.0%}, not to 100 %."
         sheet.report("E70", *place, message, "Correct the weights.")
     order = _texts(tables, "order", sheet)
@@ -187,10 +199,29 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
         domains,
         order,
         _texts(tables, "notes", sheet),
+        _text(tables, "license", sheet) if "license" in tables else "",
     )
 
 
-def _domain(table: Mapping[str, Any], sheet: Manuscript) -> Domain:
+def _whole_weight(rows: list[Any]) -> int:
+    """What all weights add up to: 100, or 1 where they are written as shares."""
+    weights = [r.get("weight") for r in rows]
+    return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
+
+
+def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
+    """E11: a number stands for one domain or one objective."""
+    numbers = [
+        n for d in domains for n in (d.number, *(o.number for o in d.objectives))
+    ]
+    for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
+        lines = [line for name, line in entries(sheet) if name == number]
+        message = f"“{number}” is the number of two domains or objectives."
+        hint = "Give the second one a number of its own."
+        sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
+
+
+def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
     number = _text(table, "number", sheet)
     objectives = tuple(
         Objective(
@@ -209,8 +240,7 @@ def _domain(table: Mapping[str, Any], sheet: Manuscript) -> Domain:
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
         _refuse("weight", "a number from 0 to 100", sheet)
         weight = 0
-    share = weight / 100 if weight > 1 else float(weight)
-    return Domain(number, _text(table, "title", sheet), share, objectives)
+    return Domain(number, _text(table, "title", sheet), weight / full, objectives)
 
 
 def _short(table: Mapping[str, Any], sheet: Manuscript) -> str:
@@ -235,7 +265,7 @@ def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
             sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
         return None
     if sum(counts.values()) != questions:
-        place = sheet.find("questions", 1, len(sheet.lines))
+        place = _place("questions", sheet)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
         sheet.report("E70", *place, message, "Make them equal.")

@@ -15,6 +15,8 @@ from app.questions.kind import Fault
 from app.questions.model import Question
 from app.questions.written import Comment
 
+_LINES = 1_000  # in which an item ends
+
 
 def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> None:
     """E46, E47, W48, W49, and the rules of its kind for every combination."""
@@ -51,10 +53,32 @@ def _check_combinations(
             told.add(code)
             given = ", ".join(f"{n} = {_word(v)}" for n, v in chosen.items())
             place = comment.place("params")
+            if code != "W48":  # which a parameter brings, not an answer
+                place = _place(message, question, computed, where)
             sheet.report(code, *place, f"With {given}: {message}", hint)
         if len(told) >= 3:
             break
     return not told
+
+
+def _place(
+    message: str,
+    question: Question,
+    computed: Computed,
+    where: tuple[Comment, Manuscript],
+) -> tuple[int, int]:
+    """The expression that a message quotes; else the last computed answer."""
+    comment, sheet = where
+    quoted = [text for _, text in computed.lets if f"“{text}”" in message]
+    kind = kinds.of(question)
+    answers = [option.words for option in kind.options(question.answer)]
+    answers += kind.templates(question.answer)
+    computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
+    for text in (*quoted, *reversed(computes)):
+        place = sheet.find(text, question.place.line, question.place.line + _LINES)
+        if place != (question.place.line, 1):
+            return place
+    return comment.place("params")
 
 
 def _rights(

@@ -61,12 +61,26 @@ def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
 
 def _check_fence(token: Token, sheet: Manuscript) -> None:
     name = (token.info.split() or [""])[0]
+    if not _is_closed(token, sheet):
+        message = (
+            "The block that begins here is never closed: it takes all that follows."
+        )
+        hint = f"Write {token.markup} on a line of its own behind it."
+        sheet.report("E10", first_line(token), 1, message, hint)
+        return
     if name in _BLOCKS or is_language(name):
         return
     line = first_line(token)
     message = f"Nothing reads a block named “{name[:40]}”."
     hint = did_you_mean(name, _BLOCKS) or "Write calculator, figure bar, or a language."
     sheet.report("E74", line, 1, message, hint)
+
+
+def _is_closed(fence: Token, sheet: Manuscript) -> bool:
+    """Whether a line of marks ends a block; else the end of the file, or of a list."""
+    first, last = fence.map or (0, 0)
+    ending = sheet.lines[min(last, len(sheet.lines)) - 1].rstrip()
+    return last - first > 1 and ending.endswith(fence.markup)
 
 
 def _check_alert(token: Token, sheet: Manuscript) -> None:

@@ -1,7 +1,8 @@
-"""W38, W87: what every topic needs besides its text."""
+"""W38, W87, W94: what every topic needs besides its text."""
 
 from collections.abc import Iterator, Mapping
 
+from app.content.identity import SLUG
 from app.content.model import Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
@@ -27,10 +28,27 @@ def check_topics(
         if lacking:
             message = f"“{topic.title}” has no {', no '.join(lacking)}."
             found.append(_lack(topic, message))
-        if len(topic.questions) < _LEAST_QUESTIONS:
-            message = f"“{topic.title}” has {len(topic.questions)} questions, not five."
-            found.append(_lack(topic, message))
+        found += _unasked(topic, readings)
+        found += _unaddressed(topic)
     return found
+
+
+def _unasked(topic: Topic, readings: Mapping[str, ParsedFile]) -> Iterator[Problem]:
+    count = len(topic.questions)
+    if count >= _LEAST_QUESTIONS:
+        return
+    message = f"“{topic.title}” has {count} questions, not five."
+    if f"topics/{topic.slug}/quiz.md" not in readings:
+        asked = f"{count or 'no'} question{'s' * (count != 1)} on its page"
+        message = f"“{topic.title}” has no quiz.md, and {asked}."
+    yield _lack(topic, message)
+
+
+def _unaddressed(topic: Topic) -> Iterator[Problem]:
+    if not SLUG.match(topic.slug):
+        message = f"The folder “{topic.slug}” makes a poor address."
+        hint = "Rename it in lower-case letters, digits and hyphens."
+        yield problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
 def _unsaid(topic: Topic) -> Iterator[Problem]:

@@ -19,7 +19,9 @@ def place_of(folder: Path, slug: str) -> Place:
     readings, _ = WatchedFiles(folder, None).read()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
-        known = ", ".join(sorted({p.split("/")[1] for p in readings if "/" in p}))
+        known = ", ".join(
+            sorted({p.split("/")[1] for p in readings if p.startswith("topics/")})
+        )
         raise Unusable(f"There is no topic “{slug}” with a concept.md; known: {known}.")
     topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
     if not topic.objectives or not topic.sources:

@@ -67,7 +67,9 @@ def take_in(reading: Reading, place: Place) -> Intake:
         carried.append((name, item))
         changed.add(file)
     files = {name: texts[name] for name in sorted(changed)}
-    return Intake(files, tuple(carried), tuple(refused), tuple(lost))
+    gone = {(remark.name, remark.line) for remark in refused}
+    kept = tuple(r for r in lost if (r.name, r.line) not in gone)
+    return Intake(files, tuple(carried), tuple(refused), kept)
 
 
 def _opened(name: str, text: str, place: Place) -> str:

@@ -30,6 +30,7 @@ class _Draft:
     line: int
     stem: list[str]
     options: dict[str, str]
+    apart: bool = False
 
 
 def read_aiken(text: str) -> Reading:
@@ -44,8 +45,11 @@ def read_aiken(text: str) -> Reading:
             draft = _Draft(0, [], {})
         elif option and draft.stem:
             draft.options[option[1]] = option[2].strip()
-        elif line.strip():
-            if draft.options:
+        elif not line.strip():
+            draft.apart = bool(draft.stem)
+        else:
+            # What an empty line parts from a question does not belong to it.
+            if draft.options or draft.apart:
                 _close(draft, "", items, refused)
                 draft = _Draft(0, [], {})
             draft.line = draft.line or number

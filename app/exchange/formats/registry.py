@@ -10,6 +10,7 @@ from app.exchange.formats.gift import read_gift, write_gift
 from app.exchange.formats.mkdocs import read_mkdocs
 from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.qti import read_qti, write_qti
+from app.exchange.formats.spreadsheet import read_spreadsheet
 from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
 from app.exchange.items import Item, Reading, Writing
 
@@ -24,6 +25,7 @@ READERS: Mapping[str, Reader] = {
     "mkdocs-quiz": lambda data: read_mkdocs(decode(data)),
     "moodle": read_moodle,
     "qti": read_qti,
+    "spreadsheet": read_spreadsheet,
 }
 WRITERS: Mapping[str, Writer] = {
     "apkg": lambda items, title: write_apkg(items, title, int(time.time())),
@@ -42,7 +44,9 @@ WANTED: Mapping[str, str] = {
     "gift": "a text file in GIFT, in UTF-8",
     "mkdocs-quiz": "a Markdown page with quizzes of mkdocs-quiz, in UTF-8",
     "moodle": "an XML file with the questions of Moodle",
-    "qti": "an item of QTI 2.1 to 3.0 as an XML file, or a zip package of such",
+    "qti": "a quiz of QTI 1.2 or an item of 2.1 to 3.0, as XML or as a zip package",
+    "spreadsheet": "a table with the columns question, A, B, C, D, answer and feedback "
+    "as CSV, XLSX or ODS",
 }
 """What a reader takes, for the sentence that refuses something else."""
 CARDS = frozenset({"apkg"})  # formats for cards instead of questions

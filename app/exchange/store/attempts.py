@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from app.db.tables import Attempt
+from app.db.tables import Attempt, Learner
 
 COLUMNS = [
     "id",
@@ -29,9 +29,13 @@ COLUMNS = [
 ]
 
 
-def attempts(session: Session) -> Iterator[dict[str, Any]]:
-    """All attempts in the order in which they were made; `at` is in UTC."""
-    for row in session.exec(select(Attempt).order_by(col(Attempt.id))).yield_per(1000):
+def attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
+    """The attempts of a course, or all, in the order of the log; `at` is in UTC."""
+    wanted = select(Attempt).order_by(col(Attempt.id))
+    if course is not None:
+        mine = col(Learner.id) == col(Attempt.learner_id)
+        wanted = wanted.join(Learner, mine).where(Learner.course == course)
+    for row in session.exec(wanted).yield_per(1000):
         values = {name: getattr(row, name) for name in COLUMNS}
         moment = dt.datetime.fromtimestamp(row.at / 1000, dt.UTC)
         values["at"] = moment.isoformat(timespec="milliseconds")

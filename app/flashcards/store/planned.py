@@ -23,10 +23,12 @@ from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
 from app.flashcards.store.queue import GRADED, Limits, Queue
 from app.scheduling import Day, Standing
-from app.scheduling.card_pace import USUAL, CardPace
+from app.scheduling.card_pace import USUAL as USUAL_PACE
+from app.scheduling.card_pace import CardPace
 from app.scheduling.curve import Curve, curve_of
 from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Outline, PlanInputs, day_plan, outline
+from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
+from app.scheduling.habits import USUAL, Habits
 
 _LEARNERS = 2000
 _AGAIN = 1
@@ -34,7 +36,7 @@ _AGAIN = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Aim:
-    """What is planned for: the exam day, and the seconds of each day for cards.
+    """What is planned for: the exam day, and the seconds of a usual day for cards.
 
     `acts` is the number of the last act: what is set by hand makes the plan anew.
     `pace` is how long the learner takes.
@@ -42,8 +44,9 @@ class Aim:
 
     exam: dt.date
     seconds: float
+    habits: Habits = USUAL
     acts: int = 0
-    pace: CardPace = USUAL
+    pace: CardPace = USUAL_PACE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,7 +119,8 @@ def find_planned(
         not is_added(row.card) and row.first_day != day.isoformat() for row in held
     )
     unseen = max(0, len(library.cards) - old)
-    asked = PlanInputs(today, aim.exam.toordinal(), aim.seconds, pace=aim.pace)
+    days = today, aim.exam.toordinal()
+    asked = PlanInputs(*days, aim.seconds, habits=aim.habits, pace=aim.pace)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
@@ -132,7 +136,7 @@ def find_planned(
         unbegun=unseen,
         over=sum(c.due <= today and c.card not in names for c in begun),
         apart=asked.left > 1,
-        outline=outline(len(begun), unseen, asked),
+        outline=agreeing(outline(len(begun), unseen, asked), plan, unseen, asked),
     )
 
 
@@ -147,8 +151,8 @@ def _later(row: Any, day: dt.date, aim: Aim) -> bool:
 
 def _is_set(row: Any, day: dt.date) -> bool:
     """Whether the day has come that was set by hand for a card that was begun."""
-    came = row.set_day and row.set_day <= day.isoformat()
-    return bool(came and row.state != "new" and not row.suspended)
+    came = "" < row.set_day <= day.isoformat()
+    return came and row.state != "new" and not row.suspended
 
 
 def _unfinished(row: Any, day: dt.date) -> bool:
@@ -162,17 +166,8 @@ _ROWS = (
         *(
             MEMORY.c[name]
             for name in (
-                "card",
-                "note",
-                "topic",
-                "state",
-                "stability",
-                "difficulty",
-                "due_day",
-                "first_day",
-                "last_day",
-                "suspended",
-                "set_day",
+                *("card", "note", "topic", "state", "stability", "difficulty"),
+                *("due_day", "first_day", "last_day", "suspended", "set_day"),
             )
         )
     )

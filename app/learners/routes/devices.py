@@ -64,7 +64,7 @@ def use_code(
     code: Annotated[str, Form()] = "",
     leave: Annotated[str, Form()] = "",
 ) -> Response:
-    if learner.id and leave != "yes":
+    if learner.home and leave != "yes":
         message = "Tick the box: what was done in this browser will be left behind."
         return _entry(request, learner, [_problem("leave", message)], 422, code)
     rates: Rates = request.app.state.rates
@@ -89,10 +89,10 @@ def sign_out(
     request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
     """Sign one browser of the learner out; it may be the one that asks."""
-    digest = store.revoke(db, learner.id, session, now)
+    digest = store.revoke(db, learner.home, session, now)
     if digest is None:
         raise NotFound("This browser is signed out already, or it is not yours.")
-    store.void_codes(db, learner.id)
+    store.void_codes(db, learner.home)
     if digest == _visitor(request).digest:
         return _with_cookie(forget_line())
     return RedirectResponse("/settings?ended=yes#devices", 303)
@@ -103,8 +103,8 @@ def sign_others_out(
     request: Request, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
     """Sign every browser of the learner out but the one that asks."""
-    store.revoke_others(db, learner.id, _visitor(request).digest, now)
-    store.void_codes(db, learner.id)
+    store.revoke_others(db, learner.home, _visitor(request).digest, now)
+    store.void_codes(db, learner.home)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,29 +11,41 @@ from sqlmodel import Session, col, delete, update
 
 from app.db.insert_once import insert_once
 from app.db.tables import DeviceCode, Learner, LearnerSession
-from app.learners.store.sessions import Arrival, begin_session, learner_of
+from app.learners.store.sessions import Arrival, begin_session, rows_of
 from app.web.clock import milliseconds, moment
 
+_COLUMNS: tuple[Any, ...] = tuple(
+    col(column)
+    for column in (
+        Learner.id,
+        Learner.key,
+        Learner.name,
+        Learner.zone,
+        Learner.exam_day,
+        Learner.minutes_a_day,
+        Learner.retention,
+        Learner.target,
+        Learner.calendar,
+        Learner.missed,
+        Learner.all_minutes,
+        Learner.double_last_week,
+        Learner.days_off,
+        Learner.acts,
+        Learner.person,
+        Learner.course,
+    )
+)
 # Every request asks the first and every write the second.
 _FIND = (
     select(
         col(LearnerSession.revoked_at),
         col(LearnerSession.last_seen),
-        col(Learner.id),
-        col(Learner.key),
-        col(Learner.name),
-        col(Learner.zone),
-        col(Learner.exam_day),
-        col(Learner.minutes_a_day),
-        col(Learner.retention),
-        col(Learner.target),
-        col(Learner.calendar),
-        col(Learner.missed),
-        col(Learner.acts),
+        *_COLUMNS,
     )
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
+_SHARED = {"name", "zone"}
 _COUNT = (
     update(Learner)
     .where(col(Learner.id) == bindparam("wanted"))
@@ -43,7 +56,11 @@ _COUNT = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Known:
-    """A session and its learner, as they lie in the tables."""
+    """A session and its learner, as they lie in the tables.
+
+    `id` is 0 where the person is known from another course alone; `home` is then the
+    row of that one.
+    """
 
     revoked_at: int | None
     last_seen: int
@@ -57,14 +74,22 @@ class Known:
     target: int | None
     calendar: bool
     missed: bool
+    all_minutes: bool
+    double_last_week: bool
+    days_off: str
     acts: int
+    person: str
+    course: str
+    home: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Enrollment:
     """What the first write puts down about a learner; `arrival` is their browser."""
 
-    key: str
+    person: str
+    course: str
+    name: str
     zone: str
     arrival: Arrival
 
@@ -80,12 +105,12 @@ class Person:
 
 
 def people(db: Session) -> list[Person]:
-    """Every learner, the first one first."""
+    """Everybody, the first one first; the number is that of their oldest row."""
     rows = db.execute(
         select(
-            col(Learner.id),
-            col(Learner.name),
-            col(Learner.created_at),
+            func.min(col(Learner.id)),
+            func.max(col(Learner.name)),
+            func.min(col(Learner.created_at)),
             func.max(col(LearnerSession.last_seen)),
         )
         .join_from(
@@ -94,8 +119,8 @@ def people(db: Session) -> list[Person]:
             col(LearnerSession.learner_id) == Learner.id,
             isouter=True,
         )
-        .group_by(col(Learner.id), col(Learner.name), col(Learner.created_at))
-        .order_by(col(Learner.id))
+        .group_by(col(Learner.person))
+        .order_by(func.min(col(Learner.id)))
     )
     return [
         Person(number, name, moment(born), moment(seen or born))
@@ -103,54 +128,77 @@ def people(db: Session) -> list[Person]:
     ]
 
 
-def find_learner(db: Session, digest: str) -> Known | None:
+def find_learner(db: Session, digest: str, course: str = "") -> Known | None:
     """The session whose key has this digest, with its learner; None before a write."""
     row = db.connection().execute(_FIND, {"wanted": digest}).first()
-    return Known(*tuple(row)) if row else None
+    if row is None:
+        return None
+    found = Known(*[*row, row[2]])
+    return found if found.course == course else _elsewhere(db, found, course)
 
 
-_OF_NUMBER = (
-    select(
-        *(
-            col(column)
-            for column in (
-                Learner.id,
-                Learner.key,
-                Learner.name,
-                Learner.zone,
-                Learner.exam_day,
-                Learner.minutes_a_day,
-                Learner.retention,
-                Learner.target,
-                Learner.calendar,
-                Learner.missed,
-                Learner.acts,
-            )
-        )
+def _elsewhere(db: Session, known: Known, course: str) -> Known:
+    """The same person in another course than that in which this browser began."""
+    wanted = {"person": known.person, "course": course}
+    row = db.connection().execute(_OF_COURSE, wanted).first()
+    if row:
+        return Known(*[known.revoked_at, known.last_seen, *row, known.home])
+    fresh = Learner(key=key_in(known.person, course), created_at=0)
+    return dataclasses.replace(
+        known,
+        id=0,
+        key=fresh.key,
+        course=course,
+        exam_day=None,
+        minutes_a_day=fresh.minutes_a_day,
+        retention=fresh.retention,
+        target=None,
+        calendar=fresh.calendar,
+        missed=fresh.missed,
+        all_minutes=fresh.all_minutes,
+        double_last_week=fresh.double_last_week,
+        days_off=fresh.days_off,
+        acts=fresh.acts,
     )
-).where(col(Learner.id) == bindparam("wanted"))
+
+
+def key_in(person: str, course: str) -> str:
+    """The key of a person in a course; it does not lead back."""
+    if not course:
+        return person
+    return hashlib.sha256(f"{person}:{course}".encode()).hexdigest()[:32]
+
+
+_OF_COURSE = select(*_COLUMNS).where(
+    col(Learner.person) == bindparam("person"),
+    col(Learner.course) == bindparam("course"),
+)
+_OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 
 
 def learner_numbered(db: Session, learner_id: int) -> Known | None:
     """A learner without a browser, as a calendar program asks for them."""
     row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).first()
-    return Known(None, 0, *tuple(row)) if row else None
+    return Known(*[None, 0, *row, learner_id]) if row else None
 
 
 def enroll(db: Session, enrollment: Enrollment) -> int:
     """Write a learner down at the first thing worth keeping; returns the id."""
     arrival = enrollment.arrival
     row = Learner(
-        key=enrollment.key,
+        key=key_in(enrollment.person, enrollment.course),
+        person=enrollment.person,
+        course=enrollment.course,
+        name=enrollment.name,
         zone=enrollment.zone,
         created_at=milliseconds(arrival.at),
     ).model_dump(exclude={"id"})
     number = insert_once(db, Learner, row)
     if number is None:  # another first write of theirs came at the same moment
-        number = learner_of(db, arrival.digest)
-    else:
-        begin_session(db, number, arrival)
-    return number or 0
+        mine = col(Learner.key) == row["key"]
+        return db.scalar(select(col(Learner.id)).where(mine)) or 0
+    begin_session(db, number, arrival)  # where none was begun in another course
+    return number
 
 
 def count_change(db: Session, learner_id: int) -> bool:
@@ -170,8 +218,32 @@ def hold(db: Session, learner_id: int) -> None:
 
 
 def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
-    """Set columns of one learner."""
+    """Set columns of one learner; name and zone are the person's in every course."""
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
+    shared = {name: value for name, value in values.items() if name in _SHARED}
+    if shared:
+        others = col(Learner.id).in_(rows_of(learner_id))
+        db.execute(update(Learner).where(others).values(**shared))
+
+
+def in_course(db: Session, course: str) -> int:
+    """How many learners a course has."""
+    theirs = select(func.count()).where(col(Learner.course) == course)
+    return db.scalar(theirs) or 0
+
+
+def adopt(db: Session, course: str) -> tuple[int, int]:
+    """Give a course what was done when it was alone: how many rows, and how many not.
+
+    Who has begun anew in the course keeps that; the row of before stays as it is.
+    """
+    begun = select(col(Learner.person)).where(col(Learner.course) == course)
+    done = db.execute(
+        update(Learner)
+        .where(col(Learner.course) == "", col(Learner.person).not_in(begun))
+        .values(course=course, changes=Learner.changes + 1)
+    )
+    return int(done.rowcount), in_course(db, "")  # type: ignore[attr-defined] # a cursor result
 
 
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
@@ -200,4 +272,6 @@ def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 def void_codes(db: Session, learner_id: int) -> None:
     """Let no code of this learner work any more."""
-    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id) == learner_id))
+    db.execute(
+        delete(DeviceCode).where(col(DeviceCode.learner_id).in_(rows_of(learner_id)))
+    )

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, update
 
 from app.db.insert_once import insert_once
-from app.db.tables import LearnerSession
+from app.db.tables import Learner, LearnerSession
 from app.web.clock import milliseconds, moment
 
 _SEEN = (
@@ -51,13 +51,10 @@ def begin_session(db: Session, learner_id: int, arrival: Arrival) -> None:
     insert_once(db, LearnerSession, row.model_dump(exclude={"id"}))
 
 
-def learner_of(db: Session, digest: str) -> int | None:
-    """The learner whose session has this digest."""
-    return db.scalar(
-        select(col(LearnerSession.learner_id)).where(
-            col(LearnerSession.digest) == digest
-        )
-    )
+def rows_of(learner_id: int) -> Any:
+    """The rows of the person whose row this is, one for each of their courses."""
+    mine = select(col(Learner.person)).where(col(Learner.id) == learner_id)
+    return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
 
 
 def see(db: Session, arrival: Arrival) -> None:
@@ -79,7 +76,7 @@ def browsers(db: Session, learner_id: int, digest: str) -> list[Browser]:
             col(LearnerSession.digest) == digest,
         )
         .where(
-            col(LearnerSession.learner_id) == learner_id,
+            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
             col(LearnerSession.revoked_at).is_(None),
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
@@ -95,7 +92,7 @@ def digests_of(db: Session, learner_id: int) -> frozenset[str]:
     """The digests of all sessions of a learner, revoked ones too."""
     rows = db.scalars(
         select(col(LearnerSession.digest)).where(
-            col(LearnerSession.learner_id) == learner_id
+            col(LearnerSession.learner_id).in_(rows_of(learner_id))
         )
     )
     return frozenset(rows)
@@ -107,7 +104,7 @@ def revoke(db: Session, learner_id: int, number: int, now: dt.datetime) -> str |
         _revoking(now)
         .where(
             col(LearnerSession.id) == number,
-            col(LearnerSession.learner_id) == learner_id,
+            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
         )
         .returning(col(LearnerSession.digest))
     )
@@ -118,7 +115,7 @@ def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -
     """End every session of a learner but one."""
     db.execute(
         _revoking(now).where(
-            col(LearnerSession.learner_id) == learner_id,
+            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
             col(LearnerSession.digest) != digest,
         )
     )

@@ -105,19 +105,19 @@ def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
     `firsts` are the first answers to different questions among all answers.
     """
     if days.first is None:
-        return "Nothing was answered or reviewed yet."
+        return "You have not answered or reviewed anything yet."
     # The first day lies ahead where the clock of the machine was set back.
     number = max(0, (today - days.first).days) // 7 + 1
     word = _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
     total = days.total
+    new = f" ({firsts:,} to new questions)" if total.answers else ""
     parts = (
-        f"{word}{NBSP}{'week' if number == 1 else 'weeks'}",
         f"{count_of(days.count, 'day')} of study",
-        count_of(total.answers, "answer"),
-        *([f"of them {count_of(firsts, 'first answer')}"] if total.answers else []),
+        count_of(total.answers, "answer") + new,
         count_of(total.reviews, "review"),
     )
-    return f"{', '.join(parts)}."
+    weeks = f"{word}{NBSP}{'week' if number == 1 else 'weeks'}"
+    return f"{weeks} so far: {', '.join(parts)}."
 
 
 def _sum(recent: Mapping[str, Studied], monday: dt.date) -> Studied:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import datetime as dt
+import itertools
 
 from markupsafe import Markup
 
 from app.drawings.axes import counting
 from app.drawings.columns import Columns, draw_columns
 from app.progress.figures.day_names import WIDTH, day_names
+from app.scheduling.exam_plan import again_words
 from app.scheduling.outlook import DayAhead, Outlook
 from app.web.words import count_of, minutes_of, weekday_of
 
@@ -83,13 +85,16 @@ def _date(day: DayAhead) -> dt.date:
 
 def course_of(outlook: Outlook, pace: str) -> str:
     """How the days go on, in a sentence: new cards until when, last looks from when."""
-    final = next((_date(day) for day in outlook.days if day.final), None)
+    final = next((day for day in outlook.days if day.final), None)
+    before = itertools.takewhile(lambda day: not day.final, outlook.days)
+    fresh = [_date(day) for day in before if day.fresh]
     said = []
-    if pace and outlook.last_fresh is not None:
-        last = weekday_of(dt.date.fromordinal(outlook.last_fresh))
-        said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
+    if pace and fresh:
+        said.append(f"{pace[:1].upper()}{pace[1:]} until {weekday_of(fresh[-1])}.")
     if final is not None:
-        said.append(f"From {weekday_of(final)} on, every card you started once more.")
+        said.append(
+            f"From {weekday_of(_date(final))} on, {again_words(short=final.short)}."
+        )
     left = outlook.cards - outlook.begun
     if left > 0:
         said.append(

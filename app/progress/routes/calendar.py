@@ -27,7 +27,7 @@ def calendar(
     """The days until the exam, for whoever knows the address."""
     owner = store.feed_owner(db, key)
     learner = learner_of(db, owner) if owner else None
-    if learner is None:
+    if learner is None or learner.course != request.state.course:
         raise NotFound(
             "There is no calendar at this address. It may have been renewed."
         )

@@ -53,7 +53,7 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         cards=len(held.begun) + held.unseen,
         study=study_plan(desk, picture, ahead, days),
         card_words=card_words,
-        missed=_missed_yesterday(days, day),
+        missed=None if learner.is_off(day - _DAY) else _missed_yesterday(days, day),
         feed=f"{public(request)}/calendar/{key}.ics" if key else "",
         **_shown(ahead, seconds, pace),
     )

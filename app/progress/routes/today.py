@@ -119,7 +119,7 @@ def _today(
             domains=picture.domains,
             left=cards.left,
             last_topic=last,
-            minutes=learner.minutes_a_day - spent,
+            minutes=learner.minutes_on(picture.day) - spent,
             running=begun.running,
             placing=begun.placing,
         )
@@ -133,6 +133,8 @@ def _today(
         "plan": made,
         "placing": begun.placing,
         "spent": round(spent),
+        "minutes": learner.minutes_on(picture.day),
+        "off": learner.is_off(picture.day),
         "done": time_of(spent) if spent else "",
         "left": cards.left,
         "missed": missed(library, picture.record.firsts),

@@ -12,6 +12,7 @@ from app.content.markdown.writer import write
 from app.content.model import Area, Drawing
 from app.content.svg_cleaning import narrow
 from app.content.svg_figures import WIDTHS, opening
+from app.drawings.svg import tag
 from app.questions.choosing import LETTERS, faces_of, letters, marks_of
 from app.questions.faces import Faces
 from app.questions.kind import Counted, Gap, Kind, State, Typed
@@ -79,6 +80,7 @@ class PlaceKind(Kind[Places]):
     keys = ("figure",)
     listed = "regions"
     chosen = True
+    least = 3
     verb = "chose"
 
     def parse(self, written: Written) -> Places:
@@ -102,7 +104,9 @@ class PlaceKind(Kind[Places]):
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
         check_any_right(options, first, sheet)
-        check_count(len(options), 3 if exam else 2, first, sheet)
+        check_count(
+            len(options), self.least, first, sheet, exam=written.drawn_from(exam)
+        )
         check_feedback(options, sheet)
         ticked = [o for o in options if o.ticked]
         if len(ticked) > 1:
@@ -253,12 +257,7 @@ def _check_regions(answer: Places, written: Written) -> None:
 def _svg(drawn: Drawn) -> str:
     """A drawing with its letters, for the face of a card."""
     drawing = drawn.drawing
-    spots = "".join(
-        f'<circle class="tag" cx="{s.area.x:g}" cy="{s.area.y:g}" r="10"/>'
-        f'<text class="on-tag" x="{s.area.x:g}" y="{s.area.y + 4.5:g}" '
-        f'text-anchor="middle" fill="currentColor" stroke="none">{s.letter}</text>'
-        for s in drawn.spots
-    )
+    spots = "".join(tag(s.letter, s.area.x, s.area.y) for s in drawn.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '

@@ -15,16 +15,12 @@ class TrueFalse(Choosing):
 
     name = "true-false"
     template = "questions/true-false.html"
+    least = 2
 
     def parse(self, written: Written) -> Choices:
         """The two options in authored order."""
         made = choices_of(written.comment.id, written.parts.options, written.scope)
         return Choices("true-false", made, shuffle=False)
-
-    def least(self, *, exam: bool) -> int:
-        """Two are enough, in exams too."""
-        del exam
-        return 2
 
     def check_reasons(self, options: Sequence[Option], sheet: Manuscript) -> None:
         """One reason says it for both."""

@@ -3,11 +3,14 @@
 import dataclasses
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import comes_back
+from app.db.engine import reading_session
 from app.errors import NotFound
+from app.learners.current import writing
 from app.questions.asking import Asked
 from app.questions.grading import grade, unanswered
 from app.questions.model import Question
@@ -21,6 +24,7 @@ from app.quiz.showing import (
     Reader,
     RunFrame,
     Writer,
+    desk_of,
     frame_of,
     judged,
     not_in_exam,
@@ -55,11 +59,14 @@ class Refused:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answering:
-    """An answer with its judgment."""
+class Taken:
+    """What became of an answer: kept as `given` and judged; or refused."""
 
-    sent: Sent
-    judged: Judged
+    asked: Asked
+    frame: RunFrame | None
+    given: Given | None = None
+    judged: Judged | None = None
+    status: int = 200
 
 
 Addressed = Annotated[Question, Depends(read_question)]
@@ -89,22 +96,33 @@ def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
 
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
-def attempt(desk: Writer, question: Addressed, sent: Posted) -> Response:
-    """Judge an answer and keep it; what cannot be read is refused and not kept."""
+async def attempt(request: Request, question: Addressed, sent: Posted) -> Response:
+    """Judge an answer and keep it; what cannot be read is refused and not kept.
+
+    The verdict is laid out when the answer is on disk: that takes longer than keeping
+    it, and others who write would wait for it.
+    """
+    sent = _without_answer(sent)
+    async with writing(request) as (db, learner):
+        desk = await desk_of(request, learner, db)
+        taken = await run_in_threadpool(_take, desk, question, sent)
+    async with reading_session(request) as db:
+        after = dataclasses.replace(desk, db=db)
+        return await run_in_threadpool(_answer_to, after, taken, sent)
+
+
+def _take(desk: Desk, question: Question, sent: Sent) -> Taken:
+    """Keep an answer that can be judged."""
     not_in_exam(desk, question)
     run = _run(desk, question, sent)
-    sent = _without_answer(sent)
     asked = _placed(put(desk, question, sent), run)
     verdict = _judge(asked, sent)
     if isinstance(verdict, Refused):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
-        frame = _frame(desk, question, run)
-        return question_page(desk, shown, frame, status=verdict.status)
+        return Taken(shown, _frame(desk, question, run), status=verdict.status)
     given = _keep(desk, asked, verdict, sent)
     frame = _frame(desk, question, run, given)
-    return _answer_to(
-        desk, given, frame, Answering(sent, Judged(asked.variant, verdict))
-    )
+    return Taken(asked, frame, given, Judged(asked.variant, verdict))
 
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
@@ -185,13 +203,13 @@ def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
     return store.find(desk.db, desk.learner.id, number)
 
 
-def _answer_to(
-    desk: Desk, given: Given, frame: RunFrame | None, answering: Answering
-) -> Response:
-    sent = answering.sent
+def _answer_to(desk: Desk, taken: Taken, sent: Sent) -> Response:
+    given, frame = taken.given, taken.frame
+    if given is None:
+        return question_page(desk, taken.asked, frame, status=taken.status)
     if not is_htmx(desk.request):
         return RedirectResponse(verdict_page(given, frame, sent), 303)
-    outcome = judged(desk, given, frame, sent, answering.judged)
+    outcome = judged(desk, given, frame, sent, taken.judged)
     near = once_more(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.web.visitor import AUTHOR, COOKIE
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_TAKEN = {AUTHOR, "theme", "zone", "keys", "score"}
+_TAKEN = {AUTHOR, "theme", "zone", "keys", "score", "course"}
 
 
 def sound(name: str) -> bool:

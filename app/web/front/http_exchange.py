@@ -37,6 +37,8 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
         self.root: str = scope.get("root_path", "")
+        self._site = self.root
+        self._chosen: Headers = []
         self.path: str = scope["path"].removeprefix(self.root)
         self.target: Target = (scope["path"], scope["query_string"])
         self.client = client_of(scope)
@@ -50,6 +52,11 @@ class Exchange:
         self._words = words
         self._secure = https or scope.get("scheme") == "https"
         self._recorded: Headers = []
+
+    def belongs_to(self, site: str, chosen: bytes) -> None:
+        """Put cookies below the prefix of the whole server, with the one `chosen`."""
+        self._site = site
+        self._chosen = [(b"set-cookie", chosen)] if chosen else []
 
     @property
     def reads(self) -> bool:
@@ -94,6 +101,7 @@ class Exchange:
             words.append((b"x-request-id", self.number.encode()))
         if self.visitor.cookie:
             words += [(b"set-cookie", self.visitor.cookie), _NEW]
+        words += self._chosen
         if kept.packed.tag in self.headers.get(b"if-none-match", b""):
             # The browser goes on with the other headers of the page it has.
             await self._start(304, words)
@@ -115,6 +123,12 @@ class Exchange:
         else:
             await self._whole(self.status, words, self.body)
 
+    async def redirect(self, address: str) -> None:
+        """Send the browser to another address of this server, with what it brings."""
+        words = [(b"location", address.encode("latin-1", "replace"))]
+        words.append((b"cache-control", b"no-store"))
+        await self._whole(307, words, b"")
+
     async def send_file(self, status: int, words: Headers, body: bytes) -> None:
         """Send a static file."""
         await self._whole(status, words, body)
@@ -128,6 +142,7 @@ class Exchange:
             for name, value in self._recorded
         )
         words = [(b"set-cookie", line)] if line and not chosen else []
+        words += self._chosen
         return [*words, _NEW] if self.visitor.cookie else words
 
     async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
@@ -146,7 +161,7 @@ class Exchange:
     async def _start(self, status: int, words: Headers) -> None:
         self.status = status
         if self.root:
-            words = headers_below(self.root, words)
+            words = headers_below(self.root, self._site, words)
         if self._secure:
             words = [_only_over_tls(name, value) for name, value in words]
         await self._send(

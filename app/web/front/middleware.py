@@ -13,13 +13,14 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.content.live.library import Library, LiveLibrary
+from app.content.live.courses import Courses
 from app.web import errors, health
 from app.web.addresses import RouteNames
 from app.web.compression import Packed
 from app.web.front.admission import Admission
 from app.web.front.body import Intake
 from app.web.front.characters import refuse_null, without_null
+from app.web.front.course_paths import way
 from app.web.front.headers import security
 from app.web.front.http_exchange import Exchange
 from app.web.front.rate_limits import Rates, kind_of
@@ -42,7 +43,7 @@ class Door:
     """
 
     static: StaticFiles
-    library: LiveLibrary
+    courses: Courses
     pages: Pages
     doorkeeper: Doorkeeper
     clock: Callable[[], dt.datetime]
@@ -73,14 +74,21 @@ class Front:
             await self._app(scope, receive, send)
             return
         https = self._door.https
+        found = way(self._door.courses, scope)
+        scope = found.scope
         exchange = Exchange(scope, send, _NOBODY, self._security, https=https)
-        if exchange.path.startswith("/static/"):
+        if found.course:
+            exchange.belongs_to(found.site, found.cookie)
+        if found.elsewhere:
+            await exchange.redirect(found.elsewhere)
+            self._count(exchange, "elsewhere")
+        elif exchange.path.startswith("/static/"):
             await self._file(exchange)
             self._count(exchange, "static")
         elif exchange.path in health.ADDRESSES and exchange.method in _LOOKS:
             await self._app(scope, receive, send)  # whatever else is broken
         else:
-            await self._page(scope, receive, exchange)
+            await self._page(scope, receive, exchange, found.course)
 
     async def _file(self, exchange: Exchange) -> None:
         accepted = exchange.headers.get(b"accept-encoding", b"")
@@ -90,12 +98,15 @@ class Front:
             *self._door.static.answer(exchange.path, query, accepted, known)
         )
 
-    async def _page(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
+    async def _page(
+        self, scope: Scope, receive: Receive, exchange: Exchange, name: str
+    ) -> None:
         door = self._door
         refusal = door.admission.refusal(exchange)
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
         visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
-        course = door.library.current()
+        live = door.courses.libraries[name or door.courses.first]
+        course = live.current()
         now = Moment(
             course.version,
             door.clock().timestamp(),
@@ -108,7 +119,14 @@ class Front:
                 self._count(exchange, "kept")
                 return
         exchange.number = secrets.token_hex(4)
-        inner = _inner(scope, visitor, exchange.number, course)
+        known = {
+            "visitor": visitor,
+            "number": exchange.number,
+            "library": course,
+            "live": live,
+            "course": name,
+        }
+        inner = _inner(scope, known)
         with self._importing(exchange):
             await self._from_app(inner, receive, exchange, now, refusal)
         self._count(exchange, door.routes.of(inner))
@@ -184,10 +202,9 @@ class Front:
         await exchange.give(kept)
 
 
-def _inner(scope: Scope, visitor: Visitor, number: str, course: Library) -> Scope:
+def _inner(scope: Scope, known: Mapping[str, object]) -> Scope:
     """The request as the app sees it: it knows visitor and course, and no HEAD."""
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
-    known = {"visitor": visitor, "number": number, "library": course}
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
 
 

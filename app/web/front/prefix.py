@@ -25,14 +25,14 @@ def body_below(root: str, body: bytes) -> bytes:
     return _ADDRESS.sub(rb"\g<1>" + root.encode() + b"/", body) if root else body
 
 
-def headers_below(root: str, words: Headers) -> Headers:
-    """Headers whose addresses and cookie paths begin with `root`."""
-    return [(name, _below(root, name, value)) for name, value in words]
+def headers_below(root: str, site: str, words: Headers) -> Headers:
+    """Headers whose addresses begin with `root`, and paths of cookies with `site`."""
+    return [(name, _below(root, site, name, value)) for name, value in words]
 
 
-def _below(root: str, name: bytes, value: bytes) -> bytes:
+def _below(root: str, site: str, name: bytes, value: bytes) -> bytes:
     if name in _HEADERS and value.startswith(b"/") and not value.startswith(b"//"):
         return root.encode() + value
     if name == b"set-cookie":
-        return _PATH.sub(rb"\g<1>" + root.encode() + b"/", value)
+        return _PATH.sub(rb"\g<1>" + site.encode() + b"/", value)
     return value

@@ -161,10 +161,10 @@ class _Reader:
     def _numeric(self, item: Item, inside: str) -> Item:
         stem, unit = without_unit(item.stem)
         answers = parts_of(inside, "=~")
-        if len(answers) == 1:
-            answers = [("", ""), ("=", inside)]
+        # The right number may stand first without a mark.
+        first = [("=", body) for _, body in answers[:1] if body.strip()]
         options: list[Option] = []
-        for mark, body in answers[1:]:
+        for mark, body in (*first, *answers[1:]):
             weight, text, feedback = self._split(body)
             full = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:

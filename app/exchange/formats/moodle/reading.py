@@ -189,7 +189,11 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
             losses.add(f"“{text}” is worth {weight:g} %; left out")
             continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
-        span = span_around(read_number(text), read_number(tolerance), unit)
+        try:
+            span = span_around(read_number(text), read_number(tolerance), unit)
+        except NotCarried as error:
+            losses.add(f"an answer is left out: {error}")
+            continue
         options.append(Option("", weight >= 100, _note(answer, losses), span))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))

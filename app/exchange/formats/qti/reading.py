@@ -1,11 +1,14 @@
 """QTI items read into neutral items."""
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.archive import files_in
 from app.exchange.formats.decoding import read_xml
+from app.exchange.formats.qti import classic
 from app.exchange.formats.qti.names import (
     first,
     given,
@@ -43,34 +46,57 @@ def read_qti(data: bytes) -> Reading:
     """The items of a QTI file or of a zipped package; raises Unusable."""
     if not data.startswith(b"PK"):
         root = read_xml(data).root
-        if name_of(root) != _ITEM:
+        found = list(_items_of("", root))
+        if not found:
             raise Unusable(f"The file begins with <{name_of(root)}>, not with an item.")
-        return _reading([("", root)], [])
-    roots: list[tuple[str, ET.Element]] = []
+        return _reading(found, [])
+    items: list[_Found] = []
     broken: list[Remark] = []
     for path, content in files_in(data, ".xml"):
         try:
-            root = read_xml(content).root
+            items += _items_of(path, read_xml(content).root)
         except Unusable as error:
             broken.append(Remark(path, 0, str(error)))
-            continue
-        if name_of(root) == _ITEM:
-            roots.append((path, root))
-    if not roots and not broken:
+    if not items and not broken:
         raise Unusable("The package holds no items.")
-    return _reading(roots, broken)
+    return _reading(items, broken)
 
 
-def _reading(roots: list[tuple[str, ET.Element]], refused: list[Remark]) -> Reading:
+class _Found(NamedTuple):
+    """An item in a file: where, what it is called, and what reads it."""
+
+    path: str
+    name: str
+    read: Callable[[str, Losses], Item]
+
+
+def _items_of(path: str, root: ET.Element) -> Iterator[_Found]:
+    if name_of(root) == classic.ROOT:
+        for name, node in classic.items_in(root):
+            yield _Found(path, name, functools.partial(_classic, node))
+    elif name_of(root) == _ITEM:
+        name = given(root, "title") or given(root, "identifier") or path
+        yield _Found(path, name, functools.partial(_newer, root))
+
+
+def _classic(node: ET.Element, name: str, losses: Losses) -> Item:
+    return classic.read_item(name, node, losses)
+
+
+def _newer(root: ET.Element, name: str, losses: Losses) -> Item:
+    return _Reader(root, losses).item(name)
+
+
+def _reading(found: list[_Found], refused: list[Remark]) -> Reading:
     items: list[Item] = []
     lost: list[Remark] = []
-    for path, root in roots:
+    for path, name, read in found:
         losses = Losses()
-        name = given(root, "title") or given(root, "identifier") or path
         try:
-            item = _Reader(root, losses).item(name)
+            item = read(name, losses)
         except NotCarried as error:
-            refused.append(Remark(name, 0, str(error)))
+            where = f"{path}: {name}" if path and name != path else name
+            refused.append(Remark(where, 0, str(error)))
             continue
         items.append(item)
         lost += [Remark(label(item), 0, what) for what in losses.found]

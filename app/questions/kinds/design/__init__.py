@@ -12,6 +12,7 @@ from app.questions.kinds.design.grade import grade_design
 from app.questions.kinds.design.model import Design, Plan
 from app.questions.kinds.design.parse import check_design, design
 from app.questions.kinds.design.planning import problem_of, start_of
+from app.questions.kinds.design.plans import check_plans
 from app.questions.kinds.design.wording import described
 from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
@@ -39,9 +40,12 @@ class DesignKind(Kind[Design]):
         return design(written.comment)
 
     def check(self, answer: Design, written: Written, *, exam: bool) -> None:
-        """E80, E81, E11, E13: the estimate knows every name."""
+        """E80, E81, E11, E13: the estimate knows every name; then its plans."""
         del exam
+        before = len(written.sheet.problems)
         check_design(answer, written.comment, written.sheet)
+        if len(written.sheet.problems) == before:
+            check_plans(answer, written.comment, written.sheet)
 
     def shown(self, answer: Design, typed: Typed) -> Plan:
         """The plan as it stands, and what it has to meet."""

@@ -25,7 +25,7 @@ Cost = tuple[float, float, float]
 Options = Mapping[str, tuple[str, ...]]
 
 _SWEEPS = 3
-_MOST_PLANS = 400
+MOST_PLANS = 400
 _COUNTS = ("1", "2", "4", "8", "16", "32", "64", "128", "256")
 _LOST = (math.inf, math.inf, math.inf)
 _UNKNOWN = "not known, the plan does not run"
@@ -83,6 +83,23 @@ def best_value(problem: Problem, output: str) -> Quantity | None:
     return search.found
 
 
+def can_be_met(problem: Problem) -> bool:
+    """Whether a plan is found that meets all conditions but those of a best value.
+
+    The search is that of `best_value`, which may miss a plan, from five starts and the
+    one that the calculator begins with.
+    """
+    search = _Search(problem, "")
+    fields = declared(estimates.known(problem.estimate).inputs)
+    options = {name: _options(fields[name]) for name in problem.choose}
+    search.cost({})
+    for part in range(5):
+        at = {n: v[(len(v) - 1) * part // 4] for n, v in options.items()}
+        if not search.solved:
+            search.improve(at, lambda _: options)
+    return search.solved
+
+
 @functools.lru_cache(maxsize=256)
 def start_of(problem: Problem) -> dict[str, str]:
     """The plan that the form begins with: one that does not meet the conditions.
@@ -114,6 +131,7 @@ class _Search:
         limits = [c.operator for c in conditions if output in c.bests]
         self.sign = -1.0 if limits and limits[0].startswith(">") else 1.0
         self.seen: dict[Plan, Cost] = {}
+        self.solved = False
         self.found: Quantity | None = None
         self.plan: dict[str, str] = {}
 
@@ -142,7 +160,7 @@ class _Search:
         """How far a plan is from feasible, how dear it is, how near to its limits."""
         key = tuple(sorted(plan.items()))
         if key not in self.seen:
-            spent = len(self.seen) >= _MOST_PLANS
+            spent = len(self.seen) >= MOST_PLANS
             self.seen[key] = _LOST if spent else self._look(plan)
         return self.seen[key]
 
@@ -153,12 +171,13 @@ class _Search:
             verdicts = [judge(c, outputs, {}) for c in self.others]
         except (Unanswerable, BadExpression):
             return _LOST
-        value = outputs.get(self.output)
-        if not isinstance(value, Quantity):
-            return _LOST
         missed = sum(not v.met for v in verdicts) + sum(
             min(v.excess, 1e6) for v in verdicts
         )
+        self.solved |= not missed
+        value = outputs.get(self.output) if self.output else Quantity(0.0, None)
+        if not isinstance(value, Quantity):
+            return _LOST
         price = self.sign * value.value
         if not missed and (self.found is None or price < self.sign * self.found.value):
             self.found, self.plan = value, dict(plan)

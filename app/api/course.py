@@ -1,0 +1,336 @@
+"""The course as JSON: pages, terms, cards, and of a question what a learner sees first.
+
+Nothing here tells which answer is right, and what is kept for mock exams is left out.
+"""
+
+import functools
+from html import escape
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, Field
+
+from app.content.identity import slug
+from app.content.live.library import Library
+from app.content.model import Calculator, Card, Embedded, Html, Piece, Section, Topic
+from app.instruments.links import address
+from app.questions.cards import question_faces
+from app.questions.model import Question
+from app.questions.variants import draw
+
+LONGEST = 100
+"""Characters that the name of a topic may have in a query."""
+
+
+class CourseOut(BaseModel):
+    """A course; `version` changes with any of its content."""
+
+    course: str = Field(description="Its name in addresses.")
+    exam: str
+    title: str
+    version: str
+    license: str = Field(description="The license of its content; empty: not said.")
+
+
+class ObjectiveOut(BaseModel):
+    """What the exam says a candidate can do."""
+
+    number: str
+    short: str
+    title: str
+
+
+class DomainOut(BaseModel):
+    """A part of the exam; `weight` is its share, 0 to 1."""
+
+    number: str
+    title: str
+    weight: float
+    objectives: list[ObjectiveOut]
+
+
+class TopicOut(BaseModel):
+    """A page without its text."""
+
+    topic: str = Field(description="Its name in addresses.")
+    title: str
+    summary: str
+    objectives: list[str]
+    requires: list[str] = Field(description="Topics to read first.")
+    level: str = Field(description="deeper: beyond the exam; else empty.")
+    minutes: float = Field(description="Reading time.")
+    reviewed: str | None = Field(description="The day of the last review.")
+    address: str = Field(description="The page for learners.")
+
+
+class SyllabusOut(CourseOut):
+    """A course with what its exam asks, and its topics in reading order."""
+
+    domains: list[DomainOut]
+    topics: list[TopicOut]
+
+
+class SectionOut(BaseModel):
+    """A part of a page under one heading; the part before the first has no title."""
+
+    anchor: str
+    title: str
+    html: str = Field(description="Calculators and questions in it are links.")
+
+
+class SourceOut(BaseModel):
+    """Where facts of a page come from; `read` is the day on which it was opened."""
+
+    source: str
+    title: str
+    publisher: str
+    address: str
+    read: str | None
+
+
+class PageOut(TopicOut):
+    """A page with its text, in Markdown as written and in HTML."""
+
+    markdown: str | None = Field(
+        description="Without front matter, questions and cards; null while the file "
+        "is broken and its last good version is shown."
+    )
+    sections: list[SectionOut]
+    sources: list[SourceOut]
+    terms: list[str]
+
+
+class TermOut(BaseModel):
+    """A term of the glossary."""
+
+    term: str = Field(description="Its name in addresses.")
+    name: str
+    html: str
+    text: str
+    see: list[str]
+
+
+class CardOut(BaseModel):
+    """A flashcard with both faces; `reversed` names the card that it turns around."""
+
+    card: str
+    topic: str
+    objectives: list[str]
+    level: str
+    reversed: str
+    front: str = Field(description="HTML.")
+    back: str = Field(description="HTML.")
+
+
+class QuestionOut(BaseModel):
+    """A question as it is asked, with one drawing of its numbers."""
+
+    question: str
+    topic: str
+    type: str
+    objectives: list[str]
+    difficulty: int = Field(description="1 (easy) to 5.")
+    level: str
+    computed: bool = Field(description="Whether its numbers are drawn anew each time.")
+    html: str = Field(description="The stem and what can be answered; never the key.")
+    address: str = Field(description="Where it can be answered.")
+
+
+class CoursesOut(BaseModel):
+    """All courses of a server."""
+
+    courses: list[CourseOut]
+
+
+class GlossaryOut(BaseModel):
+    """All terms of a course."""
+
+    version: str
+    license: str
+    terms: list[TermOut]
+
+
+class CardsOut(BaseModel):
+    """All cards of a course or of one topic."""
+
+    version: str
+    license: str
+    cards: list[CardOut]
+
+
+class QuestionsOut(BaseModel):
+    """All questions that can be practiced, of a course or of one topic."""
+
+    version: str
+    license: str
+    questions: list[QuestionOut]
+
+
+def name_of(library: Library) -> str:
+    """The name of a course in addresses."""
+    return slug(library.syllabus.exam) or "course"
+
+
+def course(library: Library) -> CourseOut:
+    """What is said of a course in a list."""
+    return CourseOut(**_course(library))
+
+
+def _course(library: Library) -> dict[str, Any]:
+    told = library.syllabus
+    return {
+        "course": name_of(library),
+        "exam": told.exam,
+        "title": told.title,
+        **_edition(library),
+    }
+
+
+def _edition(library: Library) -> dict[str, str]:
+    return {"version": library.version, "license": library.syllabus.license}
+
+
+def syllabus(library: Library) -> SyllabusOut:
+    """The domains of a course and its topics."""
+    domains = [
+        DomainOut(
+            number=domain.number,
+            title=domain.title,
+            weight=domain.weight,
+            objectives=[
+                ObjectiveOut(number=o.number, short=o.name, title=o.title)
+                for o in domain.objectives
+            ],
+        )
+        for domain in library.syllabus.domains
+    ]
+    topics = [TopicOut(**_topic(topic)) for topic in library.topics.values()]
+    return SyllabusOut(**_course(library), domains=domains, topics=topics)
+
+
+def _topic(topic: Topic) -> dict[str, Any]:
+    return {
+        "topic": topic.slug,
+        "title": topic.title,
+        "summary": topic.summary,
+        "objectives": list(topic.objectives),
+        "requires": list(topic.requires),
+        "level": topic.level,
+        "minutes": round(topic.minutes, 1),
+        "reviewed": topic.reviewed.isoformat() if topic.reviewed else None,
+        "address": f"/concepts/{topic.slug}",
+    }
+
+
+def whole_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
+    """A page with its text; `markdown` is what its author wrote."""
+    sources = [
+        SourceOut(
+            source=source.key,
+            title=source.title,
+            publisher=source.publisher,
+            address=source.address,
+            read=source.read.isoformat() if source.read else None,
+        )
+        for source in map(library.sources.get, topic.sources)
+        if source is not None
+    ]
+    return PageOut(
+        **_topic(topic),
+        markdown=markdown,
+        sections=[_section(section, topic) for section in topic.sections],
+        sources=sources,
+        terms=list(topic.terms),
+    )
+
+
+def _section(section: Section, topic: Topic) -> SectionOut:
+    html = "\n".join(_html(piece, topic) for piece in section.pieces)
+    return SectionOut(anchor=section.anchor, title=section.title, html=html)
+
+
+@functools.singledispatch
+def _html(piece: Piece, topic: Topic) -> str:
+    del topic
+    raise TypeError(f"no page holds {piece!r}")
+
+
+@_html.register
+def _(piece: Html, topic: Topic) -> str:
+    del topic
+    return piece.html
+
+
+@_html.register
+def _(piece: Calculator, topic: Topic) -> str:
+    del topic
+    where = escape(address(piece.estimate, urlencode(piece.inputs)))
+    return f'<p><a href="{where}">Calculator: {piece.estimate}</a></p>'
+
+
+@_html.register
+def _(piece: Embedded, topic: Topic) -> str:
+    where = f"/quiz/{topic.slug}/{piece.question}"
+    return f'<p><a href="{where}">Question: {piece.question}</a></p>'
+
+
+def glossary(library: Library) -> GlossaryOut:
+    """The terms in the order of the alphabet."""
+    terms = [
+        TermOut(
+            term=term.anchor,
+            name=term.name,
+            html=term.meaning.html,
+            text=term.meaning.plain,
+            see=list(term.see),
+        )
+        for term in library.glossary.values()
+    ]
+    return GlossaryOut(**_edition(library), terms=terms)
+
+
+def cards(library: Library, topic: str) -> CardsOut:
+    """The cards of a topic, or of all."""
+    found = [_card(c) for c in library.cards.values() if topic in {"", c.topic}]
+    return CardsOut(**_edition(library), cards=found)
+
+
+def _card(card: Card) -> CardOut:
+    return CardOut(
+        card=card.id,
+        topic=card.topic,
+        objectives=list(card.objectives),
+        level=card.level,
+        reversed=card.sibling if card.id.endswith("~r") else "",
+        front=card.front.html,
+        back=card.back.html,
+    )
+
+
+def questions(library: Library, topic: str) -> QuestionsOut:
+    """The questions of a topic, or of all; those kept for mock exams are left out."""
+    found = [
+        _question(question)
+        for question in library.questions.values()
+        if topic in {"", question.topic} and question.use != "exam"
+    ]
+    return QuestionsOut(**_edition(library), questions=found)
+
+
+def _question(question: Question) -> QuestionOut:
+    variant = draw(question, 0)
+    return QuestionOut(
+        question=question.id,
+        topic=question.topic,
+        type=question.type,
+        objectives=list(question.objectives),
+        difficulty=question.difficulty,
+        level=question.level,
+        computed=question.computed is not None,
+        html=question_faces(variant, _gap).front,
+        address=f"/quiz/{question.topic}/{question.id}",
+    )
+
+
+def _gap(hint: str) -> str:
+    return f"[{hint or '…'}]"

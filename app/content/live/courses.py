@@ -1,0 +1,52 @@
+"""The courses of a server: one folder of files, or several beside each other."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from app.content.live.library import LiveLibrary
+from app.content.live.watched_files import exists
+
+ALONE = ""
+"""The name of the one course of a server; it stands in no address."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+
+
+def folders(content: Path) -> dict[str, Path]:
+    """The folder of each course, by name; a course alone has none.
+
+    A folder with a syllabus is a course. One without may hold courses, whose names are
+    those of their folders.
+    """
+    if exists(content / "syllabus.toml"):
+        return {ALONE: content}
+    found = sorted(f.parent for f in content.glob("*/syllabus.toml"))
+    courses = {f.name: f for f in found if _NAME.fullmatch(f.name)}
+    return courses or {ALONE: content}
+
+
+class Courses:
+    """The libraries of a server by the names of their courses."""
+
+    def __init__(self, libraries: Mapping[str, LiveLibrary]) -> None:
+        self.libraries = dict(libraries)
+
+    @classmethod
+    def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "Courses":
+        """The courses of a content folder, each with the library made for it."""
+        return cls({name: make(folder) for name, folder in folders(content).items()})
+
+    @property
+    def named(self) -> bool:
+        """Whether courses have names in addresses."""
+        return ALONE not in self.libraries
+
+    @property
+    def first(self) -> str:
+        """The name that stands in for another where nobody chose."""
+        return next(iter(self.libraries))
+
+    @property
+    def errors(self) -> int:
+        """How many problems the files of all courses have."""
+        return sum(len(one.current().problems) for one in self.libraries.values())

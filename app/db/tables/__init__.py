@@ -1,0 +1,56 @@
+"""Every table. Rows are dumb: rules live on values, SQL lives in the stores.
+
+Attempts and reviews are logs: rows are only ever added. Whatever can be derived
+from them (memory, mastery, statistics) is a cache that may be thrown away.
+Times are UTC in milliseconds since 1970, study days are ISO dates in the learner's
+zone. Items (questions, cards, topics) are named by the ids of the content files.
+"""
+
+from app.db.tables.answers import (
+    Attempt,
+    ItemReport,
+    ItemRevision,
+    PracticeRun,
+    QuestionFlag,
+)
+from app.db.tables.authors import AuditEntry, AuthorLink, AuthorSession
+from app.db.tables.cards import (
+    AddedCard,
+    CardImport,
+    Memory,
+    OwnCard,
+    OwnPicture,
+    Review,
+    Suspension,
+)
+from app.db.tables.exams import Sitting, SittingAnswer
+from app.db.tables.people import CalendarFeed, DeviceCode, Learner, LearnerSession
+from app.db.tables.study import Note, Prediction, Reading, StudyDay
+
+__all__ = [
+    "AddedCard",
+    "Attempt",
+    "AuditEntry",
+    "AuthorLink",
+    "AuthorSession",
+    "CalendarFeed",
+    "CardImport",
+    "DeviceCode",
+    "ItemReport",
+    "ItemRevision",
+    "Learner",
+    "LearnerSession",
+    "Memory",
+    "Note",
+    "OwnCard",
+    "OwnPicture",
+    "PracticeRun",
+    "Prediction",
+    "QuestionFlag",
+    "Reading",
+    "Review",
+    "Sitting",
+    "SittingAnswer",
+    "StudyDay",
+    "Suspension",
+]

@@ -1,0 +1,67 @@
+"""Whether a design exercise asks for something: its plans, tried by the estimator."""
+
+from app.content.limits import AN_ESTIMATE, price_of
+from app.content.numbers import estimates
+from app.content.numbers.estimates import Unanswerable
+from app.content.numbers.expressions import BadExpression
+from app.content.source_file import Manuscript
+from app.content.strict_yaml import Mapped
+from app.estimator.inputs import BadInputs, declared, read
+from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.planning import (
+    MOST_PLANS,
+    Problem,
+    can_be_met,
+    judgments,
+    problem_of,
+    start_of,
+)
+from app.questions.written import Comment
+
+
+def check_plans(made: Design, comment: Comment, sheet: Manuscript) -> None:
+    """E80, E84, W92, W93: what is given can be used, and a plan can be right or wrong.
+
+    Called where every name is known.
+    """
+    if _check_given(made, comment, sheet) or price_of(made.estimate) > AN_ESTIMATE:
+        return
+    problem = problem_of(made)
+    sheet.spend(MOST_PLANS * AN_ESTIMATE, repr(problem))
+    place = comment.place("accept")
+    if not can_be_met(problem):
+        message = f"No plan was found that meets {', '.join(made.accept)[:120]}."
+        hint = "Relax a condition, change what is given, or let more be chosen."
+        sheet.report("W92", *place, message, hint)
+    elif not start_of(problem) and _holds(problem):
+        message = "The exercise is solved before anything is chosen."
+        hint = "Tighten a condition, so that what the form begins with misses it."
+        sheet.report("W93", *place, message, hint)
+
+
+def _check_given(made: Design, comment: Comment, sheet: Manuscript) -> bool:
+    """Whether a given value cannot be used; each is reported where it stands."""
+    inputs = estimates.known(made.estimate).inputs
+    try:
+        read(inputs, made.given)
+    except BadInputs as error:
+        fields, node = declared(inputs), comment.fields.values.get("given")
+        for wrong in error.problems:
+            field = fields.get(wrong.field)
+            named = field is not None and field.kind in estimates.CATALOGUED
+            place = comment.place("given")
+            if isinstance(node, Mapped) and wrong.field in node.keys:
+                at = node.values[wrong.field]
+                place = at.line, at.column
+            hint = "Everybody who answers would be refused: write a value that fits."
+            sheet.report("E80" if named else "E84", *place, wrong.message, hint)
+        return True
+    return False
+
+
+def _holds(problem: Problem) -> bool:
+    """Whether what the calculator begins with meets every condition."""
+    try:
+        return all(judgment.met for judgment in judgments(problem, {}))
+    except (Unanswerable, BadExpression):
+        return False

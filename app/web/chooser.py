@@ -1,0 +1,22 @@
+"""GET the page that lists the courses, where a server has several."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from app.content.live.courses import Courses
+from app.errors import NotFound
+from app.web.render import page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/courses")
+def choose(request: Request) -> Response:
+    """Every course by its title; the links in the frame of a page lead here."""
+    courses: Courses = request.app.state.courses
+    if not courses.named:
+        raise NotFound("There is no page at this address.")
+    if request.state.course:
+        return RedirectResponse("../../courses", 303)  # out of the course
+    named = [(name, live.current()) for name, live in courses.libraries.items()]
+    return page(request, "shared/courses.html", courses=named)

@@ -1,0 +1,140 @@
+"""The course for programs: whole, the same for everybody, and never with a key."""
+
+import json
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.content.read.prose import prose_of
+from app.main import create_app
+from app.questions import kinds
+
+BASE = "/api/v1/courses"
+
+
+@pytest.fixture
+def name(client) -> str:
+    (course,) = client.get(BASE).json()["courses"]
+    return course["course"]
+
+
+def test_a_course_says_what_it_is(client, name, library) -> None:
+    told = client.get(f"{BASE}/{name}").json()
+
+    assert told["exam"] == library.syllabus.exam
+    assert told["version"] == library.version
+    assert [t["topic"] for t in told["topics"]] == list(library.topics)
+    assert [d["weight"] for d in told["domains"]] == [
+        d.weight for d in library.syllabus.domains
+    ]
+
+
+def test_a_page_is_told_in_markdown_and_in_html(client, name, library) -> None:
+    for topic in library.topics.values():
+        told = client.get(f"{BASE}/{name}/topics/{topic.slug}").json()
+
+        assert [s["title"] for s in told["sections"]] == [
+            s.title for s in topic.sections
+        ]
+        for section in topic.sections[1:]:
+            assert f"## {section.title}" in told["markdown"]
+        assert not told["markdown"].startswith("---")
+
+
+def test_terms_and_cards_are_all_there(client, name, library) -> None:
+    terms = client.get(f"{BASE}/{name}/glossary").json()["terms"]
+    cards = client.get(f"{BASE}/{name}/cards").json()["cards"]
+
+    assert {t["term"] for t in terms} == set(library.glossary)
+    assert {c["card"] for c in cards} == set(library.cards)
+
+
+def test_of_one_topic_only_what_belongs_to_it(client, name, library) -> None:
+    slug = next(q.topic for q in library.questions.values())
+    told = client.get(f"{BASE}/{name}/questions?topic={slug}").json()
+
+    assert {q["topic"] for q in told["questions"]} == {slug}
+
+
+def test_no_answer_tells_a_key(live_shipped, shipped, settings, clock) -> None:
+    app = create_app(settings, clock, live_shipped)
+    client = TestClient(app)
+    (course,) = client.get(BASE).json()["courses"]
+    answered = client.get(f"{BASE}/{course['course']}/questions")
+    told = {q["question"]: q for q in answered.json()["questions"]}
+
+    practiced = {q.id for q in shipped.questions.values() if q.use != "exam"}
+    assert told.keys() == practiced
+    for item in practiced:
+        question = shipped.questions[item]
+        html = told[item]["html"]
+        for said in (question.explanation, question.mistake):
+            assert not said.html or said.html not in html, item
+        for option in getattr(question.answer, kinds.of(question).listed or "_", ()):
+            why = getattr(option, "feedback", None)
+            assert not (why and why.html) or why.html not in html, item
+    assert not re.search(r'"(?:right|key|feedback|explanation)":', answered.text)
+
+
+def test_the_markdown_of_a_page_holds_no_item() -> None:
+    page = """---
+title: A page
+---
+
+Words before.
+
+## One
+
+```
+## not a heading
+<!-- nor a comment -->
+
+
+```
+
+### Which is right?
+<!-- q: x-right -->
+
+- [x] This
+  > Because.
+- [ ] That
+
+## Two
+
+Words behind.
+"""
+    told = prose_of(page)
+
+    assert told.startswith("Words before.")
+    assert "Words behind." in told
+    assert "## Two" in told
+    assert "nor a comment -->\n\n\n```" in told
+    for key in ("Which is right?", "[x]", "Because", "q: x-right"):
+        assert key not in told
+
+
+def test_what_has_not_changed_is_not_sent_again(client, name) -> None:
+    address = f"{BASE}/{name}/glossary"
+    tag = client.get(address).headers["etag"]
+    again = client.get(address, headers={"If-None-Match": tag})
+
+    assert again.status_code == 304
+    assert not again.content
+
+
+@pytest.mark.parametrize(
+    "address", ["/nowhere", "/{}/topics/nowhere", "/{}/cards?topic=nowhere"]
+)
+def test_what_is_not_there_is_404_in_json(client, name, address) -> None:
+    answer = client.get(BASE + address.format(name))
+
+    assert answer.status_code == 404
+    assert json.loads(answer.text)["problems"]
+
+
+def test_a_name_that_is_too_long_is_422(client, name) -> None:
+    answer = client.get(f"{BASE}/{name}/cards?topic={'x' * 101}")
+
+    assert answer.status_code == 422
+    assert "topic" in answer.text

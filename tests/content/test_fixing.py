@@ -1,0 +1,154 @@
+"""`headroom check --fix`: what it shows of what it writes, and what it leaves alone."""
+
+import datetime as dt
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from app.content.check import check
+from app.content.codes import RULES, explain
+from app.content.fixing import as_diff, changes, fix_folder
+from app.content.repository import is_tracked
+
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+DAY = dt.date(2026, 11, 21)
+MORE = "\n### How wide is FP8?\n\n- [x] True\n- [ ] False\n  > No.\n"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+def written(course: Path) -> dict[Path, bytes]:
+    return {f: f.read_bytes() for f in course.rglob("*") if f.is_file()}
+
+
+@pytest.fixture
+def unfinished(course: Path) -> Path:
+    """A course with an item without an id and a stale figure."""
+    check(course, fix=True, today=DAY)
+    quiz = course / "topics/weights/quiz.md"
+    quiz.write_text(quiz.read_text() + MORE)
+    page = course / "topics/weights/concept.md"
+    page.write_text(page.read_text().replace("[140 GB](calc:", "[150 GB](calc:"))
+    return course
+
+
+def test_a_dry_run_shows_what_fix_writes_and_writes_nothing(unfinished: Path) -> None:
+    before = written(unfinished)
+    shown = as_diff(changes(unfinished, DAY))
+    assert written(unfinished) == before
+
+    assert as_diff(fix_folder(unfinished, DAY)) == shown
+
+    assert check(unfinished, today=DAY) == []
+    assert changes(unfinished, DAY) == []
+
+
+def test_the_difference_names_file_and_lines(unfinished: Path) -> None:
+    shown = as_diff(changes(unfinished, DAY)).split("\n")
+
+    assert "--- a/topics/weights/quiz.md" in shown
+    assert "+<!-- q: how-wide-is-fp8 -->" in shown
+    assert any(line.startswith("+how-wide-is-fp8 true-false ") for line in shown)
+    assert sum(line.startswith(("-", "+")) for line in shown) == 3 * 2 + 1 + 2 + 1
+
+
+def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
+    if shutil.which("patch") is None:
+        pytest.skip("patch is not installed")
+    shown = as_diff(changes(unfinished, DAY))
+    copy = Path(shutil.copytree(unfinished, unfinished.parent / "copy"))
+    fix_folder(unfinished, DAY)
+
+    subprocess.run(
+        ["patch", "-p1", "-s"], input=f"{shown}\n", cwd=copy, text=True, check=True
+    )
+
+    for name in ("ids.lock", "topics/weights/quiz.md", "topics/weights/concept.md"):
+        assert (copy / name).read_bytes() == (unfinished / name).read_bytes()
+
+
+def test_a_list_of_ids_that_cannot_be_read_is_not_written_anew(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    lock = course / "ids.lock"
+    lock.write_bytes(lock.read_bytes() + b"\xff\n")
+    before = lock.read_bytes()
+
+    check(course, fix=True, today=DAY)
+
+    assert lock.read_bytes() == before
+
+
+def test_the_command_prints_the_difference(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(course), "--fix", "--dry-run"]) == 0
+
+    said = capsys.readouterr().out
+    assert said.startswith("--- /dev/null\n+++ b/ids.lock\n")
+    assert "ids.lock is new" in said
+    assert said.endswith("No problems.\n")
+    assert not (course / "ids.lock").exists()
+
+
+def test_programs_get_the_problems_alone(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(course), "--fix", "--format", "json"]) == 0
+
+    said = capsys.readouterr()
+    assert said.out == "[]\n"
+    assert "+++ b/ids.lock" in said.err
+
+
+def test_a_dry_run_of_nothing_is_refused(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(course), "--dry-run"]) == 2
+    assert "say --fix as well" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_every_code_can_be_explained(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--explain", code.lower()]) == 0
+
+    said = capsys.readouterr().out
+    assert said.startswith(f"{code}, ")
+    assert all(words.strip() for words in said.split("\n\n"))
+
+
+def test_an_unknown_code_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--explain", "E4"]) == 2
+    assert "E4 is not a code of the check. Did you mean" in capsys.readouterr().err
+
+
+def test_an_example_is_shown_below_its_meaning() -> None:
+    assert explain("E43") == (
+        "E43, an error, its item is left out: "
+        "A foreseen wrong value lies inside the accepted range.\n\n"
+        "For example:\n\n"
+        "    - [x] `140 GB ± 10%`\n"
+        "    - [ ] `150 GB`\n\n"
+        "Narrow the tolerance, or delete the wrong value."
+    )
+
+
+def test_a_repository_knows_a_file_that_is_gone(course: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    check(course, fix=True, today=DAY)
+    for words in (["init", "-q"], ["add", "ids.lock", "exams"]):
+        subprocess.run(["git", *words], cwd=course, check=True)
+    (course / "ids.lock").unlink()
+
+    assert is_tracked(course / "ids.lock")
+    assert not is_tracked(course / "glossary.md")
+    assert not is_tracked(course / "exams/ids.lock")
+    assert [p.code for p in check(course, today=DAY)] == ["E79"]

@@ -1,0 +1,214 @@
+"""QTI 1.2, as learning platforms pack their quizzes."""
+
+import io
+import zipfile
+
+import pytest
+
+from app.exchange.formats.qti import read_qti
+from app.exchange.items import BLANK, Reading
+
+
+def choice(*labels: tuple[str, str]) -> str:
+    return "".join(
+        f'<response_label ident="{name}"><material>'
+        f'<mattext texttype="text/plain">{words}</mattext></material></response_label>'
+        for name, words in labels
+    )
+
+
+def item(kind: str, stem: str, asked: str, rules: str, more: str = "") -> str:
+    return f"""<item ident="i1" title="An item"><itemmetadata><qtimetadata>
+<qtimetadatafield><fieldlabel>question_type</fieldlabel>
+<fieldentry>{kind}</fieldentry></qtimetadatafield></qtimetadata></itemmetadata>
+<presentation><material><mattext texttype="text/html">{stem}</mattext></material>
+{asked}</presentation><resprocessing><outcomes>
+<decvar maxvalue="100" minvalue="0" varname="SCORE" vartype="Decimal"/></outcomes>
+{rules}</resprocessing>{more}</item>"""
+
+
+def read(*items: str) -> Reading:
+    text = (
+        '<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2">'
+        f'<assessment ident="a" title="T"><section ident="s">{"".join(items)}</section>'
+        "</assessment></questestinterop>"
+    )
+    return read_qti(text.encode())
+
+
+def earns(condition: str, score: int = 100) -> str:
+    return (
+        f'<respcondition continue="No"><conditionvar>{condition}</conditionvar>'
+        f'<setvar action="Set" varname="SCORE">{score}</setvar></respcondition>'
+    )
+
+
+def equal(value: str, response: str = "response1") -> str:
+    return f'<varequal respident="{response}">{value}</varequal>'
+
+
+def note(name: str, words: str) -> str:
+    return (
+        f'<itemfeedback ident="{name}"><flow_mat><material>'
+        f'<mattext texttype="text/plain">{words}</mattext></material></flow_mat>'
+        "</itemfeedback>"
+    )
+
+
+ONE = (
+    '<response_lid ident="response1" rcardinality="Single"><render_choice>'
+    f"{choice(('1', 'A switch'), ('2', 'A pump'), ('3', 'A rack'))}"
+    "</render_choice></response_lid>"
+)
+
+
+def test_a_single_choice_with_what_is_said_to_it() -> None:
+    rules = (
+        '<respcondition continue="Yes"><conditionvar><varequal respident="response1">'
+        '2</varequal></conditionvar><displayfeedback linkrefid="2_fb"/></respcondition>'
+    ) + earns(equal("1"))
+    notes = note("2_fb", "It moves water.") + note("general_fb", "Packets pass it.")
+    (found,) = read(
+        item(
+            "multiple_choice_question",
+            "What &lt;b&gt;forwards&lt;/b&gt;?",
+            ONE,
+            rules,
+            notes,
+        )
+    ).items
+
+    assert found.kind == "single"
+    assert found.stem == "What **forwards**?"
+    assert [(o.text, o.right) for o in found.options] == [
+        ("A switch", True),
+        ("A pump", False),
+        ("A rack", False),
+    ]
+    assert found.options[1].feedback == "It moves water."
+    assert found.explanation == "Packets pass it."
+
+
+def test_a_multiple_choice_says_what_may_not_be_ticked() -> None:
+    asked = ONE.replace("Single", "Multiple")
+    rules = earns(f"<and>{equal('1')}{equal('3')}<not>{equal('2')}</not></and>")
+    (found,) = read(item("multiple_answers_question", "Which?", asked, rules)).items
+
+    assert found.kind == "multiple"
+    assert [o.right for o in found.options] == [True, False, True]
+
+
+def test_true_and_false() -> None:
+    asked = (
+        '<response_lid ident="response1" rcardinality="Single"><render_choice>'
+        f"{choice(('t', 'True'), ('f', 'False'))}</render_choice></response_lid>"
+    )
+    (found,) = read(
+        item("true_false_question", "It is.", asked, earns(equal("f")))
+    ).items
+
+    assert found.kind == "true-false"
+    assert [o.right for o in found.options] == [False, True]
+
+
+def test_words_and_numbers() -> None:
+    asked = '<response_str ident="response1"><render_fib/></response_str>'
+    word = item(
+        "short_answer_question",
+        "Name it.",
+        asked,
+        earns(equal("fan") + equal("a fan")),
+    )
+    bounds = (
+        f'<or>{equal("4.0")}<and><vargte respident="response1">3.5</vargte>'
+        '<varlte respident="response1">4.5</varlte></and></or>'
+    )
+    number = item("numerical_question", "How many?", asked, earns(bounds))
+    exact = item("numerical_question", "How many more?", asked, earns(equal("7")))
+    short, ranged, bare = read(word, number, exact).items
+
+    assert [o.text for o in short.options] == ["fan", "a fan"]
+    assert (ranged.options[0].span.low, ranged.options[0].span.high) == (3.5, 4.5)
+    assert bare.options[0].span.center == 7
+
+
+def test_rows_with_partners_and_decoys() -> None:
+    rows = "".join(
+        f'<response_lid ident="response_{n}"><material><mattext>{left}</mattext>'
+        "</material><render_choice>"
+        f"{choice(('x', 'heat'), ('y', 'power'), ('z', 'noise'))}</render_choice>"
+        "</response_lid>"
+        for n, left in ((1, "pump"), (2, "battery"))
+    )
+    rules = earns(equal("x", "response_1"), 50) + earns(equal("y", "response_2"), 50)
+    (found,) = read(item("matching_question", "Match.", rows, rules)).items
+
+    assert [(p.left, p.right) for p in found.pairs] == [
+        ("pump", "heat"),
+        ("battery", "power"),
+        ("", "noise"),
+    ]
+
+
+def test_gaps_to_choose_for_are_typed() -> None:
+    asked = "".join(
+        f'<response_lid ident="response_{name}"><render_choice>'
+        f"{choice(*labels)}</render_choice></response_lid>"
+        for name, labels in (
+            ("a", (("1", "leaf"), ("2", "root"))),
+            ("b", (("3", "spine"), ("4", "branch"))),
+        )
+    )
+    rules = earns(equal("1", "response_a"), 50) + earns(equal("3", "response_b"), 50)
+    stem = "Each [a] switch meets each [b] switch."
+    found = read(item("multiple_dropdowns_question", stem, asked, rules))
+
+    (one,) = found.items
+    assert one.text == f"Each {BLANK} switch meets each {BLANK} switch."
+    assert [b.answers for b in one.blanks] == [("leaf",), ("spine",)]
+    assert "typed" in found.lost[0].reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "rules", "reason"),
+    [
+        (
+            "essay_question",
+            '<response_str ident="response1"><render_fib/></response_str>',
+            "",
+            "essay",
+        ),
+        ("text_only_question", "", "", "nothing is asked"),
+        ("x", '<response_xy ident="response1"/>', "", "drawing"),
+        (
+            "short_answer_question",
+            '<response_str ident="response1"><render_fib/></response_str>',
+            "",
+            "no right answer",
+        ),
+    ],
+)
+def test_what_has_no_counterpart_is_refused_with_a_reason(
+    kind: str, asked: str, rules: str, reason: str
+) -> None:
+    found = read(item(kind, "Say.", asked, rules))
+
+    assert not found.items
+    assert reason in found.refused[0].reason
+
+
+def test_a_package_names_the_file_of_what_it_refuses() -> None:
+    essay = item(
+        "essay_question",
+        "Say.",
+        '<response_str ident="response1"><render_fib/></response_str>',
+        "",
+    )
+    text = f"<questestinterop><assessment>{essay}</assessment></questestinterop>"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("imsmanifest.xml", "<manifest/>")
+        archive.writestr("quiz/quiz.xml", text)
+    (refused,) = read_qti(packed.getvalue()).refused
+
+    assert refused.name == "quiz/quiz.xml: An item"

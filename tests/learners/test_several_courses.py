@@ -1,0 +1,100 @@
+"""One person with a row in each course: what is shared, and what is not."""
+
+import datetime as dt
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from app.belongings import store as belongings
+from app.db.tables import DeviceCode, Learner, LearnerSession, Note
+from app.learners import store
+from app.learners.store import Arrival, Enrollment, find_learner, key_in
+
+NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+HERE = Arrival("d" * 64, "Firefox on Linux", NOON)
+
+
+def begin(db: Session, course: str, name: str = "") -> int:
+    return store.enroll(db, Enrollment("rosa", course, name, "Europe/Berlin", HERE))
+
+
+def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> None:
+    first = begin(session, "aid")
+    second = begin(session, "sizing")
+    again = begin(session, "sizing")
+
+    assert first != second == again
+    assert len(session.exec(select(LearnerSession)).all()) == 1
+    for course, number in (("aid", first), ("sizing", second)):
+        found = find_learner(session, HERE.digest, course)
+        assert found
+        assert (found.id, found.home, found.person) == (number, first, "rosa")
+        assert found.key == key_in("rosa", course)
+
+
+def test_a_course_begins_with_name_and_zone_and_nothing_else(session: Session) -> None:
+    first = begin(session, "aid", "Rosa")
+    store.change_settings(session, first, {"exam_day": "2026-07-01", "target": 80})
+
+    found = find_learner(session, HERE.digest, "sizing")
+
+    assert found
+    assert (found.id, found.home) == (0, first)
+    assert (found.name, found.zone) == ("Rosa", "Europe/Berlin")
+    assert (found.exam_day, found.target) == (None, None)
+    assert found.key == key_in("rosa", "sizing") != key_in("rosa", "aid")
+
+
+def test_a_name_is_the_persons_and_a_plan_the_courses(session: Session) -> None:
+    first, second = begin(session, "aid"), begin(session, "sizing")
+    other = session.exec(select(Learner).where(Learner.id == second)).one()
+
+    store.change_settings(session, first, {"name": "Rosa", "minutes_a_day": 45})
+
+    session.refresh(other)
+    assert (other.name, other.minutes_a_day) == ("Rosa", 30)
+
+
+def test_one_person_is_one_line(session: Session) -> None:
+    first = begin(session, "aid", "Rosa")
+    begin(session, "sizing", "Rosa")
+
+    (one,) = store.people(session)
+    assert (one.id, one.name) == (first, "Rosa")
+
+
+def test_codes_and_browsers_are_the_persons(session: Session) -> None:
+    first, second = begin(session, "aid"), begin(session, "sizing")
+    store.add_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
+    assert [b.here for b in store.browsers(session, second, HERE.digest)] == [True]
+    store.begin_session(session, second, Arrival("e" * 64, "Safari", NOON))
+
+    found = find_learner(session, "e" * 64, "aid")
+    assert found
+    assert (found.id, found.home) == (first, second)
+    store.void_codes(session, first)
+    assert session.exec(select(DeviceCode)).all() == []
+    store.revoke_others(session, first, HERE.digest, NOON)
+    assert len(store.browsers(session, first, HERE.digest)) == 1
+
+
+def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
+    engine: Engine = app.state.engine
+    first, second = begin(session, "aid"), begin(session, "sizing")
+    for number in (first, second):
+        session.add(Note(learner_id=number, topic="t", section="s", at=1))
+    session.add(Learner(key="milo", created_at=1))
+    session.commit()
+
+    tables = {t.name: t for t in belongings.belongings(session, second)}
+    assert [row["course"] for row in tables["learner"].rows] == ["aid", "sizing"]
+    assert len(tables["note"].rows) == 2
+    assert "person" not in tables["learner"].columns
+    assert belongings.count(session, first)["note"] == 2
+
+    belongings.erase(session, second)
+    session.commit()
+    with Session(engine) as db:
+        assert [one.key for one in db.exec(select(Learner))] == ["milo"]
+        assert db.exec(select(Note)).all() == []
+        assert db.exec(select(col(LearnerSession.id))).all() == []

@@ -1,0 +1,131 @@
+"""Commands on a server with several courses: which one is meant."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+from sqlmodel import Session, col, select
+
+from app.cli import main
+from app.db.engine import make_engine
+from app.db.tables import Attempt, Learner
+from tests.conftest import FIRST_AID, TINY
+
+
+@pytest.fixture
+def content(tmp_path: Path, database: str, monkeypatch) -> Path:
+    """Two courses beside each other, and a database."""
+    folder = tmp_path / "content"
+    shutil.copytree(FIRST_AID, folder / "aid")
+    shutil.copytree(TINY, folder / "sizing")
+    monkeypatch.setenv("HEADROOM_CONTENT", str(folder))
+    monkeypatch.setenv("HEADROOM_DATABASE_URL", database)
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+    monkeypatch.setenv("HEADROOM_SECRET", "s" * 32)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check"],
+        ["coverage"],
+        ["new", "topic", "verband", "--title", "Verband"],
+        ["export", "gift", "-"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_without_a_course_names_those_there_are(
+    content: Path, capsys, words: list[str]
+) -> None:
+    assert content
+    assert main(words) == 2
+
+    said = capsys.readouterr().err
+    assert "there are several courses; name one with --course: aid, sizing." in said
+    assert said.count("\n") == 1
+
+
+def test_a_course_is_named_and_another_refused(content: Path, capsys) -> None:
+    assert main(["check", "--course", "aid"]) == 0
+    assert main(["coverage", "--course", "aid"]) == 0
+    assert "Herzdruckmassage" in capsys.readouterr().out
+    assert main(["new", "topic", "x", "--title", "X", "--course=sizing"]) == 0
+    assert (content / "sizing" / "topics" / "x" / "quiz.md").is_file()
+    assert main(["export", "gift", "-", "--course", "non"]) == 2
+    assert "there is no course “non”" in capsys.readouterr().err
+    assert main(["check", str(content / "aid"), "--course", "aid"]) == 2
+
+
+def test_a_course_alone_has_no_name(content: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HEADROOM_CONTENT", str(content / "aid"))
+
+    assert main(["check"]) == 0
+    assert main(["check", "--course", "aid"]) == 2
+    assert "is one course alone" in capsys.readouterr().err
+
+
+def test_attempts_are_those_of_the_course(
+    content: Path, database: str, tmp_path: Path
+) -> None:
+    assert content
+    engine = make_engine(database)
+    with Session(engine) as db:
+        for course in ("aid", "sizing"):
+            who = Learner(key=course, course=course, created_at=1)
+            db.add(who)
+            db.flush()
+            db.add(an_attempt(who.id or 0, course))
+        db.commit()
+    engine.dispose()
+    file = tmp_path / "attempts.csv"
+
+    assert main(["export", "attempts-csv", str(file), "--course", "aid"]) == 0
+
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        assert [row["item"] for row in csv.DictReader(lines)] == ["aid"]
+
+
+def test_what_was_done_before_is_given_to_one_course(
+    content: Path, database: str, capsys
+) -> None:
+    assert content
+    engine = make_engine(database)
+    with Session(engine) as db:
+        db.add(Learner(key="rosa", person="rosa", created_at=1))
+        db.add(Learner(key="milo", person="milo", created_at=1))
+        db.add(Learner(key="new", person="milo", course="aid", created_at=1))
+        db.commit()
+
+    assert main(["learners", "adopt", "none"]) == 1
+    assert "there is no course “none”; there is aid, sizing." in capsys.readouterr().err
+    assert main(["learners", "adopt", "aid"]) == 0
+
+    assert "aid has the work of 1 learners." in capsys.readouterr().out
+    with Session(engine) as db:
+        rows = db.exec(select(Learner).order_by(col(Learner.id))).all()
+        assert [(r.key, r.course) for r in rows] == [
+            ("rosa", "aid"),
+            ("milo", ""),
+            ("new", "aid"),
+        ]
+    engine.dispose()
+
+
+def an_attempt(learner: int, name: str) -> Attempt:
+    return Attempt(
+        learner_id=learner,
+        token=name,
+        item=name,
+        revision="r",
+        topic="t",
+        seed=1,
+        context="quiz",
+        raw="{}",
+        parsed="{}",
+        score=1.0,
+        first=True,
+        study_day="2026-01-01",
+        at=1,
+    )
