@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from app.scheduling.exam import NEW_SECONDS, begin_worth, worth
+from app.scheduling.card_pace import NEW_SECONDS
+from app.scheduling.exam import begin_worth, worth
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
     DayPlan,
