@@ -11,7 +11,6 @@ OTHERS = {"_sprite.html", "place.html"}
 WRITERS = {
     "app/drawings/svg.py",
     "app/drawings/standalone.py",
-    "app/questions/kinds/place.py",
 }
 
 
