@@ -167,19 +167,19 @@ class QuestionsOut(BaseModel):
 
 
 def name_of(library: Library) -> str:
-    """The name of a course in addresses."""
+    """The name in addresses of a course that is alone."""
     return slug(library.syllabus.exam) or "course"
 
 
-def course(library: Library) -> CourseOut:
+def course(library: Library, name: str) -> CourseOut:
     """What is said of a course in a list."""
-    return CourseOut(**_course(library))
+    return CourseOut(**_course(library, name))
 
 
-def _course(library: Library) -> dict[str, Any]:
+def _course(library: Library, name: str) -> dict[str, Any]:
     told = library.syllabus
     return {
-        "course": name_of(library),
+        "course": name,
         "exam": told.exam,
         "title": told.title,
         **_edition(library),
@@ -190,7 +190,7 @@ def _edition(library: Library) -> dict[str, str]:
     return {"version": library.version, "license": library.syllabus.license}
 
 
-def syllabus(library: Library) -> SyllabusOut:
+def syllabus(library: Library, name: str) -> SyllabusOut:
     """The domains of a course and its topics."""
     domains = [
         DomainOut(
@@ -205,7 +205,7 @@ def syllabus(library: Library) -> SyllabusOut:
         for domain in library.syllabus.domains
     ]
     topics = [TopicOut(**_topic(topic)) for topic in library.topics.values()]
-    return SyllabusOut(**_course(library), domains=domains, topics=topics)
+    return SyllabusOut(**_course(library, name), domains=domains, topics=topics)
 
 
 def _topic(topic: Topic) -> dict[str, Any]:

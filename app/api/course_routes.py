@@ -1,5 +1,7 @@
 """GET the course as JSON, for programs; it is the same for everybody."""
 
+import dataclasses
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -7,6 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from app.api import course as told
+from app.content.live.courses import Courses
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.content.read.prose import prose_of
@@ -17,55 +20,83 @@ from app.web.page_cache import keep
 router = APIRouter(prefix="/api/v1/courses", include_in_schema=False)
 
 
-def read_course(course: str, library: CurrentLibrary) -> Library:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Course:
+    """A course under its name in addresses, and where its files lie."""
+
+    name: str
+    library: Library
+    folder: Path
+
+
+def all_courses(request: Request, library: CurrentLibrary) -> dict[str, Course]:
+    """The courses of the server; one alone is named by its exam."""
+    courses: Courses = request.app.state.courses
+    if not courses.named:
+        name, live = told.name_of(library), courses.libraries[courses.first]
+        return {name: Course(name, library, live.folder)}
+    return {
+        name: Course(name, live.current(), live.folder)
+        for name, live in courses.libraries.items()
+    }
+
+
+All = Annotated[dict[str, Course], Depends(all_courses)]
+
+
+def read_course(course: str, known: All) -> Course:
     """The course of the address; raises NotFound."""
-    name = told.name_of(library)
-    if course != name:
-        raise NotFound(f"There is no course “{course}”.", f"There is {name}.")
-    return library
+    if course not in known:
+        names = ", ".join(known)
+        raise NotFound(f"There is no course “{course}”.", f"There is {names}.")
+    return known[course]
 
 
-Course = Annotated[Library, Depends(read_course)]
-OfTopic = Annotated[str, Query(max_length=told.LONGEST)]
+Wanted = Annotated[Course, Depends(read_course)]
+OfTopic = Annotated[str, Query(alias="topic", max_length=told.LONGEST)]
 
 
-@router.get("")
-def courses(request: Request, library: CurrentLibrary) -> Response:
-    keep(request, shared=True)
-    return _json(told.CoursesOut(courses=[told.course(library)]))
+def _keep(request: Request, known: All) -> None:
+    # A kept answer falls away with its own course; this one may tell of another.
+    if len(known) == 1:
+        keep(request, shared=True)
 
 
-@router.get("/{course}")  # noqa: FAST003 - in Course
-def syllabus(request: Request, library: Course) -> Response:
-    keep(request, shared=True)
-    return _json(told.syllabus(library))
+Kept = Depends(_keep)
 
 
-@router.get("/{course}/topics/{topic}")  # noqa: FAST003 - in Course
-def page(request: Request, library: Course, topic: str) -> Response:
-    found = find_topic(library, topic)
-    keep(request, shared=True)
-    return _json(told.whole_page(library, found, _written(request, library, found)))
+@router.get("", dependencies=[Kept])
+def courses(known: All) -> Response:
+    found = [told.course(one.library, one.name) for one in known.values()]
+    return _json(told.CoursesOut(courses=found))
 
 
-@router.get("/{course}/glossary")  # noqa: FAST003 - in Course
-def glossary(request: Request, library: Course) -> Response:
-    keep(request, shared=True)
-    return _json(told.glossary(library))
+@router.get("/{course}", dependencies=[Kept])
+def syllabus(course: Wanted) -> Response:
+    return _json(told.syllabus(course.library, course.name))
 
 
-@router.get("/{course}/cards")  # noqa: FAST003 - in Course
-def cards(request: Request, library: Course, topic: OfTopic = "") -> Response:
-    _expect(library, topic)
-    keep(request, shared=True)
-    return _json(told.cards(library, topic))
+@router.get("/{course}/topics/{topic}", dependencies=[Kept])
+def page(course: Wanted, topic: str) -> Response:
+    found = find_topic(course.library, topic)
+    return _json(told.whole_page(course.library, found, _written(course, found)))
 
 
-@router.get("/{course}/questions")  # noqa: FAST003 - in Course
-def questions(request: Request, library: Course, topic: OfTopic = "") -> Response:
-    _expect(library, topic)
-    keep(request, shared=True)
-    return _json(told.questions(library, topic))
+@router.get("/{course}/glossary", dependencies=[Kept])
+def glossary(course: Wanted) -> Response:
+    return _json(told.glossary(course.library))
+
+
+@router.get("/{course}/cards", dependencies=[Kept])
+def cards(course: Wanted, topic: OfTopic = "") -> Response:
+    _expect(course.library, topic)
+    return _json(told.cards(course.library, topic))
+
+
+@router.get("/{course}/questions", dependencies=[Kept])
+def questions(course: Wanted, topic: OfTopic = "") -> Response:
+    _expect(course.library, topic)
+    return _json(told.questions(course.library, topic))
 
 
 def _expect(library: Library, topic: str) -> None:
@@ -73,13 +104,13 @@ def _expect(library: Library, topic: str) -> None:
         find_topic(library, topic)
 
 
-def _written(request: Request, library: Library, topic: Topic) -> str | None:
+def _written(course: Course, topic: Topic) -> str | None:
     """The Markdown of a page, as long as it is what the page shows."""
     path = topic.place.path
-    if path in library.outdated:
+    if path in course.library.outdated:
         return None
     try:
-        text = (request.state.live.folder / path).read_text("utf-8-sig")
+        text = (course.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
     return prose_of(text)

@@ -212,3 +212,15 @@ def a_sitting(learner: int) -> Sitting:
         closed_at=2,
         closed_by="time",
     )
+
+
+def test_programs_are_told_every_course_under_its_name(rosa: TestClient) -> None:
+    for base in ("", AID):
+        told = rosa.get(f"{base}/api/v1/courses").json()["courses"]
+        assert [course["course"] for course in told] == ["aid", "sizing"]
+    aid = rosa.get("/api/v1/courses/aid").json()
+    sizing = rosa.get("/api/v1/courses/sizing/glossary")
+
+    assert aid["title"] == told[0]["title"] != told[1]["title"]
+    assert sizing.json()["version"] == told[1]["version"] != aid["version"]
+    assert rosa.get("/api/v1/courses/nowhere").status_code == 404
