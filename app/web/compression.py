@@ -7,8 +7,8 @@ import brotli  # type: ignore[import-untyped]  # it ships no types
 
 _SMALL = 400  # below this a compressed answer saves no packet
 # The few long lists (glossary, sources) are opened seldom and are kept: their bytes
-# count for more than 30 ms.
-_LONG, _THOROUGH = 75_000, 9
+# count for more than 200 ms.
+_LONG, _THOROUGH = 75_000, 11
 
 
 class Packed:

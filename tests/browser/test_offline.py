@@ -290,7 +290,7 @@ def test_somebody_else_at_this_browser_sees_nothing_of_it(
     page = device.new_page()
     page.goto(f"{server.url}/settings")
     page.get_by_label("Name", exact=True).fill("Rosa")
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.goto(server.url + "/course")
     wait_for_copies(page, "/course")
 

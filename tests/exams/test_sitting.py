@@ -6,6 +6,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
+from app.content.live.courses import ALONE
 from app.content.live.library import Library
 from app.db.tables import Attempt, Sitting, SittingAnswer
 from app.exams.sitting import close_overdue
@@ -120,8 +121,8 @@ def test_a_paper_that_nobody_visits_is_closed_by_the_server(
     begin(rosa)
     clock.tick(hours=2)
 
-    assert close_overdue(session, library, clock.now) == 1
-    assert close_overdue(session, library, clock.now) == 0
+    assert close_overdue(session, library, clock.now, ALONE) == 1
+    assert close_overdue(session, library, clock.now, ALONE) == 0
 
 
 def test_more_time_is_given_to_those_who_need_it(rosa, clock: Clock) -> None:
