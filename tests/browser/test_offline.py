@@ -295,7 +295,7 @@ def test_somebody_else_at_this_browser_sees_nothing_of_it(
     wait_for_copies(page, "/course")
 
     page.goto(f"{server.url}/settings")
-    page.get_by_role("checkbox", name="I am signed in elsewhere").check()
+    page.get_by_role("checkbox", name="I have access elsewhere").check()
     page.get_by_role("button", name="Leave").click()
 
     expect(page).to_have_url(f"{server.url}/")
