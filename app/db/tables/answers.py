@@ -1,4 +1,4 @@
-"""Questions: wordings, runs, reports, answers and flags."""
+"""Questions: attempts (the log of answers), wordings, runs, reports and flags."""
 
 from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel

@@ -1,4 +1,7 @@
-"""How often one client may ask for what is costly; one of it serves a process."""
+"""How often one client may ask for what is costly; one of it serves a process.
+
+The limits themselves are the settings `rate_…` in `app/config.py`.
+"""
 
 import ipaddress
 import time
