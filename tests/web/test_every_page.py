@@ -118,7 +118,11 @@ def module_app(request, tmp_path_factory, databases):
     data = tmp_path_factory.mktemp("walk")
     with databases.empty(data) as address:
         settings = Settings(
-            data=data, content=request.param, database_url=address, secret="s" * 32
+            data=data,
+            content=request.param,
+            database_url=address,
+            secret="s" * 32,
+            rate_estimates="off",  # a walk asks for every case of the accuracy report
         )
         app = create_app(settings)
         yield app
