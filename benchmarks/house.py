@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from app.estimator.accuracy.report import own_cases, report
+from app.estimator.accuracy.report import own_report
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDEST = 120
@@ -275,7 +275,7 @@ def engines(root: Path = ROOT) -> list[str]:
 
 def answered_by_the_registry() -> str:
     """How many accuracy cases a calculator answers; the others are named formulas."""
-    results = report(own_cases()).results
+    results = own_report().results
     answered = sum(bool(result.estimate) for result in results)
     formulas = sum(bool(result.formula) for result in results)
     return f"{answered} of {len(results)}, {formulas} named formulas"

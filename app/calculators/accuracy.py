@@ -12,8 +12,7 @@ from app.estimator.accuracy.report import (
     Report,
     Result,
     Summary,
-    own_cases,
-    report,
+    own_report,
 )
 from app.estimator.estimate import Chart, Line
 from app.estimator.units import format_number
@@ -128,14 +127,9 @@ class KindStanding:
 
 
 @functools.cache
-def _report() -> Report:
-    return report(own_cases())
-
-
-@functools.cache
 def standing() -> Standing:
     """Every kind of the project's own cases."""
-    found = _report()
+    found = own_report()
     strips = tuple(_strip(s.kind, found) for s in found.summaries if s.expressible)
     return Standing(
         cases=len(found.results),
@@ -151,7 +145,7 @@ def standing() -> Standing:
 @functools.cache
 def standing_of(kind: str) -> KindStanding | None:
     """One kind with all of its cases; None for a kind that is none."""
-    found = _report()
+    found = own_report()
     summary = next((s for s in found.summaries if s.kind == kind), None)
     if summary is None:
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.calculators.commands import estimate_command
-from app.estimator.accuracy.report import as_json, as_text, own_cases, report
+from app.estimator.accuracy.report import as_json, as_text, own_report, report
 
 EXACT = [
     "param_count",
@@ -38,7 +38,7 @@ MODELED = {
 
 @pytest.fixture(scope="module")
 def own() -> dict:
-    return as_json(report(own_cases()))
+    return as_json(own_report())
 
 
 def case_file(path: Path, **case: object) -> Path:

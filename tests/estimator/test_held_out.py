@@ -1,12 +1,11 @@
 """Errors on what was left out, and the ranges that follow from them."""
 
 import dataclasses
-import functools
 
 import pytest
 
 from app.estimator.accuracy.held_out import HeldOut, held_out
-from app.estimator.accuracy.report import as_json, as_text, own_cases, report
+from app.estimator.accuracy.report import as_json, as_text, own_report
 from app.estimator.confidence import interval
 
 # Kinds of cases, the interval that their answers get, and whether they are rates.
@@ -31,9 +30,8 @@ class _Case:
     calibration: bool = False
 
 
-@functools.cache
 def _left() -> tuple[HeldOut, ...]:
-    return report(own_cases()).held_out
+    return own_report().held_out
 
 
 def test_a_factor_is_tried_on_the_group_that_it_has_not_seen() -> None:
@@ -78,6 +76,6 @@ def test_the_range_of_an_answer_covers_what_was_left_out(kind: str) -> None:
 
 
 def test_the_report_shows_both_errors() -> None:
-    found = report(own_cases())
+    found = own_report()
     assert "held out" in as_text(found)
     assert len(as_json(found)["held_out"]) == len(found.held_out) > 0

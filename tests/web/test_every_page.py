@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from app.config import Settings
 from app.main import create_app
+from tests.amounts import FACTOR
 from tests.conftest import FIRST_AID, TINY, visit
 
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"}
@@ -175,14 +176,22 @@ def test_every_link_to_a_place_on_a_page_finds_it(pages: dict[str, Page]):
     assert lost == []
 
 
+def links_to_figures(address: str, page: Page) -> list[str]:
+    """The links of a page to figures; a few of a kind of cases, all in `make drills`."""
+    found = [
+        link
+        for link in page.links
+        if urlsplit(link).path.startswith("/calculators/") and urlsplit(link).fragment
+    ]
+    return found[:5] if FACTOR == 1 and address.startswith(ALIKE) else found
+
+
+@pytest.mark.drawn
 def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
     pages: dict[str, Page], module_app: FastAPI
 ):
-    links = {link for page in pages.values() for link in page.links}
     named = sorted(
-        link
-        for link in links
-        if urlsplit(link).path.startswith("/calculators/") and urlsplit(link).fragment
+        {link for a, page in pages.items() for link in links_to_figures(a, page)}
     )
     offered = module_app.state.library.current().syllabus.calculators
     assert any(urlsplit(link).query for link in named) == offered

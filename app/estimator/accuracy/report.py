@@ -1,6 +1,7 @@
 """Cases answered and counted: by kind, with errors and stated intervals."""
 
 import dataclasses
+import functools
 import math
 import pathlib
 import re
@@ -95,6 +96,12 @@ class Report:
 def own_cases() -> list[pathlib.Path]:
     """The project's own files of cases: data/cases*.json."""
     return sorted(DATA.glob("cases*.json"))
+
+
+@functools.cache
+def own_report() -> Report:
+    """Every case of the project, answered once in a process: nothing changes them."""
+    return report(own_cases())
 
 
 def report(paths: Iterable[pathlib.Path]) -> Report:
