@@ -177,7 +177,7 @@ def test_every_link_to_a_place_on_a_page_finds_it(pages: dict[str, Page]):
 
 
 def links_to_figures(address: str, page: Page) -> list[str]:
-    """The links of a page to figures; a few of a kind of cases, all in `make drills`."""
+    """The links of a page to figures; of many cases a few, all in `make drills`."""
     found = [
         link
         for link in page.links

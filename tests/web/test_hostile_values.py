@@ -170,7 +170,7 @@ def test_no_part_of_an_address_is_a_fault(app: FastAPI, known: TestClient):
 
 
 def tried(nth: int, names: list[str], *values: str) -> list[tuple[str, str]]:
-    """What the nth route is sent: each name with a value, in turn; all in `make drills`.
+    """What the nth route is sent: each name with a value in turn; `make drills`: all.
 
     NUL, refused under any name, comes with the first.
     """
