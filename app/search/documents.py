@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.content.live.library import Library
+from app.content.markdown.math import in_words
 from app.content.model import Card, Topic
 from app.estimator.hardware.parts import Part, address_of, parts
 from app.estimator.registry import Entry
@@ -105,4 +106,4 @@ def _hardware(part: Part) -> Document:
 
 
 def _line(text: str) -> str:
-    return _BEFORE_A_STOP.sub("", " ".join(text.split()))
+    return _BEFORE_A_STOP.sub("", " ".join(in_words(text).split()))

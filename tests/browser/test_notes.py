@@ -19,7 +19,7 @@ def test_keeping_one_note_leaves_the_others_as_typed(
     notes.nth(0).get_by_label("Bookmark").check()
     notes.nth(0).get_by_role("button").click()
 
-    expect(notes.nth(0).get_by_role("status")).to_have_text("Kept")
+    expect(notes.nth(0).get_by_role("status")).to_have_text("Saved")
     expect(notes.nth(0).get_by_role("button")).to_be_focused()
     expect(notes.nth(1).get_by_role("textbox")).to_have_value("Half a thought")
     page.goto(server.url + "/notes")

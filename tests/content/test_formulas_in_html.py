@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.markdown.math import in_html
+from app.content.markdown.math import in_html, in_words
 
 
 def test_a_formula_in_a_line_becomes_mathml() -> None:
@@ -33,3 +33,17 @@ def test_markup_cannot_come_in_by_a_formula() -> None:
     shown = in_html(r"\(\text{&lt;script&gt;alert(1)&lt;/script&gt;}\)")
 
     assert "<script" not in shown
+
+
+@pytest.mark.parametrize(
+    ("latex", "words"),
+    [
+        (r"\text{layers} \times 13\times10^{9}\,\text{B}", "layers × 13×10^9 B"),
+        (r"\frac{a}{\text{per node}}, 131{,}072", "a/per node, 131,072"),
+        (r"P = \sqrt{3} \times V", "P = √3 × V"),
+        (r"C:\nothing known", r"C:\nothing known"),
+        ("1{,}000 without LaTeX", "1{,}000 without LaTeX"),
+    ],
+)
+def test_a_formula_is_told_as_one_would_type_it(latex: str, words: str) -> None:
+    assert in_words(latex) == words

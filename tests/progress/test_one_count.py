@@ -233,7 +233,7 @@ def test_the_questions_missed_are_one_number(
     last = {row.item: row.score for row in rows}
     wrong = [library.questions[item] for item, score in last.items() if score < 1]
 
-    missed = number(r"Go over the (\d+) you missed", today)
+    missed = number(r"Go over the (\d+) questions you missed", today)
 
     assert missed == len(wrong)
     assert missed == number(r"Missed before (\d+) questions", practice)

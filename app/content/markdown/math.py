@@ -69,6 +69,36 @@ _WRITTEN = re.compile(
 )
 
 
+_GROUP = re.compile(r"\\(?:text|mathrm|mathit|mathbf|operatorname)\{([^{}]*)\}")
+_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
+_ROOT = re.compile(r"\\sqrt\{([^{}]*)\}")
+_COMMAND = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z])|([,;:! {}%$_]))")
+_SIGNS = {
+    "times": "×",
+    "cdot": "·",
+    "div": "÷",
+    "approx": "≈",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "ne": "≠",
+    "neq": "≠",
+    "pm": "±",
+    "to": "→",
+    "sum": "∑",
+    "lceil": "⌈",
+    "rceil": "⌉",
+    "lfloor": "⌊",
+    "rfloor": "⌋",
+    "ldots": "…",
+    "dots": "…",
+    "quad": " ",
+    "left": "",
+    "right": "",
+}
+
+
 class BadMath(ValueError):  # noqa: N818 - reads as what it is at the raise
     """Why a formula cannot be shown."""
 
@@ -89,6 +119,23 @@ def to_mathml(latex: str, block: bool = False) -> str:
         raise BadMath(what) from None
     _clean(tree)
     return ET.tostring(tree, encoding="unicode")
+
+
+def in_words(text: str) -> str:
+    """Text whose LaTeX is written as one would type it; what is unknown stays."""
+    if "\\" not in text:
+        return text
+    for _ in range(3):  # as deep as a group stands in another
+        text = _ROOT.sub(r"√\1", _FRACTION.sub(r"\1/\2", _GROUP.sub(r"\1", text)))
+    text = _COMMAND.sub(_sign, text.replace("{,}", ","))
+    return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
+
+
+def _sign(found: re.Match[str]) -> str:
+    name, mark = found[1], found[2]
+    if mark:
+        return mark if mark in "{}%$_" else " "
+    return _SIGNS.get(name, found[0])
 
 
 def in_html(html: str) -> str:
