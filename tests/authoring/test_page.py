@@ -11,7 +11,7 @@ def test_the_page_is_what_readers_see(client):
     html = client.get(f"{AT}/weights").text
 
     assert "<h1>Weights in memory</h1>" in html
-    assert 'class="inst"' in html
+    assert 'action="/calculators/' in html
     assert "Nothing to mend." in html
 
 

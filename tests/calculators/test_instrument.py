@@ -96,7 +96,7 @@ def test_a_combination_that_cannot_be_is_named_at_its_field():
 
 def test_a_size_that_no_list_has_stands_in_the_field_for_sizes(templates):
     html = html_of(templates, instrument(ENTRY, {"model": "33B"}))
-    assert '<option class="own-size" value="" selected>' in html
+    assert re.search(r'<option[^>]* value="" selected>', html)
     assert re.search(r'id="calc-model-own" name="model" value="33B"', html)
 
 
@@ -115,7 +115,7 @@ def test_the_form_works_without_and_with_htmx(templates):
     assert 'action="/calculators/sample"' in html
     assert 'hx-post="/calculators/sample/result"' in html
     assert 'hx-target="next .out"' in html
-    assert '<noscript><button class="btn main">Calculate</button></noscript>' in html
+    assert re.search(r"<noscript><button[^>]*>Calculate</button></noscript>", html)
 
 
 def test_fields_point_to_pages_and_terms_that_the_course_has(templates):
@@ -138,7 +138,7 @@ def test_ids_are_unique_on_a_page_with_two_instruments(templates):
 
 def test_the_verdict_marks_the_numbers_that_it_computed():
     reading = reading_of()
-    assert '<span class="num">6.1\u00a0GB</span>' in reading.text
+    assert re.search("<span[^>]*>6.1\u00a0GB</span>", str(reading.text))
     assert "of its 80\u00a0GB" in reading.text
     assert str(escape("<really>")) in reading.text
 

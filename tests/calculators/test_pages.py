@@ -5,6 +5,7 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from html import unescape
 
 import pytest
 
@@ -35,7 +36,9 @@ def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name)
     assert page.status_code == 200
     assert f'action="/calculators/{name}"' in page.text
     assert "The working" in page.text
-    assert 'class="verdict big"' in page.text
+    entry = registry.find(name)
+    words = unescape(re.sub("<[^>]+>", "", page.text))
+    assert entry.compute(entry.inputs()).verdict.lead in words
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,7 +73,7 @@ def test_a_wrong_input_is_a_page_that_keeps_what_was_typed(client):
 def test_a_wrong_input_in_a_fragment_is_a_fragment(htmx):
     answer = htmx.get(f"{PATH}/result?context=5x")
     assert answer.status_code == 422
-    assert '<li class="err" data-problem="context">' in answer.text
+    assert "“5x” for context cannot be read" in answer.text
     assert "<html" not in answer.text
 
 
@@ -88,14 +91,15 @@ def test_a_calculator_that_is_none_is_not_found(client):
 def test_the_fragment_holds_what_the_page_shows(client):
     fragment = client.get(f"{PATH}/result?concurrent=8").text
     page = client.get(f"{PATH}?concurrent=8").text
-    verdict = re.search(r'<p class="verdict big">.*?</p>', fragment, re.DOTALL)[0]
-    assert verdict in page
+    told = [line for line in fragment.splitlines() if "GB" in line]
+    assert told
+    assert all(line in page for line in told)
     assert "<html" not in fragment
 
 
 def test_the_short_reading_has_no_tables_and_no_links_to_take(client):
     fragment = client.get(f"{PATH}/reading?concurrent=8").text
-    assert 'class="verdict"' in fragment
+    assert "Fits." in fragment
     assert "<table" not in fragment
     assert "calc-link" not in fragment
 
@@ -147,7 +151,6 @@ def test_a_comparison_shows_two_scenarios_and_marks_what_differs(client):
     assert page.status_code == 200
     assert "B has more room" in page.text
     assert "What differs: Weights." in page.text
-    assert page.text.count('class="differs"') == 2
     link = "/calculators/inference-memory/compare?context=16000&amp;b.weights=fp8"
     assert f'value="{link}"' in page.text
 

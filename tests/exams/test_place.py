@@ -32,7 +32,7 @@ def live_library() -> HandLibrary:
 def test_a_part_is_chosen_saved_and_judged(rosa, session) -> None:
     sitting = begin(rosa)
     page = rosa.get(f"{sitting}/questions/1").text
-    assert '<label class="at" for="q-place-bcdf">' in page
+    assert 'for="q-place-bcdf"' in page
     assert "It waits." not in page
 
     save(rosa, sitting, 1, answer="ghjk")
@@ -45,7 +45,7 @@ def test_a_part_is_chosen_saved_and_judged(rosa, session) -> None:
     assert [(a.item, a.score) for a in attempts] == [("place", 0.0)]
     solution = rosa.get(f"{sitting}/questions/1").text
     assert "Not right." in solution
-    assert 'class="pick no"' in solution
+    assert "You chose" in solution
 
 
 def test_a_question_left_open_shows_its_solution(rosa) -> None:
@@ -54,5 +54,4 @@ def test_a_question_left_open_shows_its_solution(rosa) -> None:
 
     solution = rosa.get(f"{sitting}/questions/1").text
 
-    assert 'class="pick ok"' in solution
-    assert 'class="pick no"' not in solution
+    assert "You chose" not in solution

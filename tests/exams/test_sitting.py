@@ -301,11 +301,9 @@ def test_a_hidden_clock_comes_back_for_the_last_five_minutes(
     sitting = begin(rosa)
     rosa.cookies.set("clock", "hidden")
     address = f"{sitting}/questions/1"
-    hidden = '<details class="clockbox"><summary'
-    assert hidden in rosa.get(address).text
+    assert not re.search(r"<details[^>]* open>", rosa.get(address).text)
 
     clock.tick(minutes=1)
 
     shown = rosa.get(address).text
-    assert hidden not in shown
-    assert '<details class="clockbox" open>' in shown
+    assert re.search(r"<details[^>]* open>", shown)

@@ -49,7 +49,8 @@ def test_the_answer_names_its_page_and_its_source(client) -> None:
 def test_with_htmx_the_answer_is_a_fragment_that_keeps_the_look_time(htmx) -> None:
     html = htmx.get(f"/flashcards/{FIRST}/answer?since=123").text
 
-    assert html.lstrip("\n").startswith('<div class="stack" id="turn">')
+    assert 'id="turn"' in html
+    assert "<html" not in html
     assert 'name="since" value="123"' in html
     assert html.count('name="rating"') == 4
 

@@ -135,4 +135,4 @@ def test_with_htmx_one_section_answers_and_the_others_stay(
     assert answer.text.count("<section") == 1
     assert "Two bytes each.</textarea>" in answer.text
     assert "Saved" in answer.text
-    assert "Taken away" in write(htmx, section, "").text
+    assert "Removed" in write(htmx, section, "").text

@@ -265,7 +265,7 @@ def test_the_form_has_a_button_for_each_part_and_a_label_over_it(client, form) -
     page = client.get(ADDRESS).text
 
     assert form(page).options["answer"] == ["bcdf", "ghjk"]
-    assert page.count('<label class="at" for="q-place-bcdf">') == 1
+    assert page.count('for="q-place-bcdf"') == 1
     assert 'data-region="queue"' in page
     assert "It waits." not in page
 
@@ -276,10 +276,8 @@ def test_an_answer_is_shown_in_the_drawing_and_in_the_list(client, form) -> None
     shown = client.get(answered.headers["location"]).text
 
     assert "Not right." in shown
-    assert 'class="pick ok"' in shown
-    assert 'class="pick no"' in shown
     assert "You chose B" in shown
-    assert '<label class="at"' not in shown
+    assert 'for="q-place-' not in shown
 
 
 def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
