@@ -1,6 +1,5 @@
 """Several courses on one server: each has its addresses, its learners and its bench."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from app.config import Settings
 from app.content.live.courses import folders
 from app.db.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
-from tests.conftest import FIRST_AID, TINY, Clock, visit
+from tests.conftest import TINY, Clock, two_courses, visit
 
 AID, SIZING = "/courses/aid", "/courses/sizing"
 
@@ -22,9 +21,7 @@ AID, SIZING = "/courses/aid", "/courses/sizing"
 @pytest.fixture
 def school(settings: Settings, clock: Clock, tmp_path: Path) -> Iterator[FastAPI]:
     """A server with two courses."""
-    content = tmp_path / "content"
-    shutil.copytree(FIRST_AID, content / "aid")
-    shutil.copytree(TINY, content / "sizing")
+    content = two_courses(tmp_path / "content")
     app = create_app(settings.model_copy(update={"content": content}), clock)
     yield app
     app.state.engine.dispose()
