@@ -81,6 +81,17 @@ def test_an_address_without_a_course_leads_to_the_last_one(rosa: TestClient) -> 
     assert rosa.get("/courses/none/quiz").status_code == 404
 
 
+def test_the_worker_of_a_course_that_was_alone_goes(rosa: TestClient) -> None:
+    old = rosa.get("/sw.js", headers={"sec-fetch-mode": "same-origin"})
+
+    assert old.status_code == 200  # a browser refuses a worker that was redirected
+    assert old.headers["content-type"].startswith("text/javascript")
+    assert "registration.unregister()" in old.text
+    assert '"fetch"' not in old.text
+    assert "unregister" not in rosa.get(f"{SIZING}/sw.js").text
+    assert rosa.head("/sw.js").status_code == 200
+
+
 def test_a_link_for_a_person_works_before_they_chose(rosa: TestClient) -> None:
     there = rosa.get("/continue?code=abc")
 
