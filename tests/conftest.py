@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,13 @@ TINY = Path(__file__).parent / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"
 """A course without computers, in German, some of whose ids are those of the other."""
 SHIPPED = Path(__file__).resolve().parents[1] / "content"
+
+
+def two_courses(folder: Path) -> Path:
+    """Make a content folder with both: `aid` and `sizing`."""
+    shutil.copytree(FIRST_AID, folder / "aid")
+    shutil.copytree(TINY, folder / "sizing")
+    return folder
 
 
 class Clock:

@@ -1,7 +1,6 @@
 """Commands on a server with several courses: which one is meant."""
 
 import csv
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,15 +9,13 @@ from sqlmodel import Session, col, select
 from app.cli import main
 from app.db.engine import make_engine
 from app.db.tables import Attempt, Learner
-from tests.conftest import FIRST_AID, TINY
+from tests.conftest import two_courses
 
 
 @pytest.fixture
 def content(tmp_path: Path, database: str, monkeypatch) -> Path:
     """Two courses beside each other, and a database."""
-    folder = tmp_path / "content"
-    shutil.copytree(FIRST_AID, folder / "aid")
-    shutil.copytree(TINY, folder / "sizing")
+    folder = two_courses(tmp_path / "content")
     monkeypatch.setenv("HEADROOM_CONTENT", str(folder))
     monkeypatch.setenv("HEADROOM_DATABASE_URL", database)
     monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))

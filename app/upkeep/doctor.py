@@ -5,6 +5,7 @@ import datetime as dt
 import difflib
 import hashlib
 import os
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from app.content.live.courses import folders
 from app.db.database_url import shown, without_password
 from app.db.schema_state import UnusableDatabase, examine, newest, sqlite_file
 from app.upkeep import archive
+from app.upkeep.files import folders_aside
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.manifest import SECRET
 from app.upkeep.rotation import copies
@@ -66,6 +68,7 @@ def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
     for folder in folders(deployment.content).values():
         yield _content(folder)
     yield from _backups(installation, now)
+    yield from _aside(installation, now)
     if not installation.database.startswith("sqlite"):
         yield _programs()
 
@@ -263,6 +266,24 @@ def _newest_copy(found: list[Path], now: dt.datetime) -> Finding:
         remedy = "A running server makes one a day; its log says why it does not."
         return Finding("warning", "backups", words, remedy)
     return Finding("ok", "backups", words)
+
+
+def _aside(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
+    """What restores have kept, which nobody but the owner may delete."""
+    places = {installation.data}
+    if installation.database.startswith("sqlite"):
+        places.add(Path(installation.database.partition(":///")[2]).parent)
+    for place in sorted(places):
+        for folder, made in folders_aside(place):
+            size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+            days = max(0, (now - made).days)
+            yield Finding(
+                "warning",
+                "kept by restore",
+                f"{folder}, {size / 1e6:.1f} MB, {days} day{'' if days == 1 else 's'} "
+                "old: what was there before, erased learners included",
+                f"When nothing of it is missed: rm -r {shlex.quote(str(folder))}",
+            )
 
 
 def _same_key(installation: Installation, path: Path) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Files that only their owner may read, and that are on disk when they are named."""
 
 import contextlib
+import datetime as dt
 import os
 import shutil
 import tempfile
@@ -9,6 +10,8 @@ from pathlib import Path
 
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
+_ASIDE = "before-restore-"
+_MOMENT = "%Y-%m-%d-%H%M%S"
 
 
 def keep_new_files_private() -> None:
@@ -47,3 +50,16 @@ def workshop(beside: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def name_aside(now: dt.datetime) -> str:
+    """The name of the folder that keeps what a restore replaces."""
+    return f"{_ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
+
+
+def folders_aside(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
+    """The folders that restores have left in a folder, the oldest first, and when."""
+    for path in sorted(folder.glob(f"{_ASIDE}*")):
+        with contextlib.suppress(ValueError):  # of somebody else
+            moment = path.name.removeprefix(_ASIDE)
+            yield path, dt.datetime.strptime(f"{moment}+0000", f"{_MOMENT}%z")

@@ -19,7 +19,7 @@ from app.db.schema_state import (
 from app.upkeep import archive
 from app.upkeep.archive import Archive
 from app.upkeep.backup import kind_of, write_backup
-from app.upkeep.files import PRIVATE_FOLDER, sync, workshop
+from app.upkeep.files import PRIVATE_FOLDER, name_aside, sync, workshop
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.manifest import DATABASE, SECRET, Manifest
 from app.upkeep.secret import kept_key
@@ -83,7 +83,7 @@ def _replace(
     installation: Installation, engine: Engine, opened: Archive, now: dt.datetime
 ) -> Restored:
     manifest = opened.manifest
-    aside = _Aside(f"before-restore-{now.astimezone(dt.UTC):%Y-%m-%d-%H%M%S}")
+    aside = _Aside(name_aside(now))
     to_file = manifest.database == "sqlite"
     place = sqlite_file(engine) if to_file else installation.data / "restore"
     # Each is written on the disk where it will lie, which may be two.

@@ -6,6 +6,7 @@ import json
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from app.content.live.courses import Courses
 from app.content.live.library import Library
 from app.web.page_cache import keep
 from app.web.render import page
@@ -27,10 +28,25 @@ _FILES = (
 )
 
 
+# Of the time when the course was alone: it would keep pages of every course, and take
+# those that are never kept for others.
+_FAREWELL = """"use strict";
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(
+  caches.delete("pages").then(() => self.registration.unregister())));
+"""
+
+
 @router.get("/sw.js")
 def worker(request: Request) -> Response:
-    """The worker of this course and these files: another one renews itself."""
+    """The worker of this course and these files: another one renews itself.
+
+    Beside the courses of a server there is none, and the one that was there goes.
+    """
     keep(request, shared=True)
+    courses: Courses = request.app.state.courses
+    if courses.named and not request.state.course:
+        return Response(_FAREWELL, media_type="text/javascript")
     library: Library = request.state.library
     static: StaticFiles = request.app.state.static
     lines = (

@@ -114,6 +114,32 @@ Words behind.
         assert key not in told
 
 
+def test_the_markdown_of_a_page_holds_no_comment() -> None:
+    page = """---
+title: A page
+---
+
+Words <!-- the key is b --> go on, `<!-- kept -->` too.
+
+<!-- TODO: the key of w-one is c -->
+
+> A quotation <!-- the key
+> is d --> ends.
+
+- An item
+  <!-- the key is e -->
+
+## Two <!-- the key is f -->
+"""
+    told = prose_of(page)
+
+    assert "key" not in told
+    assert "Words  go on, `<!-- kept -->` too." in told
+    assert "> A quotation" in told
+    assert "ends." in told
+    assert "## Two" in told
+
+
 def test_what_has_not_changed_is_not_sent_again(client, name) -> None:
     address = f"{BASE}/{name}/glossary"
     tag = client.get(address).headers["etag"]

@@ -17,12 +17,17 @@ from typing import Any
 
 from tests.audit.forms import fuzz
 from tests.browser.server import ROOT, Server
-from tests.conftest import TINY
+from tests.conftest import TINY, two_courses
+from tests.web.addresses import BESIDE_OTHERS
 
 _BIN = Path(sys.executable).parent
 _REFUSED = re.compile(
     r"\b(AGPL|Affero|(?<!Lesser )General Public|(?<!L)GPL)", re.IGNORECASE
 )
+_NAMES = """[parameters]
+course = ["aid", "sizing", "none"]
+topic = ["weights", "reanimation", "none"]
+"""
 _LESSER = re.compile(r"LGPL|Lesser General Public", re.IGNORECASE)
 
 
@@ -30,7 +35,9 @@ def main(requests: int) -> int:
     """The number of parts that found something."""
     parts = (
         ("API, Schemathesis", lambda: _api(requests)),
+        ("API beside a course", lambda: _api(requests, BESIDE_OTHERS)),
         ("Forms, own fuzzer", lambda: _forms(requests)),
+        ("Forms beside a course", lambda: _forms(requests, BESIDE_OTHERS)),
         ("Code, Bandit", _code),
         ("Licenses of the packages", _licenses),
         ("Known faults of the packages, pip-audit", _faults),
@@ -43,27 +50,33 @@ def main(requests: int) -> int:
     return failed
 
 
-def _api(requests: int) -> tuple[str, bool]:
-    """Ten thousand requests made from the description of the API."""
+def _api(requests: int, below: str = "") -> tuple[str, bool]:
+    """So many requests made from the description of the API.
+
+    To a course alone any names are sent; below one of two, those of courses and topics.
+    """
     with tempfile.TemporaryDirectory() as folder:
         off = {f"rate_{kind}": "off" for kind in ("estimates", "comparisons")}
-        server = Server(Path(folder) / "data", TINY, **off).start()
+        content = two_courses(Path(folder) / "content") if below else TINY
+        names = Path(folder) / "schemathesis.toml"
+        names.write_text(_NAMES if below else "")
         report = Path(folder) / "report.json"
-        try:
+        with Server(Path(folder) / "data", content, **off) as server:
             subprocess.run(
                 [
-                    *(str(_BIN / "st"), "run", f"{server.url}/api/v1/openapi.json"),
+                    *(str(_BIN / "st"), "--config-file", str(names)),
+                    *("run", f"{server.url}{below}/api/v1/openapi.json"),
+                    *("--url", server.url + below),
                     *("--checks", "not_a_server_error", "--phases", "fuzzing"),
                     *("--max-examples", str(requests // 18), "--seed", "1"),
                     *("--continue-on-failure", "--suppress-health-check", "all"),
                     *("--warnings", "off", "--report-ndjson-path", str(report)),
                 ],
+                cwd=folder,  # where it leaves what it keeps in mind
                 check=False,
                 stdout=subprocess.DEVNULL,
             )
             sent, broken = _counted(report)
-        finally:
-            server.stop()
     return f"{sent:,} requests, {broken} server errors", not broken and sent > 0
 
 
@@ -74,8 +87,8 @@ def _counted(report: Path) -> tuple[int, int]:
     return len(statuses), sum(status >= 500 for status in statuses)
 
 
-def _forms(requests: int) -> tuple[str, bool]:
-    tally = fuzz(requests)
+def _forms(requests: int, below: str = "") -> tuple[str, bool]:
+    tally = fuzz(requests, below)
     for found in tally.found[:20]:
         print(f"       {found}")
     spread = ", ".join(f"{n:,} × {s}" for s, n in sorted(tally.statuses.items()))

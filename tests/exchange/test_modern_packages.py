@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import select
 
 from app.db.tables import Memory, OwnCard, OwnPicture, Review
-from app.exchange.formats.apkg import packing
+from app.exchange.formats.apkg import opening, packing
 from app.exchange.formats.apkg.packing import fields_of, names_of, written
 from app.exchange.formats.apkg.pictures import name_of
 from app.exchange.formats.apkg.showing import with_math
@@ -252,6 +252,27 @@ class TestHostile:
         packed = packing.zstd().compress(b"\0" * 65_000_000)
 
         assert "larger than 64 MB" in refused(rosa, zipped(collection__anki21b=packed))
+
+    @needs_zstd
+    def test_pictures_that_grow_without_measure_are_not_all_unpacked(
+        self, monkeypatch
+    ) -> None:
+        unpacked = []
+        reading = opening.reading
+        monkeypatch.setattr(
+            opening, "reading", lambda s: unpacked.append(s) or reading(s)
+        )
+        names = [f"p{number}" for number in range(150)]
+        large = b"\0" * (opening.MOST_OF_A_FILE + 1)
+        content = written(database(NOTE), dict.fromkeys(names, large), modern=True)
+
+        assert opening.media_of(io.BytesIO(content), set(names)) == {}
+        assert len(unpacked) < 110
+
+    def test_no_more_media_are_listed_than_an_archive_may_hold(self) -> None:
+        entry = b"\x0a\x03\x0a\x01a"  # the name “a”
+
+        assert len(names_of(entry * 300_000, modern=True)) == 5_000
 
     @needs_zstd
     @pytest.mark.parametrize("cut", [4, 40, -1])

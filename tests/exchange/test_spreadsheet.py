@@ -130,3 +130,29 @@ def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:
     assert {p: p.read_bytes() for p in course.rglob("*") if p.is_file()} == before
     said = import_file("spreadsheet", table, course, "kv-cache")
     assert said.startswith("5 items carried into topics/kv-cache/quiz.md.")
+
+
+def test_a_table_that_takes_all_memory_is_refused() -> None:
+    far = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+
+    with pytest.raises(Unusable, match="needs more memory or time than it may have"):
+        read_spreadsheet(replaced(workbook(TABLE), "</sheetData>", far))
+
+
+def test_a_table_with_cells_without_number_is_refused() -> None:
+    far = '<row r="20000"><c r="ZZ20000"><v>1</v></c></row></sheetData>'
+
+    with pytest.raises(Unusable, match="has more than 2,000,000 cells"):
+        read_spreadsheet(replaced(workbook(TABLE), "</sheetData>", far))
+
+
+def replaced(book: bytes, old: str, new: str) -> bytes:
+    """A workbook whose files hold other words."""
+    packed = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(book)) as before,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as after,
+    ):
+        for name in before.namelist():
+            after.writestr(name, before.read(name).replace(old.encode(), new.encode()))
+    return packed.getvalue()

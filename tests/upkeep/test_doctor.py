@@ -12,6 +12,7 @@ from app.db.engine import make_engine
 from app.db.migrate import downgrade
 from app.upkeep.daily import copy_if_due
 from app.upkeep.doctor import Deployment, Finding, look_over
+from app.upkeep.files import name_aside
 from app.upkeep.installation import Installation
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, SERVER
@@ -56,6 +57,22 @@ def test_a_sound_installation_is_well(installation, look: Look) -> None:
     copy_if_due(installation, NOW)
 
     assert {f.level for f in look().values()} == {"ok"}
+
+
+def test_what_a_restore_has_kept_is_named_with_size_and_age(
+    installation, look: Look
+) -> None:
+    kept = installation.data / name_aside(NOW - dt.timedelta(days=40))
+    kept.mkdir()
+    (kept / "headroom.db").write_bytes(b"x" * 2_500_000)
+    (installation.data / "before-restore-of-mine").mkdir()
+
+    found = look()["kept by restore"]
+
+    assert found.level == "warning"
+    assert f"{kept}, 2.5 MB, 40 days old" in found.words
+    assert f"rm -r {kept}" in found.remedy
+    assert kept.exists()
 
 
 def test_nothing_is_changed_by_looking(installation, look: Look) -> None:

@@ -1,6 +1,5 @@
 """Several courses on one server: each has its addresses, its learners and its bench."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from app.config import Settings
 from app.content.live.courses import folders
 from app.db.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
-from tests.conftest import FIRST_AID, TINY, Clock, visit
+from tests.conftest import TINY, Clock, two_courses, visit
 
 AID, SIZING = "/courses/aid", "/courses/sizing"
 
@@ -22,9 +21,7 @@ AID, SIZING = "/courses/aid", "/courses/sizing"
 @pytest.fixture
 def school(settings: Settings, clock: Clock, tmp_path: Path) -> Iterator[FastAPI]:
     """A server with two courses."""
-    content = tmp_path / "content"
-    shutil.copytree(FIRST_AID, content / "aid")
-    shutil.copytree(TINY, content / "sizing")
+    content = two_courses(tmp_path / "content")
     app = create_app(settings.model_copy(update={"content": content}), clock)
     yield app
     app.state.engine.dispose()
@@ -82,6 +79,17 @@ def test_an_address_without_a_course_leads_to_the_last_one(rosa: TestClient) -> 
     assert rosa.get("/").headers["location"] == "/courses/sizing/"
     assert rosa.get("/courses/aid").headers["location"] == "/courses/aid/"
     assert rosa.get("/courses/none/quiz").status_code == 404
+
+
+def test_the_worker_of_a_course_that_was_alone_goes(rosa: TestClient) -> None:
+    old = rosa.get("/sw.js", headers={"sec-fetch-mode": "same-origin"})
+
+    assert old.status_code == 200  # a browser refuses a worker that was redirected
+    assert old.headers["content-type"].startswith("text/javascript")
+    assert "registration.unregister()" in old.text
+    assert '"fetch"' not in old.text
+    assert "unregister" not in rosa.get(f"{SIZING}/sw.js").text
+    assert rosa.head("/sw.js").status_code == 200
 
 
 def test_a_link_for_a_person_works_before_they_chose(rosa: TestClient) -> None:

@@ -1,6 +1,5 @@
 """A request that never arrives whole holds nothing that somebody else needs."""
 
-import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,31 +8,14 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
 
 from tests.browser.server import Server
-from tests.conftest import TINY
+from tests.conftest import TINY, two_courses
 from tests.databases import ABOUT_SQLITE
+from tests.web.addresses import ALONE_OR_NOT, forms
 
+pytestmark = pytest.mark.drawn
 _AT_MOST = 60  # seconds for an answer; the half requests are waited for far longer
-_VALUES = {
-    "topic": "weights",
-    "slug": "weights",
-    "item": "weights-1",
-    "question": "weights-1",
-    "exam": "mock",
-    "name": "kv-cache",
-}
-
-
-def forms(app: FastAPI) -> list[str]:
-    """An address of every route that takes a POST."""
-    routes = iter_route_contexts(app.routes)
-    paths = [r.path for r in routes if "POST" in (r.methods or ())]
-    return sorted(
-        re.sub(r"{(\w+)[^}]*}", lambda found: _VALUES.get(found[1], "1"), path)
-        for path in set(paths)
-    )
 
 
 def half_sent(port: int, path: str, cookie: str) -> socket.socket:
@@ -47,13 +29,19 @@ def half_sent(port: int, path: str, cookie: str) -> socket.socket:
     return line
 
 
+@pytest.fixture(params=ALONE_OR_NOT)
+def below(request: pytest.FixtureRequest) -> str:
+    """What stands before every address: nothing, or the name of the course."""
+    return str(request.param)
+
+
 @pytest.fixture(params=["1", pytest.param("2", marks=ABOUT_SQLITE)])
 def server(
-    tmp_path: Path, database: str, request: pytest.FixtureRequest
+    tmp_path: Path, database: str, below: str, request: pytest.FixtureRequest
 ) -> Iterator[Server]:
     running = Server(
         tmp_path / "data",
-        TINY,
+        two_courses(tmp_path / "content") if below else TINY,
         database_url=database,
         workers=request.param,
         request_seconds="600",
@@ -62,8 +50,11 @@ def server(
         yield running
 
 
-def test_half_sent_forms_at_every_address_hold_nobody_up(app: FastAPI, server: Server):
-    with httpx.Client(base_url=server.url, timeout=_AT_MOST) as milo:
+def test_half_sent_forms_at_every_address_hold_nobody_up(
+    app: FastAPI, server: Server, below: str
+):
+    home = server.url + below
+    with httpx.Client(base_url=home, timeout=_AT_MOST) as milo:
         milo.get("/settings")
         assert milo.post("/settings", data={"name": "Milo"}).status_code == 303
         cookie = f"headroom={milo.cookies['headroom']}"
@@ -73,8 +64,8 @@ def test_half_sent_forms_at_every_address_hold_nobody_up(app: FastAPI, server: S
 
     with ExitStack() as lines:
         for path in paths:
-            lines.enter_context(half_sent(server.port, path, cookie))
-        with httpx.Client(base_url=server.url, timeout=_AT_MOST) as rosa:
+            lines.enter_context(half_sent(server.port, below + path, cookie))
+        with httpx.Client(base_url=home, timeout=_AT_MOST) as rosa:
             assert rosa.get("/").status_code == 200
             for turn in range(6):  # so that every process is asked
                 name = {"name": f"Rosa {turn}"}
@@ -84,6 +75,6 @@ def test_half_sent_forms_at_every_address_hold_nobody_up(app: FastAPI, server: S
             assert rosa.get("/healthz").status_code == 200
 
 
-def test_the_server_stops_although_requests_are_half_sent(server: Server):
-    with half_sent(server.port, "/quiz/runs", ""):
+def test_the_server_stops_although_requests_are_half_sent(server: Server, below: str):
+    with half_sent(server.port, f"{below}/quiz/runs", ""):
         assert server.stop() is not None

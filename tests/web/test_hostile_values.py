@@ -1,26 +1,30 @@
 """No value that can be sent is a fault of ours: every route, on both databases."""
 
-from collections.abc import Iterable
-from urllib.parse import quote, urlencode
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlencode
 
 import pytest
 from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.authoring.forms import ListingForm, TableForm
+from app.config import Settings
+from app.content.live.library import LiveLibrary
 from app.db.tables import Learner
 from app.errors import Problem
 from app.flashcards.forms import AdditionForm, GradeForm, SuspensionForm, UndoForm
 from app.flashcards.forms import WishForm as CardsForm
 from app.learners.forms import SettingsForm
+from app.main import create_app
 from app.notes.forms import NoteForm
 from app.quiz.forms import QuestionForm, ReportForm, RunForm, ScoreForm
 from tests.amounts import FACTOR
-from tests.conftest import let_in
+from tests.conftest import Clock, let_in, two_courses
 from tests.databases import SERVER
+from tests.web.addresses import ALONE_OR_NOT, SANE_PARTS, addressed, routes
 
+pytestmark = pytest.mark.drawn
 # What no column, no file system and no number can hold.
 NUL, BEYOND_64_BITS, BEYOND_32_BITS = "a\0b.png", str(2**63), str(2**31)
 DIGITS, LONG, LINES = "9" * 5000, "x" * 5000 + ".png", "a\nforged line"
@@ -28,21 +32,7 @@ BIG = (BEYOND_64_BITS, BEYOND_32_BITS, DIGITS)
 VALUES = (NUL, *BIG)
 # A value that each name takes, so that one bad value among good ones is what is read.
 SANE = {
-    "anything": "nowhere",
-    "session": "1",
-    "topic": "weights",
-    "question": "w-bf16-70b",
-    "item": "w-bf16-70b",
-    "card": "w-c-bf16",
-    "exam": "short",
-    "name": "training-memory",
-    "run": "1",
-    "place": "1",
-    "sitting": "1",
-    "number": "1",
-    "report": "1",
-    "kind": "json",
-    "key": "nowhere",
+    **SANE_PARTS,
     "rating": "3",
     "token": "t",
     "since": "0",
@@ -77,7 +67,6 @@ SANE = {
     "factor": "1",
     "strike": "a",
     "model": "70B",
-    "course": "cb-1",
     "context": "quiz",
     "start": "0",
     "revision": "r",
@@ -99,17 +88,6 @@ FIELDS = {
 }
 ANY = {"q", "code", "topic", "kept"}
 assert ReportForm.model_fields.keys() <= {*ANSWERED, "words"}
-
-
-def routes(app: FastAPI) -> list[tuple[str, str]]:
-    """(method, template) of every route."""
-    found = []
-    for route in iter_route_contexts(app.routes):
-        methods = (route.methods or set()) & {"GET", "POST"}
-        found += [(method, str(route.path)) for method in sorted(methods)]
-    return sorted(found)
-
-
 ELSEWHERE = "elsewhere"
 each_room = pytest.mark.parametrize("room", [*FIELDS, ELSEWHERE])
 
@@ -119,15 +97,38 @@ def room_of(template: str) -> str:
     return room if room in FIELDS else ELSEWHERE
 
 
-def addressed(template: str, **values: str) -> str:
-    known = {
-        n: quote(v, safe="") for n, v in {**SANE, **values}.items() if "." not in n
-    }
-    return template.replace(":path}", "}").format(**known)
-
-
 def fields_of(template: str) -> list[str]:
     return sorted(FIELDS.get(room_of(template), ANY))
+
+
+@pytest.fixture(params=ALONE_OR_NOT)
+def below(request: pytest.FixtureRequest) -> str:
+    """What stands before every address: nothing, or the name of the course."""
+    return str(request.param)
+
+
+@pytest.fixture
+def app(
+    below: str, settings: Settings, clock: Clock, live_library: LiveLibrary
+) -> Iterator[FastAPI]:
+    """The tiny course on a server of its own, or one of two on a server."""
+    if below:
+        content = two_courses(settings.data / "content")
+        settings = settings.model_copy(update={"content": content})
+    app = create_app(settings, clock, None if below else live_library)
+    yield app
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+
+@pytest.fixture
+def rosa(app: FastAPI, below: str) -> Iterator[TestClient]:
+    """A learner whose addresses are all of this course."""
+    with TestClient(
+        app, base_url=f"http://testserver{below}", follow_redirects=False
+    ) as client:
+        client.get("/unreachable")
+        yield client
 
 
 @pytest.fixture
@@ -206,13 +207,11 @@ def test_every_room_is_asked_a_lot(app: FastAPI):
     assert sum(len(sent(app, room)) for room in rooms) > 400 * FACTOR**0.2
 
 
-@pytest.mark.drawn
 @each_room
 def test_no_query_is_a_fault(app: FastAPI, known: TestClient, room: str):
     assert faults(known, queries(app, room)) == []
 
 
-@pytest.mark.drawn
 @each_room
 def test_no_field_is_a_fault(app: FastAPI, known: TestClient, room: str):
     assert faults(known, sent(app, room)) == []

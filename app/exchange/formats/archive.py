@@ -11,7 +11,7 @@ from typing import IO
 
 from app.exchange.items import Unusable
 
-_MOST_FILES = 5_000
+MOST_FILES = 5_000
 MOST_BYTES = 64_000_000
 _MOST_RATIO = 200
 _SMALL = 1_000_000  # below this even a high ratio does no harm
@@ -67,8 +67,8 @@ def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
 
 def inspect(entries: list[zipfile.ZipInfo]) -> None:
     """Raise Unusable for an archive that leaves its folder or would grow too much."""
-    if len(entries) > _MOST_FILES:
-        raise Unusable(f"The archive has more than {_MOST_FILES:,} files.")
+    if len(entries) > MOST_FILES:
+        raise Unusable(f"The archive has more than {MOST_FILES:,} files.")
     total = sum(e.file_size for e in entries)
     packed = sum(e.compress_size for e in entries) or 1
     if total > MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):

@@ -11,10 +11,9 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from python_calamine import CalamineError, CalamineWorkbook
-
 from app.exchange.formats.archive import unpacking
 from app.exchange.formats.decoding import MOST_BYTES, decode
+from app.exchange.formats.workbook import rows_of
 from app.exchange.items import (
     Item,
     Kind,
@@ -105,24 +104,7 @@ def _cells_of_book(data: bytes) -> Iterator[Row]:
     if data.startswith(b"PK"):
         with unpacking(io.BytesIO(data), refusal):
             pass  # it neither grows too much nor leaves its folder
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
-        sheet = next((s for s in sheets if s.total_height), None)
-        rows = [] if sheet is None else sheet.to_python(skip_empty_area=False)
-    except CalamineError as error:
-        raise Unusable(f"{refusal}: {str(error)[:80]}.") from None
-    for number, row in enumerate(rows, 1):
-        yield number, [_words(cell) for cell in row]
-
-
-def _words(cell: object) -> str:
-    """A cell as it is shown: whole numbers without a point."""
-    if isinstance(cell, bool):
-        return str(cell)
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()
+    yield from enumerate(rows_of(data, refusal), 1)
 
 
 def _heads(cells: Sequence[str]) -> _Heads:

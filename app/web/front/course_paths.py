@@ -16,6 +16,8 @@ from app.web import health
 _YEAR = 365 * 24 * 3600
 _LAST = re.compile(rb"(?:^|;)\s*course=([a-z0-9-]{1,80})(?=;|$)")
 _OF_SERVER = ("/static/", "/api/")
+# A browser takes no worker from another address: the one it has would stay for ever.
+_PATHS_OF_SERVER = {"/courses", "/sw.js", *health.ADDRESSES}
 # They belong to a person and not to a course: whichever leads there.
 _OF_PERSON = ("/continue", "/settings", "/authoring", "/calendar/")
 
@@ -46,7 +48,7 @@ def way(courses: Courses, scope: Scope) -> Way:
         if name in courses.libraries:
             return _inside(scope, site, name, slash)
         return Way(scope, ALONE, site)
-    if path == "/courses" or path.startswith(_OF_SERVER) or path in health.ADDRESSES:
+    if path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER):
         return Way(scope, ALONE, site)
     return Way(scope, ALONE, site, _of_old(courses, scope, path))
 

@@ -26,6 +26,8 @@ _NONE_OF_ANKI = "It is no .apkg or .colpkg of Anki"
 MOST_OF_A_FILE = 2_000_000
 """So many bytes of a picture or of the list of media are read."""
 MOST_OF_MEDIA = 30_000_000
+_MOST_IN_VAIN = 100
+"""So many pictures may be damaged or too large: each is unpacked to be told so."""
 _CHUNK = 1 << 20
 _LONGEST = 8_000_000  # bytes of one value; the note types of a collection are one
 _EVERY = 1_000_000  # steps of SQLite's machine between two looks
@@ -62,15 +64,18 @@ def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
     if not wanted:
         return {}
     found: dict[str, bytes] = {}
-    left = MOST_OF_MEDIA
+    left, in_vain = MOST_OF_MEDIA, 0
     with unpacking(file, _NONE_OF_ANKI) as archive:
         known = {entry.filename: entry for entry in archive.infolist()}
         modern = NEWEST in known
         listed = _content(archive, known.get("media"), modern=modern)
         for key, name in names_of(listed, modern=modern).items():
-            if name in wanted and name not in found and left > 0:
-                content = _content(archive, known.get(key), modern=modern)
+            if left <= 0 or in_vain > _MOST_IN_VAIN:
+                break
+            if name in wanted and name not in found and key in known:
+                content = _content(archive, known[key], modern=modern)
                 left -= len(content)
+                in_vain += not content
                 if content:
                     found[name] = content
     return found

@@ -9,10 +9,13 @@ import functools
 import hashlib
 import importlib
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
+
+from app.exchange.formats.archive import MOST_FILES
 
 NEWEST = "collection.anki21b"
 _PLAIN = "collection.anki2"
@@ -127,7 +130,8 @@ def names_of(listed: bytes, *, modern: bool) -> dict[str, str]:
             return {}
         pairs = found.items() if isinstance(found, dict) else ()
         return {str(key): str(name) for key, name in pairs}
-    entries = [value for key, value in fields_of(listed) if key == 1]
+    every = (value for key, value in fields_of(listed) if key == 1)
+    entries = itertools.islice(every, MOST_FILES)
     names: dict[str, str] = {}
     for place, entry in enumerate(entries):
         known = dict(fields_of(entry)) if isinstance(entry, bytes) else {}
