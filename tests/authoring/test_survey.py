@@ -125,7 +125,8 @@ def test_until_the_first_are_there_the_page_says_so_and_asks_again(client):
 
     assert answer.status_code == 200
     assert "The statistics are being computed." in answer.text
-    assert '<meta http-equiv="refresh" content="2">' in answer.text
+    assert 'hx-trigger="every 2s"' in answer.text
+    assert "http-equiv" not in answer.text  # nobody's reading is cut short
 
 
 @pytest.mark.usefixtures("gate")

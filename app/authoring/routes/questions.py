@@ -217,7 +217,7 @@ def attempt(
 def _being_computed(
     request: Request, learner: CurrentLearnerValue, wanted: TableForm
 ) -> Response:
-    """Said until the first statistics are there; the page asks again by itself."""
+    """Said until the first statistics are there; the page looks again."""
     if wanted.format == "html":
         return page(request, "authoring/computing.html", learner=learner)
     words = "The statistics are being computed. Try again in a few seconds.\n"
