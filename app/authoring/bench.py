@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from app.authoring.mending import (
     Mend,
+    Reason,
     card_reasons,
     guess_of,
     letters_of,
@@ -65,14 +66,16 @@ class Share:
 class ItemRow:
     """A question with its statistics; those are None before the first answer.
 
-    `found` is about the wording of now; `before` counts answers to earlier ones.
+    `found` is about the wording of now; `before` counts answers to earlier ones. `why`
+    is what the statistics say against it, `reports` counts those of learners.
     """
 
     question: Question
     found: ItemStatistics | None
     guess: float | None
     before: int
-    reports: int
+    why: tuple[Reason, ...] = ()
+    reports: int = 0
 
     def value(self, name: str) -> float | None:
         """A column of the table; None where there is nothing to show yet."""
@@ -155,12 +158,9 @@ def _column(item: str, revision: str) -> str:
 
 
 def rows_of(
-    library: Library,
-    found: Mapping[tuple[str, str], ItemStatistics],
-    said: Iterable[Said],
+    library: Library, found: Mapping[tuple[str, str], ItemStatistics]
 ) -> list[ItemRow]:
     """One row for every question of the course, in authored order."""
-    reports = Counter(one.item for one in said)
     counts: Counter[str] = Counter()
     for (item, _), one in found.items():
         counts[item] += one.count
@@ -168,9 +168,22 @@ def rows_of(
     for question in library.questions.values():
         now = found.get((question.id, question.revision))
         before = counts[question.id] - (now.count if now else 0)
-        guess = guess_of(question)
-        rows.append(ItemRow(question, now, guess, before, reports[question.id]))
-    return _weighed(rows)
+        rows.append(ItemRow(question, now, guess_of(question), before))
+    return [
+        dataclasses.replace(row, why=tuple(reasons(row.question, row.found)))
+        for row in _weighed(rows)
+    ]
+
+
+def with_reports(rows: Iterable[ItemRow], said: Iterable[Said]) -> list[ItemRow]:
+    """The rows with the open reports about each question counted."""
+    reports = Counter(one.item for one in said)
+    return [
+        dataclasses.replace(row, reports=number)
+        if (number := reports[row.question.id])
+        else row
+        for row in rows
+    ]
 
 
 def _weighed(rows: Sequence[ItemRow]) -> list[ItemRow]:
@@ -210,10 +223,9 @@ def mends_of(
     """Questions and cards to mend, the worst first."""
     found = []
     for row in rows:
-        why = reasons(row.question, row.found)
-        if row.reports:
-            why.append(reported(row.reports))
-        found.append(mend(row.question.id, "question", row.question.place, why))
+        why = [*row.why, *([reported(row.reports)] if row.reports else ())]
+        if why:
+            found.append(mend(row.question.id, "question", row.question.place, why))
     for one in cards:
         card = library.cards.get(one.card)
         if card is not None:

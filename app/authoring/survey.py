@@ -20,12 +20,19 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from app.authoring import store
-from app.authoring.bench import ExamRow, exams_of, responses_of, statistics_of
+from app.authoring.bench import (
+    ExamRow,
+    ItemRow,
+    exams_of,
+    responses_of,
+    rows_of,
+    statistics_of,
+)
 from app.authoring.sameness import Stands, matter_of_body, stands
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
 from app.content.live.courses import ALONE
-from app.content.live.library import LiveLibrary
+from app.content.live.library import Library, LiveLibrary
 
 _log = logging.getLogger("headroom")
 _AT_ONCE = 2000  # answers that are read in one go
@@ -57,6 +64,18 @@ class Survey:
     stands: Stands
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of the table, and what they were made of."""
+
+    library: Library
+    found: Mapping[tuple[str, str], ItemStatistics]
+    rows: Sequence[ItemRow]
+
+
+_NOTHING: Mapping[tuple[str, str], ItemStatistics] = {}
+
+
 class Surveyor:
     """Keeps the newest survey of a course in one process."""
 
@@ -80,6 +99,7 @@ class Surveyor:
         self._thread = anyio.CapacityLimiter(1)
         self._took = 0.0
         self._ended = 0.0
+        self._rows: _Rows | None = None
 
     async def newest(self) -> Survey | None:
         """The newest survey; None while the first is still being computed."""
@@ -90,6 +110,18 @@ class Surveyor:
         if self._failure is not None and self._survey is None:
             raise RuntimeError("no statistics could be computed") from self._failure
         return self._survey
+
+    def rows(self, library: Library) -> Sequence[ItemRow]:
+        """Every question of a course beside the newest statistics, if there are any.
+
+        Made once for both: what is said of each question costs more than showing it.
+        """
+        found = self._survey.found if self._survey else _NOTHING
+        known = self._rows
+        if known is None or known.library is not library or known.found is not found:
+            made = rows_of(library, found)
+            self._rows = known = _Rows(library, found, made)
+        return known.rows
 
     async def close(self) -> None:
         """End what is being computed, and wait for its end."""

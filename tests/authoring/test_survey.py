@@ -10,6 +10,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, event, func, select
 
+from app.authoring import bench, survey
 from app.authoring.survey import Surveyor
 from app.content.live.library import LiveLibrary
 from app.db.tables import Attempt, Learner
@@ -189,6 +190,26 @@ def test_many_who_look_at_once_wait_for_one_computation(
     outcome(look())
 
     assert read == [0]
+
+
+def test_the_table_is_made_once_for_what_has_not_changed(
+    client, crowd, library, monkeypatch
+):
+    made = []
+    monkeypatch.setattr(
+        survey, "rows_of", lambda *of: made.append(of) or bench.rows_of(*of)
+    )
+    crowd.all_answer(library.questions.values(), crowd.join(12))
+    counts(client)
+    client.post("/quiz/weights/w-fp32/reports", data={"words": "odd"})
+
+    page = client.get("/authoring/questions").text
+
+    assert "A learner reports a problem." in page
+    assert len(made) == 1
+    crowd.all_answer(library.questions.values(), crowd.join(1))
+    assert "13" in counts(client).values()
+    assert len(made) == 2
 
 
 def test_what_cannot_be_computed_is_a_fault_and_is_logged(app: FastAPI, clock, caplog):

@@ -12,6 +12,7 @@ from fastapi.responses import (
     RedirectResponse,
     Response,
 )
+from sqlmodel import Session
 
 from app.authoring import bench, store
 from app.authoring.course.authored import AuthoredLibrary
@@ -32,6 +33,7 @@ from app.authoring.wordings import (
     seen_as,
 )
 from app.authors.current import AuthorRoute
+from app.content.live.library import Library
 from app.content.numbers.expressions import BadExpression
 from app.db.engine import DbSession
 from app.drawings.curves import draw_curves
@@ -46,7 +48,7 @@ from app.web.render import is_htmx, page
 from app.web.words import age_of
 
 router = APIRouter(route_class=AuthorRoute)
-_ROWS = 100  # of the table on one page; the CSV has all
+_ROWS = 50  # of the table on one page; the CSV has all
 _FALLING = {"count", "sd", "guess"}  # what one wants the most of first
 
 
@@ -93,7 +95,7 @@ def table(
     """The statistics of the bank: a table, what to mend first, the mock exams."""
     if survey is None:
         return _being_computed(request, learner, wanted)
-    rows = bench.rows_of(library, survey.found, store.reports(db, learner.course))
+    rows = _rows(request, library, db)
     by, falling = _order(wanted.sort)
     rows = bench.arranged(rows, by, falling=falling)
     if wanted.format == "csv":
@@ -133,8 +135,7 @@ def mend(
     now: Now,
 ) -> HTMLResponse:
     """Check, statistics, reports and reviews due in one order, the worst first."""
-    said = store.reports(db, learner.course)
-    rows = bench.rows_of(library, survey.found if survey else {}, said)
+    rows = _rows(request, library, db)
     mends = bench.mends_of(library, rows, survey.forgotten if survey else ())
     return page(
         request,
@@ -268,6 +269,13 @@ def _order(sort: str) -> tuple[str, bool]:
     falling = sort.startswith("-")
     by = sort.removeprefix("-")
     return (by if by in bench.SORTS else "discrimination"), falling
+
+
+def _rows(request: Request, library: Library, db: Session) -> list[bench.ItemRow]:
+    """Every question with its statistics and the reports about it."""
+    course: str = request.state.course
+    surveyor: Surveyor = request.app.state.surveyors[course]
+    return bench.with_reports(surveyor.rows(library), store.reports(db, course))
 
 
 def _parts(
