@@ -13,6 +13,8 @@ from app.questions.written import Draft
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 _TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 _UNCLOSED = "<!-- -->"
+_GLUED = re.compile(r"(#{2,6})([^#\s].*)")
+_MOST_SHOWN = 60
 
 
 @dataclasses.dataclass(slots=True)
@@ -82,9 +84,34 @@ def _report_unclosed(index: int, sheet: Manuscript) -> None:
 
 def _report_homeless(token: Token, sheet: Manuscript) -> None:
     sheet.item = ""
+    if _report_glued_above(token, sheet):
+        return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
     sheet.report("E02", first_line(token), 1, message, hint)
+
+
+def _report_glued_above(token: Token, sheet: Manuscript) -> bool:
+    """E02: what stands above a comment would be a heading, were there a space."""
+    above = first_line(token) - 1
+    while above > 0 and not sheet.lines[above - 1].strip():
+        above -= 1
+    line = sheet.lines[above - 1] if above > 0 else ""
+    found = _GLUED.fullmatch(line.strip())
+    if found:
+        _report_glued("E02", above, found, sheet)
+    return bool(found)
+
+
+def _report_glued(
+    code: str, line: int, found: re.Match[str], sheet: Manuscript
+) -> None:
+    hashes, words = found.groups()
+    short = words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
+    message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
+    if any(p.line == line and p.message == message for p in sheet.problems):
+        return
+    sheet.report(code, line, 1, message, f"Write {hashes} {short}")
 
 
 def _is_item(found: list[Token], at: int) -> bool:
@@ -115,12 +142,18 @@ def _draft(found: list[Token], at: int, end: int, sheet: Manuscript) -> Draft:
     text = "\n".join(sheet.lines[line - 1 : last])
     for token in found[at + 4 : end]:
         if token.type == "html_block" and _COMMENT.match(token.content):
-            hint = "An item has one comment: keep the id that it had first."
-            message = "The item has a second question comment."
-            sheet.report("E02", first_line(token), 1, message, hint)
+            _report_second(token, sheet)
             broken = True
     level = int(found[at].tag[1])
     return Draft(found[at + 1], comment, found[at + 4 : end], line, level, text, broken)
+
+
+def _report_second(token: Token, sheet: Manuscript) -> None:
+    if _report_glued_above(token, sheet):
+        return
+    hint = "An item has one comment: keep the id that it had first."
+    message = "The item has a second question comment."
+    sheet.report("E02", first_line(token), 1, message, hint)
 
 
 def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
@@ -133,11 +166,18 @@ def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = None if _has_broken_comment(prose, at) else token
+        elif token.type == "paragraph_open" and _glued(prose[at + 1]):
+            heading = prose[at + 1]
         elif token.type == "bullet_list_open" and not token.level and heading:
             boxes = _boxes(prose, at)
             if boxes and (whole or any("x" in b.lower() for b in boxes)):
                 _report_unnamed(heading, sheet)
                 heading = None
+
+
+def _glued(inline: Token) -> re.Match[str] | None:
+    """A paragraph that would be a heading, were there a space after its hashes."""
+    return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
 
 def _has_broken_comment(prose: list[Token], at: int) -> bool:
@@ -154,6 +194,10 @@ def _boxes(prose: list[Token], at: int) -> list[str]:
 
 def _report_unnamed(heading: Token, sheet: Manuscript) -> None:
     sheet.item = ""
+    found = _glued(heading)
+    if found:
+        _report_glued("E01", first_line(heading), found, sheet)
+        return
     hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
     message = "This heading has answers but no id."
     sheet.report("E01", first_line(heading), 1, message, hint)
