@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.amounts import FACTOR
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
@@ -21,6 +22,7 @@ from tests.drills.learners import (
 )
 
 pytestmark = ABOUT_SQLITE
+processes = pytest.mark.parametrize("workers", ["1", "2"] if FACTOR > 1 else ["1"])
 UNLIMITED = {"rate_learners": "off"}
 
 
@@ -43,8 +45,9 @@ def address_of(folder: Path) -> str:
     return f"sqlite:///{folder / 'headroom.db'}"
 
 
-def test_a_full_disk_loses_nothing_and_says_so(small: Path):
-    server = Server(small / "data", TINY, backups="off", **UNLIMITED)
+@processes
+def test_a_full_disk_loses_nothing_and_says_so(small: Path, workers: str):
+    server = Server(small / "data", TINY, backups="off", workers=workers, **UNLIMITED)
     with server, Learners(server.url) as learners:
         learners.wait_for(more=20)
 
@@ -91,8 +94,9 @@ def test_a_lock_held_by_somebody_else_is_waited_out(tmp_path: Path):
     assert_nothing_lost_or_doubled(learners, address_of(server.data))
 
 
-def test_a_folder_that_vanishes_ends_writes_at_once(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, **UNLIMITED)
+@processes
+def test_a_folder_that_vanishes_ends_writes_at_once(tmp_path: Path, workers: str):
+    server = Server(tmp_path / "data", TINY, workers=workers, **UNLIMITED)
     with server, Learners(server.url) as learners:
         learners.wait_for(more=10)
 

@@ -11,6 +11,7 @@ from sqlmodel import Session, select
 
 from app.belongings.store import erase
 from app.cards.store import rebuild_days
+from app.db.engine import make_engine
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.errors import Conflict
@@ -28,6 +29,7 @@ from app.exchange.store import (
 from app.learners.current import CurrentLearnerValue
 from app.learners.store import change_settings
 from tests.conftest import Clock
+from tests.databases import ABOUT_SQLITE
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import (
     DAY,
@@ -124,17 +126,22 @@ def test_a_file_is_written_in_slices_that_are_short() -> None:
     assert all(len(part) <= 100 for part in parts)
 
 
-def test_others_write_between_two_slices(app, desk, session) -> None:
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=ABOUT_SQLITE)])
+def test_others_write_between_two_slices(
+    app, settings, desk, session, processes: int
+) -> None:
     seen: list[tuple[int, int]] = []
+    engine = app.state.engine if processes == 1 else make_engine(settings.database)
 
     def somebody_writes(_number: int) -> None:
-        with Session(app.state.engine) as db:
+        with Session(engine) as db:
             db.connection(execution_options=WRITING)
             change_settings(db, desk.learner.id, {"name": f"after {len(seen)}"})
             db.commit()
         seen.append(counted(session))
 
     desk.write(somebody_writes)
+    engine.dispose()
 
     assert seen[0] == (0, 0)
     assert len(seen) > 3
