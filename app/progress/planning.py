@@ -3,61 +3,161 @@
 import dataclasses
 import datetime as dt
 
+from app.content.live.library import Library
 from app.flashcards.desk import Desk, pace_of, plan_of, stack_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
 from app.progress.picture import Picture
-from app.progress.steps import minutes_left, reading_order
+from app.progress.steps import (
+    Placing,
+    Running,
+    Sitting,
+    Situation,
+    TodayPlan,
+    minutes_left,
+    plan,
+    reading_order,
+)
 from app.progress.study_plan import (
     Cards,
     Mock,
     Page,
+    PlannedDay,
     Student,
     StudyPlan,
     Work,
     cards_by_day,
+    mock_days,
+    mock_of,
     plan_days,
 )
-from app.scheduling import card_seconds
+from app.scheduling import Left, card_seconds
 from app.scheduling.outlook import HORIZON
 from app.web.clock import moment
 
 
-def cards_ahead(desk: Desk, held: Held) -> tuple[Ahead | None, str]:
-    """The cards of the days until the exam, and how many new ones a day in words."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Coming:
+    """The cards of today and of the days until the exam; `pace` in words."""
+
+    left: Left = dataclasses.field(default_factory=Left)
+    ahead: Ahead | None = None
+    pace: str = ""
+
+
+def cards_ahead(desk: Desk, held: Held) -> Coming:
+    """The cards until the exam, and how many new ones a day; nothing without one."""
     learner, exam = desk.learner, desk.learner.exam_day
     if exam is None:
-        return None, ""
+        return Coming()
     seconds = card_seconds(learner.minutes_a_day)
     times = seconds, desk.day, learner.retention, pace_of(desk)
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
-    ahead = ahead_of(held, asked, stack_of(desk).left)
-    today = plan_of(desk)
-    return ahead, pace_words(today.outline) if today else ""
+    left, today = stack_of(desk).left, plan_of(desk)
+    words = pace_words(today.outline) if today else ""
+    return Coming(left, ahead_of(held, asked, left), words)
+
+
+def today_plan(
+    picture: Picture,
+    left: Left,
+    spent: float,
+    sat: dt.date | None,
+    *,
+    running: Running | None = None,
+    placing: Placing | None = None,
+) -> TodayPlan:
+    """What to do today, after `spent` minutes; `sat` is the day of the last mock."""
+    minutes = picture.learner.minutes_on(picture.day) - spent
+    return plan(
+        Situation(
+            library=picture.library,
+            record=picture.record,
+            domains=picture.domains,
+            left=left,
+            last_topic=picture.pages[0].topic if picture.pages else "",
+            minutes=minutes,
+            running=running,
+            placing=placing,
+            mock=_mock_today(picture, minutes - left.seconds / 60, sat),
+        )
+    )
+
+
+def may_sit_today(picture: Picture) -> bool:
+    """Whether this may be the day of a mock exam, whenever the last one was."""
+    return _is_mock_day(picture, None)
+
+
+def _is_mock_day(picture: Picture, sat: dt.date | None) -> bool:
+    exam, day = picture.learner.exam_day, picture.day
+    if exam is None or exam <= day or picture.learner.is_off(day):
+        return False
+    return (exam - day).days <= HORIZON and day in mock_days(day, exam, sat)
+
+
+def _mock_today(picture: Picture, room: float, sat: dt.date | None) -> Sitting | None:
+    mocks = mocks_of(picture.library)
+    if not mocks or not _is_mock_day(picture, sat):
+        return None
+    mock = mock_of(mocks, room)
+    return Sitting(mock.exam, mock.title, mock.minutes)
 
 
 def study_plan(
-    desk: Desk, picture: Picture, ahead: Ahead | None, days: StudyDays
+    desk: Desk, picture: Picture, cards: Coming, days: StudyDays
 ) -> StudyPlan | None:
     """The plan of days; None without an exam day, or while it is far or over.
 
-    `days` are those studied, of which today's minutes are charged.
+    `days` are those studied, of which today's minutes are charged. Its first day is
+    what Today proposes, unless it is a day off.
     """
     exam, day = desk.learner.exam_day, desk.day
     if exam is None or not 0 <= (exam - day).days <= HORIZON:
         return None
     learner, db = desk.learner, desk.db
     spent = days.recent.get(day.isoformat())
+    minutes = spent.milliseconds / 60_000 if spent else 0.0
     student = Student(
         minutes=learner.minutes_a_day,
-        spent=spent.milliseconds / 60_000 if spent else 0.0,
+        spent=minutes,
         pace=store.pace(db, learner.id, desk.library, day),
         habits=learner.habits,
     )
-    return plan_days(day, exam, work_of(desk, picture, ahead), student, learner.key)
+    work = work_of(desk, picture, cards.ahead)
+    proposed = None
+    if not student.is_off(day):
+        today = today_plan(picture, cards.left, minutes, work.mock_on)
+        proposed = _as_day(today, day, work)
+    return plan_days(day, exam, work, student, learner.key, proposed=proposed)
+
+
+def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
+    """What Today proposes, as the first day of the plan."""
+    asked = next((step for step in today.steps if step.questions), None)
+    sitting = next((step for step in today.steps if step.kind == "mock"), None)
+    return PlannedDay(
+        day,
+        pages=tuple(
+            (step.topic, step.title, step.kind == "continue")
+            for step in today.steps
+            if step.topic
+        ),
+        questions=asked.questions if asked else 0,
+        about=asked.objective if asked else "",
+        cards=work.cards[0] if work.cards else Cards(),
+        mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
+        minutes=today.minutes,
+    )
+
+
+def mocks_of(library: Library) -> list[Mock]:
+    """The mock exams of a course, the shortest first."""
+    found = (Mock(e.title, e.minutes, e.slug) for e in library.exams.values())
+    return sorted(found, key=lambda mock: mock.minutes)
 
 
 def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
@@ -83,10 +183,7 @@ def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
         weak=[
             w.standing.objective.name for w in weakest_first(library, record, domains)
         ],
-        mocks=sorted(
-            (Mock(exam.title, exam.minutes) for exam in library.exams.values()),
-            key=lambda mock: mock.minutes,
-        ),
+        mocks=mocks_of(library),
         mock_on=desk.learner.study_day(moment(sat)) if sat else None,
     )
 

@@ -18,7 +18,9 @@ QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
 
-Kind = Literal["exam", "place", "review", "learn", "read", "continue", "practice"]
+Kind = Literal[
+    "exam", "place", "review", "learn", "mock", "read", "continue", "practice"
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,10 +41,20 @@ class Running:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Sitting:
+    """A mock exam that can be sat: its name in addresses, title and minutes."""
+
+    exam: str
+    title: str
+    minutes: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Situation:
     """All that a plan is made from.
 
-    `left` are the cards on the desk, `minutes` those left of today.
+    `left` are the cards on the desk, `minutes` those left of today; `mock` is the mock
+    exam that the plan of days has today.
     """
 
     library: Library
@@ -53,17 +65,24 @@ class Situation:
     minutes: float = 30.0
     running: Running | None = None
     placing: Placing | None = None
+    mock: Sitting | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do, why, and how long it takes in minutes."""
+    """One thing to do, why, and how long it takes in minutes.
+
+    A page is that of `topic`; of questions there are so many, on `objective`.
+    """
 
     kind: Kind
     title: str
     address: str
     reason: str
     minutes: float
+    topic: str = ""
+    questions: int = 0
+    objective: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,7 +103,8 @@ def plan(now: Situation) -> TodayPlan:
 
     A running exam comes before everything: its clock does not wait. Then the rest of
     a placement test, from which all else follows; then cards due,
-    which are forgotten while one does other things; then reading and practice. New
+    which are forgotten while one does other things; then the mock exam of a day that
+    has one; then reading and practice. New
     cards follow those due on the desk; where none is due they come last, and not
     before something was read or answered. The next thing is
     offered however long it takes; of the others, those that the minutes still hold.
@@ -94,6 +114,7 @@ def plan(now: Situation) -> TodayPlan:
         running_step(now.running),
         placing_step(now.placing),
         cards_step(now.left) if now.left.due else None,
+        mock_step(now.mock),
         reading_step(now),
         practice_step(now.library, now.record, now.domains),
         cards_step(now.left) if started and not now.left.due else None,
@@ -125,7 +146,10 @@ def _shorter(step: Step, minutes: float) -> Step | None:
         return None
     _, _, topic = step.title.partition(": ")
     return dataclasses.replace(
-        step, title=f"{count} questions: {topic}", minutes=count * QUESTION_MINUTES
+        step,
+        title=f"{count} questions: {topic}",
+        minutes=count * QUESTION_MINUTES,
+        questions=count,
     )
 
 
@@ -149,6 +173,14 @@ def running_step(running: Running | None) -> Step | None:
         "the clock is running",
         running.minutes,
     )
+
+
+def mock_step(mock: Sitting | None) -> Step | None:
+    """The mock exam of the day."""
+    if mock is None:
+        return None
+    reason = "planned for today: take all its time at once"
+    return Step("mock", mock.title, f"/exams/{mock.exam}", reason, mock.minutes)
 
 
 def placing_step(placing: Placing | None) -> Step | None:
@@ -274,13 +306,13 @@ def _reading(topic: Topic, record: Record) -> Step | None:
     if not any(a in read for a in anchors(topic)):
         goal = "objective" if len(topic.objectives) == 1 else "objectives"
         reason = f"{goal} {', '.join(topic.objectives)}, not read yet"
-        return Step("read", topic.title, address, reason, topic.minutes)
+        slug = topic.slug
+        return Step("read", topic.title, address, reason, topic.minutes, slug)
     following = sections[left[0]]
     reason = f"continue at section {following.number}, {following.title}"
     minutes = sum(sections[a].minutes for a in left)
-    return Step(
-        "continue", topic.title, f"{address}#{following.anchor}", reason, minutes
-    )
+    place = f"{address}#{following.anchor}"
+    return Step("continue", topic.title, place, reason, minutes, topic.slug)
 
 
 def _first(ground: Ground, topic: Topic, record: Record) -> Step:
@@ -290,8 +322,9 @@ def _first(ground: Ground, topic: Topic, record: Record) -> Step:
     again = _reading(needed, record)
     if again is not None:
         return dataclasses.replace(again, reason=reason)
-    address = f"/concepts/{needed.slug}"
-    return Step("read", needed.title, address, reason, needed.minutes)
+    slug = needed.slug
+    address = f"/concepts/{slug}"
+    return Step("read", needed.title, address, reason, needed.minutes, slug)
 
 
 def practice_step(
@@ -320,4 +353,6 @@ def _practice(weak: Weak) -> Step:
         f"/quiz/{topic.slug}",
         f"objective {weak.standing.objective.number}, {weak.why}",
         count * QUESTION_MINUTES,
+        questions=count,
+        objective=weak.standing.objective.name,
     )

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.progress.pace import USUAL, Pace
 from app.scheduling.habits import USUAL as NO_HABITS
@@ -45,10 +45,11 @@ class Cards:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mock:
-    """A mock exam that can be sat."""
+    """A mock exam that can be sat, under its name in addresses."""
 
     title: str
     minutes: int
+    exam: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,9 +145,17 @@ class StudyPlan:
 
 
 def plan_days(
-    today: dt.date, exam: dt.date, work: Work, student: Student, seed: str
+    today: dt.date,
+    exam: dt.date,
+    work: Work,
+    student: Student,
+    seed: str,
+    *,
+    proposed: PlannedDay | None = None,
 ) -> StudyPlan:
     """Fill each day from `today` to the one before the `exam`.
+
+    Today is as it was `proposed`, where it was; what that holds is not planned again.
 
     Cards come first, then the mock exam, then pages at an even pace that ends in time,
     then questions with what is left. A day that was missed needs no rule of its own:
@@ -158,11 +167,14 @@ def plan_days(
     mocks = frozenset(day for day in mocks if not student.is_off(day))
     reader = _Reader(work.pages, student.pace.page)
     made = []
-    for place, day in enumerate(days):
+    if proposed is not None and days:
+        made.append(proposed)
+        reader.skip({slug for slug, _, _ in proposed.pages})
+    for place, day in list(enumerate(days))[len(made) :]:
         cards = work.cards[place] if place < len(work.cards) else Cards()
         left = student.left(day, exam, now=not place)
         room = left - card_minutes(cards, student.pace)
-        mock = _mock(work.mocks, room) if day in mocks else None
+        mock = mock_of(work.mocks, room) if day in mocks else None
         coming = days[place : count - _PAGES_DONE]
         ahead = sum(d not in mocks and not student.is_off(d) for d in coming)
         read = Read() if mock else reader.take(max(0.0, room), ahead or 1)
@@ -235,6 +247,10 @@ class _Reader:
         self.pages = [dataclasses.replace(p, minutes=p.minutes * rate) for p in pages]
         self._begun = False
 
+    def skip(self, slugs: Collection[str]) -> None:
+        """Leave out pages that are read on a day that was planned otherwise."""
+        self.pages = [page for page in self.pages if page.slug not in slugs]
+
     def take(self, room: float, days: int) -> Read:
         """An even part of what is left over so many days, pages whole if they fit."""
         wanted = sum(page.minutes for page in self.pages) / days
@@ -255,7 +271,7 @@ class _Reader:
         return Read(tuple(taken), spent, objective)
 
 
-def _mock(mocks: Sequence[Mock], room: float) -> Mock:
+def mock_of(mocks: Sequence[Mock], room: float) -> Mock:
     """The longest that the minutes hold; where they hold none, the exam's own length.
 
     What counts is to have sat through it once, so that day takes longer than others.

@@ -147,6 +147,22 @@ def test_the_pace_of_new_cards_is_one_number(pages: Pages, days: int | None) -> 
     assert bool(pace) == (days > 1)
 
 
+def test_the_first_day_of_the_plan_is_what_today_proposes(
+    pages: Pages, days: int | None
+) -> None:
+    today = pages.page("/").partition(">Today\u2019s plan")[2].partition("</section>")[0]
+    if not days:
+        return
+    table = pages.page("/plan").partition('aria-current="date"')[2]
+    row = table.partition("</tr>")[0]
+
+    read = r'href="/concepts/([a-z0-9-]+)'
+    assert set(re.findall(read, row)) == set(re.findall(read, today))
+    asked = re.findall(r">(\d+) questions: ", today)
+    assert re.findall(r"(\d+) on ", row) == asked
+    assert ("/exams/" in today) == ("/exams" in row)
+
+
 def test_the_questions_of_an_objective_are_one_number(
     pages: Pages, library: Library
 ) -> None:

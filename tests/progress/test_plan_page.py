@@ -18,6 +18,7 @@ from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import PlanInputs, outline
 from app.web.clock import milliseconds
 from tests.databases import ABOUT_SQLITE
+from tests.exams.sitting import begin, finish
 
 TODAY = dt.date(2026, 6, 9)
 DAY = TODAY.toordinal()
@@ -200,6 +201,23 @@ def test_today_counts_the_last_looks_though_no_card_is_due(
     student.aims(1)
 
     assert "2 to see once more" in student.page("/")
+
+
+def test_the_mock_exam_of_the_day_stands_on_today_until_it_is_sat(
+    student: Student,
+) -> None:
+    student.aims(3)
+    assert "planned for today" not in student.page("/")
+    student.aims(2)
+    today = student.page("/")
+
+    assert "Planned for today" in today
+    assert 'href="/exams/' in today.partition(">Today\u2019s plan")[2].partition("</ol>")[0]
+    row = student.page().partition('aria-current="date"')[2].partition("</tr>")[0]
+    assert 'href="/exams"' in row
+
+    finish(student.client, begin(student.client))
+    assert "Planned for today" not in student.page("/")
 
 
 def test_what_was_seen_in_the_last_days_is_not_counted_again(

@@ -35,10 +35,10 @@ def calendar(
         )
     desk = Desk(request, library, learner, db, now)
     held = store.held_cards(db, learner.id, library, desk.day)
-    ahead, _ = cards_ahead(desk, held)
+    coming = cards_ahead(desk, held)
     picture = picture_of(library, learner, db, now)
     days = store.study_days(db, learner.id, desk.day)
-    plan = study_plan(desk, picture, ahead, days)
+    plan = study_plan(desk, picture, coming, days)
     name = library.syllabus.exam or library.syllabus.title
     text = calendar_of(plan, name, learner.key, now)
     return Response(text, media_type="text/calendar; charset=utf-8")

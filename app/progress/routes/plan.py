@@ -12,12 +12,11 @@ from app.learners.current import EnrolledLearner
 from app.learners.settings_page import as_typed, settings_page
 from app.learners.store import change_settings
 from app.progress import store
-from app.progress.ahead import Ahead
 from app.progress.calendar_file import card_words
 from app.progress.figures import StudyDays
 from app.progress.figures.plan import plan_figure
 from app.progress.picture import CurrentPicture, main_exam
-from app.progress.planning import cards_ahead, study_plan
+from app.progress.planning import Coming, cards_ahead, study_plan
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.addresses import public
@@ -36,7 +35,7 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
     seconds = card_seconds(learner.minutes_a_day)
     held = store.held_cards(db, learner.id, picture.library, day)
     desk = Desk(request, picture.library, learner, db, picture.now)
-    ahead, pace = cards_ahead(desk, held)
+    coming = cards_ahead(desk, held)
     days = store.study_days(db, learner.id, day - _DAY)
     key = store.feed_key(db, learner.id) if learner.id else ""
     return page(
@@ -51,11 +50,11 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         whole=WHOLE,
         held=held,
         cards=len(held.begun) + held.unseen,
-        study=study_plan(desk, picture, ahead, days),
+        study=study_plan(desk, picture, coming, days),
         card_words=card_words,
         missed=None if learner.is_off(day - _DAY) else _missed_yesterday(days, day),
         feed=f"{public(request)}/calendar/{key}.ics" if key else "",
-        **_shown(ahead, seconds, pace),
+        **_shown(coming, seconds),
     )
 
 
@@ -85,7 +84,9 @@ def set_exam_day(
     return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
-def _shown(ahead: Ahead | None, seconds: float, pace: str) -> dict[str, Any]:
+def _shown(coming: Coming, seconds: float) -> dict[str, Any]:
+    ahead = coming.ahead
     if ahead is None:
         return {"ahead": None, "figure": None}
-    return {"ahead": ahead, "figure": plan_figure(ahead.outlook, seconds, pace)}
+    figure = plan_figure(ahead.outlook, seconds, coming.pace)
+    return {"ahead": ahead, "figure": figure}

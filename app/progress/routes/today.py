@@ -15,14 +15,9 @@ from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
+from app.progress.planning import may_sit_today, today_plan
 from app.progress.shown import keep_shown
-from app.progress.steps import (
-    QUESTION_MINUTES,
-    Placing,
-    Running,
-    Situation,
-    plan,
-)
+from app.progress.steps import QUESTION_MINUTES, Placing, Running
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
@@ -49,10 +44,14 @@ class Cards:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Begun:
-    """What was begun and waits: a mock exam whose clock runs, a placement test."""
+    """What was begun and waits: a mock exam whose clock runs, a placement test.
+
+    `sat` is the day of the last mock, where today may be that of another.
+    """
 
     running: Running | None = None
     placing: Placing | None = None
+    sat: dt.date | None = None
 
 
 @router.get("/", name="today", dependencies=[Depends(keep_shown)])
@@ -64,7 +63,7 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
     spent = done.milliseconds / 60_000 if done else 0.0
-    begun = Begun(_running(picture, db), _placing(picture, db))
+    begun = Begun(_running(picture, db), _placing(picture, db), _sat(picture, db))
     if begun.running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
     desk = Desk(request, picture.library, picture.learner, db, picture.now)
@@ -97,6 +96,12 @@ def _placing(picture: Picture, db: Session) -> Placing | None:
     return store.placing(db, picture.learner.id, picture.library.questions)
 
 
+def _sat(picture: Picture, db: Session) -> dt.date | None:
+    """The study day of the last mock exam, if the plan may have one today."""
+    sat = store.last_sat(db, picture.learner.id) if may_sit_today(picture) else None
+    return picture.learner.study_day(moment(sat)) if sat else None
+
+
 def _running(picture: Picture, db: Session) -> Running | None:
     """The mock exam whose clock runs, under its title."""
     found = store.running(db, picture.learner.id, milliseconds(picture.now))
@@ -112,17 +117,13 @@ def _today(
     library, learner = picture.library, picture.learner
     last = picture.pages[0].topic if picture.pages else ""
     topic = library.topics.get(last)
-    made = plan(
-        Situation(
-            library=library,
-            record=picture.record,
-            domains=picture.domains,
-            left=cards.left,
-            last_topic=last,
-            minutes=learner.minutes_on(picture.day) - spent,
-            running=begun.running,
-            placing=begun.placing,
-        )
+    made = today_plan(
+        picture,
+        cards.left,
+        spent,
+        begun.sat,
+        running=begun.running,
+        placing=begun.placing,
     )
     exam = learner.exam_day
     return {
