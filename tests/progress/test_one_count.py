@@ -150,7 +150,8 @@ def test_the_pace_of_new_cards_is_one_number(pages: Pages, days: int | None) -> 
 def test_the_first_day_of_the_plan_is_what_today_proposes(
     pages: Pages, days: int | None
 ) -> None:
-    today = pages.page("/").partition(">Today\u2019s plan")[2].partition("</section>")[0]
+    _, _, today = pages.page("/").partition(">Today\u2019s plan")
+    today = today.partition("</section>")[0]
     if not days:
         return
     table = pages.page("/plan").partition('aria-current="date"')[2]

@@ -212,7 +212,8 @@ def test_the_mock_exam_of_the_day_stands_on_today_until_it_is_sat(
     today = student.page("/")
 
     assert "Planned for today" in today
-    assert 'href="/exams/' in today.partition(">Today\u2019s plan")[2].partition("</ol>")[0]
+    steps = today.partition(">Today\u2019s plan")[2].partition("</ol>")[0]
+    assert 'href="/exams/' in steps
     row = student.page().partition('aria-current="date"')[2].partition("</tr>")[0]
     assert 'href="/exams"' in row
 
