@@ -1,6 +1,8 @@
 """Commands on a server with several courses: which one is meant."""
 
 import csv
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,27 @@ def test_a_course_is_named_and_another_refused(content: Path, capsys) -> None:
     assert main(["export", "gift", "-", "--course", "non"]) == 2
     assert "there is no course “non”" in capsys.readouterr().err
     assert main(["check", str(content / "aid"), "--course", "aid"]) == 2
+
+
+def test_a_folder_of_courses_is_checked_course_by_course(content: Path, capsys) -> None:
+    assert main(["check", str(content)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("aid:\naid/topics/blutung/concept.md:1:1 W87 ")
+    assert "\nsizing:" in said
+    assert said.count("0 errors, ") == 2 - said.count("No problems.")
+
+    (content / "aid" / "topics" / "blutung" / "concept.md").unlink()
+
+    assert main(["check", str(content)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("aid:\naid/")
+    assert said.endswith("\nsizing: No problems.\n")
+    assert main(["check", str(content), "--format", "json"]) == 1
+    assert all(
+        p["path"].startswith("aid/") for p in json.loads(capsys.readouterr().out)
+    )
+    assert main(["check", str(content), "--watch"]) == 2
+    assert "name one of aid, sizing" in capsys.readouterr().err
 
 
 def test_a_new_course_passes_the_check(content: Path, capsys) -> None:

@@ -1,6 +1,7 @@
 """`headroom check`: name everything wrong in the content."""
 
 import argparse
+import dataclasses
 import datetime as dt
 import gc
 import sys
@@ -13,6 +14,8 @@ from app.content.check import check, write
 from app.content.codes import RULES, explain
 from app.content.fixing import as_diff, changes, fix_folder, note_on
 from app.content.identity import did_you_mean
+from app.content.live.courses import folders
+from app.content.problems import Problem
 
 
 def check_content(given: argparse.Namespace) -> int:
@@ -21,13 +24,33 @@ def check_content(given: argparse.Namespace) -> int:
         return _explained(given.explain.upper())
     if given.dry_run and not given.fix:
         raise Stop("--dry-run shows what --fix would write; say --fix as well.")
-    folder = folder_of(given)
-    if given.fix:
-        _fix(folder, given)
-    problems = check(folder)
+    courses = folders(folder_of(given))
+    problems = []
+    for name, folder in courses.items():
+        if given.fix:
+            _fix(folder, given)
+        found = [_within(name, p) for p in check(folder)]
+        if given.format == "text":
+            print(_told(name, found))
+        problems += found
     gc.freeze()  # the command ends: nothing is left that should be looked for
-    print(write(problems, given.format))
+    if given.format != "text":
+        print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
+
+
+def _within(course: str, found: Problem) -> Problem:
+    """A problem with its path as seen from the folder of all courses."""
+    if not course:
+        return found
+    return dataclasses.replace(found, path=f"{course}/{found.path}")
+
+
+def _told(course: str, found: list[Problem]) -> str:
+    """The problems of one course of several below its name."""
+    words = write(found)
+    gap = "\n" if found else " "
+    return f"{course}:{gap}{words}" if course else words
 
 
 def _fix(folder: Path, given: argparse.Namespace) -> None:

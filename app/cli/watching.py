@@ -5,6 +5,7 @@ import argparse
 from app.authoring.commands import watch_command
 from app.cli.checking import folder_of
 from app.cli.stop import Stop
+from app.content.live.courses import ALONE, folders
 
 
 def watch(given: argparse.Namespace) -> int:
@@ -12,4 +13,7 @@ def watch(given: argparse.Namespace) -> int:
     folder = folder_of(given)
     if given.fix or given.explain or given.format != "text":
         raise Stop("--watch prints text and writes nothing; leave the others out.")
+    courses = folders(folder)
+    if ALONE not in courses:
+        raise Stop(f"--watch looks at one course; name one of {', '.join(courses)}.")
     return watch_command(folder)

@@ -12,7 +12,15 @@ _MOST_SOUGHT = 500_000_000  # characters looked through for the places of proble
 
 
 Reference = Literal[
-    "objective", "source", "topic", "page", "file", "drawing", "picture", "day"
+    "objective",
+    "source",
+    "topic",
+    "page",
+    "file",
+    "drawing",
+    "picture",
+    "day",
+    "calculator",
 ]
 
 

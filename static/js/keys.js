@@ -2,6 +2,7 @@
 {
   const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
   const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", e: "exams", k: "calculators" };
+  const offered = (key) => key in rooms && rooms[key] !== document.body.dataset.without;
   let leader = 0;
   const typing = (element) =>
     element.isContentEditable ||
@@ -34,8 +35,7 @@
     stop.focus({ preventScroll: true });
   };
   document.addEventListener("keydown", (event) => {
-    const key = event.key.toLowerCase();
-    const { target } = event;
+    const [key, target] = [event.key.toLowerCase(), event.target];
     const arrow = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (arrow && target.matches("#q, [data-result]")) {
       event.preventDefault();
@@ -45,7 +45,7 @@
     if (/(^|; )keys=off/.test(document.cookie) || typing(target)) return;
     const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
     if ((key === " " || key === "enter") && target.closest(pressed)) return;
-    const gone = Date.now() - leader < 1500 && key in rooms && home + rooms[key];
+    const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
     if (gone) location.assign(gone);

@@ -68,6 +68,14 @@ def test_every_address_of_a_page_stays_in_its_course(rosa: TestClient) -> None:
     assert (out.status_code, out.headers["location"]) == (303, "../../courses")
 
 
+def test_keys_know_what_a_course_goes_without(rosa: TestClient) -> None:
+    assert '<body data-without="calculators">' in rosa.get(f"{AID}/course").text
+    assert "data-without" not in rosa.get(f"{SIZING}/course").text
+    keys = rosa.get(f"{AID}/static/js/headroom.js").text
+    assert "dataset.without" in keys
+    assert 'k: "calculators"' in keys
+
+
 def test_an_address_without_a_course_leads_to_the_last_one(rosa: TestClient) -> None:
     assert rosa.get("/glossary").headers["location"] == "/courses"
     rosa.get(f"{SIZING}/")

@@ -16,6 +16,7 @@ from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
 from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
+from app.estimator.units import UNITS
 
 _KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
@@ -55,7 +56,9 @@ def _read(fields: Mapped) -> Rows:
             raise _Unusable(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.word(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
-        raise _Unusable(fields.values["unit"], "E42", f"“{unit}” is not a known unit.")
+        hint = did_you_mean(unit, (u for u in UNITS if u))
+        message = f"“{unit}” is not a known unit."
+        raise _Unusable(fields.values["unit"], "E42", message, hint)
     rows = fields.values.get("rows")
     if not isinstance(rows, Mapped) or not rows.values:
         hint = "Write rows: and below it “Label: calc:…#output”."

@@ -208,6 +208,7 @@ class _Desk:
             place = _place_of(error.message, fields, line)
             sheet.report(error.code, *place, error.message, error.hint)
             return
+        sheet.mention("calculator", name.replace("_", "-"), line, 1)
         self.open.pieces.append(Calculator(name.replace("_", "-"), inputs))
         self.open.minutes += _CALCULATOR_MINUTES
 

@@ -180,7 +180,7 @@ _REGISTERS = {"objective": "syllabus.toml", "source": "sources.toml"}
 
 
 def check_mentions(bank: Bank) -> list[Problem]:
-    """E14, E86, E61 and those of drawings: every word that another file must know."""
+    """E14, E86, E61, W95 and those of drawings: what other files must know."""
     known: dict[str, set[str]] = {
         "objective": bank.objectives(),
         "source": bank.source_keys(),
@@ -205,12 +205,25 @@ def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
     """What is wrong with a word that stands in no register."""
     if mention.kind == "day":
         yield from _ahead(path, mention, bank.today)
+    elif mention.kind == "calculator":
+        yield from _switched_off(path, mention, bank)
     elif mention.kind == "file":
         yield from _unshown(path, mention, bank)
     elif mention.kind in {"drawing", "picture"}:
         yield from check_drawing(path, mention, bank.readings)
     elif not _leads_somewhere(path, mention, bank):
         yield _dead(path, mention)
+
+
+def _switched_off(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+    """W95: what leads to a calculator in a course that offers none."""
+    if not bank.syllabus.calculators:
+        message = (
+            f"This needs the calculator “{mention.value}”, and the course has none."
+        )
+        hint = "Take it out, or take calculators = false out of syllabus.toml."
+        place = (path, mention.line, mention.column)
+        yield problem(place, "W95", message, hint, mention.item)
 
 
 def _hint(mention: Mention, known: set[str], hints: dict[tuple[str, str], str]) -> str:

@@ -31,7 +31,7 @@ def design(comment: Comment) -> Design:
 
 
 def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
-    """E80, E81, E11, E13: unknown and doubled names."""
+    """E80, E81, E11, E13: unknown and doubled names; notes the estimate."""
     for name in ("estimate", "choose", "accept"):
         if not comment.fields.values.get(name):
             message = f"A design exercise needs “{name}”."
@@ -43,6 +43,7 @@ def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
         place = comment.place("estimate")
         sheet.report(error.code, *place, error.message, error.hint)
         return
+    sheet.mention("calculator", entry.name, *comment.place("estimate"))
     _check_inputs(made, entry, comment, sheet)
     for text in made.accept:
         _check_condition(text, entry, comment, sheet)
