@@ -46,6 +46,8 @@ def test_a_price_names_part_money_way_and_day(tmp_path):
         ("4.2", '"4.2"', 4, "price is “4.2”; write a number above 0"),
         ("4.2", "-1", 4, "price is “-1”; write a number above 0"),
         ("4.2", "nan", 4, "price is “nan”; write a number above 0"),
+        ("4.2", f"1{'0' * 400}", 4, "price is “1000"),
+        ("4.2", f"1{'0' * 5000}", 14, "it is not TOML"),
         ("4.2", "true", 4, "price is “True”; write a number above 0"),
         ('"USD"', '"dollars"', 5, "currency is “dollars”; write three capital"),
         ('"hour"', '"month"', 6, "per is “month”; write hour for rent or buy"),

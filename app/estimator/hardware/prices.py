@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -91,7 +90,7 @@ class _Mistake(Exception):  # noqa: N818 - reads as what it is at the raise
 def _prices(text: str) -> tuple[Price, ...]:
     try:
         given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or a number of thousands of digits
         at = _AT_LINE.search(str(error))
         line = int(at[1]) if at and at[1] else len(text.splitlines())
         reason = _AT_LINE.sub("", str(error))
@@ -165,7 +164,7 @@ def _part(name: Any) -> str:
 
 def _amount(amount: Any) -> float:
     number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    if not number or not math.isfinite(amount) or not 0 < amount < _MOST:
+    if not number or not 0 < amount < _MOST:
         raise _Wrong("price", "write a number above 0, such as 4.2")
     return float(amount)
 
