@@ -89,6 +89,11 @@ class Settings(BaseSettings):
         description="Folder of the daily copies; empty means “backups” in the data "
         "folder, “off” makes none.",
     )
+    prices: str = Field(
+        "",
+        description="File of your own prices of parts (TOML), shown on the pages of "
+        "hardware and offered to calculators; empty means none.",
+    )
     workers: int = Field(1, ge=1, le=64, description="Server processes.")
     url: Annotated[str, AfterValidator(_public)] = Field(
         "",

@@ -26,6 +26,7 @@ from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.scrubbing import scrubbing
 from app.db.writer import Turn, turns
+from app.estimator.hardware.prices import price_list
 from app.exams import routes as exams
 from app.exams.closing import closing
 from app.exchange import routes as exchange
@@ -76,8 +77,7 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
         lifespan=_living,
     )
-    app.state.settings = settings
-    app.state.clock = clock
+    app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database)
     app.state.reading_room = reading_room()
     app.state.courses = courses = courses_of(settings, library)
@@ -86,6 +86,7 @@ def create_app(
     app.state.doorkeeper = doorkeeper_of(settings)
     app.state.sheets = {n: Sheets(app.state.templates) for n in courses.libraries}
     app.state.rates = Rates(settings.rates)
+    app.state.prices = price_list(settings.prices)
     app.state.pages = Pages(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)

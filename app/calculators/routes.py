@@ -12,6 +12,7 @@ from app.calculators import (
     accuracy,
     comparison,
     exports,
+    own_prices,
     side_exports,
     starting_points,
 )
@@ -324,6 +325,7 @@ def _whole(
         learner=learner,
         instrument=shown,
         summary=entry.summary,
+        offers=own_prices.offers(entry, typed, request.app.state.prices),
         number=number,
         total=total,
         explained=starting_points.explained(entry, course),

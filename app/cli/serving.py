@@ -17,6 +17,7 @@ from app.cli.stop import Stop
 from app.config import Settings
 from app.content.live.courses import ALONE, Courses
 from app.content.live.library import Library
+from app.estimator.hardware.prices import PriceList
 from app.learners.store import in_course
 from app.main import create_app
 from app.web import logs
@@ -41,6 +42,7 @@ def serve(_given: argparse.Namespace) -> int:
     with ready(settings):
         app = create_app(settings)
         _announce(settings, app.state.courses)
+        _announce_prices(settings, app.state.prices)
         gc.freeze()  # the course stays: the collector need not walk through it again
         _run(settings, app)
     return 0
@@ -80,6 +82,13 @@ def _announce_course(name: str, library: Library, folder: Path) -> None:
     if errors:
         command = f"headroom check{f' --course {name}' if name else ''}"
         print(f"{errors} errors in the content; `{command}` names each.")
+
+
+def _announce_prices(settings: Settings, prices: PriceList) -> None:
+    if prices.problem:
+        print(prices.problem, file=sys.stderr, flush=True)
+    elif prices.prices:
+        print(f"Prices: {len(prices.prices)} from {settings.prices}", flush=True)
 
 
 def _announce_rest(settings: Settings) -> None:

@@ -59,6 +59,7 @@ def compare(
         left_out=found[comparing.MOST :],
         most=comparing.MOST,
         groups=comparing.compared(chosen),
+        prices=[request.app.state.prices.of(part.id) for part in chosen],
         shelf=listing.shelf_of(chosen[0]) if chosen else None,
     )
 
@@ -78,6 +79,7 @@ def show(
         part=part,
         kind=KIND_WORDS[part.kind],
         shelf=shelf,
+        prices=request.app.state.prices.of(part.id),
         facts=[value for value in facts if value and value.state == "known"],
         memory=pictures.memory_of(part),
         rates=pictures.rates_of(part),

@@ -1,0 +1,188 @@
+"""One's own prices of parts, read from a file: to rent for an hour, or to buy."""
+
+import dataclasses
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from app.estimator.hardware.accelerators import accelerator_id
+from app.estimator.hardware.parts import find_part
+from app.estimator.units import NBSP, format_number
+
+Per = Literal["hour", "buy"]
+_KEYS = ("part", "price", "currency", "per", "read_on")
+_HEADER = re.compile(r"\s*\[\[\s*price\s*\]\]")
+_AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
+_MOST = 1e12
+
+
+class BadPrices(ValueError):  # noqa: N818 - reads as what it is at the raise
+    """A file of prices that cannot be used; says where and why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Price:
+    """What one part costs, as somebody wrote it down on a day."""
+
+    part: str
+    amount: float
+    currency: str
+    per: Per
+    day: dt.date
+
+    @property
+    def words(self) -> str:
+        r"""The price with its unit.
+
+        >>> Price("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).words
+        '4.2\xa0USD/h'
+        """
+        unit = f"{self.currency}/h" if self.per == "hour" else self.currency
+        return f"{format_number(self.amount)}{NBSP}{unit}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PriceList:
+    """The prices in force, and why the file that was named is not used."""
+
+    prices: tuple[Price, ...] = ()
+    problem: str = ""
+
+    def of(self, part: str) -> dict[Per, Price]:
+        """The prices of one part by the way it is paid."""
+        return {price.per: price for price in self.prices if price.part == part}
+
+
+def price_list(file: str) -> PriceList:
+    """The prices of `file`, none where none is named; a bad file leaves its reason."""
+    if not file:
+        return PriceList()
+    try:
+        return PriceList(read_prices(Path(file)))
+    except BadPrices as bad:
+        return PriceList(problem=f"The price file is not used: {bad}")
+
+
+def read_prices(path: Path) -> tuple[Price, ...]:
+    """All prices of a file; BadPrices names the file, the line and the reason."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise BadPrices(f"{path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise BadPrices(f"{path}: it is not text in UTF-8.") from None
+    try:
+        return _prices(text)
+    except _Mistake as mistake:
+        line = f", line {mistake.line}" if mistake.line else ""
+        raise BadPrices(f"{path}{line}: {mistake.args[0]}") from None
+
+
+class _Mistake(Exception):  # noqa: N818 - reads as what it is at the raise
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def _prices(text: str) -> tuple[Price, ...]:
+    try:
+        given = tomllib.loads(text)
+    except ValueError as error:  # of TOML, or a number of thousands of digits
+        at = _AT_LINE.search(str(error))
+        line = int(at[1]) if at and at[1] else len(text.splitlines())
+        reason = _AT_LINE.sub("", str(error))
+        raise _Mistake(f"it is not TOML: {reason}.", line) from None
+    rows = given.get("price")
+    if set(given) != {"price"} or not isinstance(rows, list):
+        raise _Mistake("write one [[price]] for each price, and nothing beside it.")
+    known: dict[tuple[str, Per], Price] = {}
+    for place, row in enumerate(rows):
+        price = _price(row, lambda key, at=place: _line(text, at, key))
+        if (price.part, price.per) in known:
+            what = f"“{price.part}” has two prices for “{price.per}”."
+            raise _Mistake(what, _line(text, place, "part"))
+        known[price.part, price.per] = price
+    return tuple(known.values())
+
+
+def _line(text: str, place: int, key: str) -> int:
+    """The line of a key in the entry at `place`, or of the head of that entry."""
+    lines = text.splitlines()
+    heads = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
+    if place >= len(heads):  # written in one line, as an array
+        return 0
+    end = heads[place + 1] - 1 if place + 1 < len(heads) else len(lines)
+    wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+    inside = range(heads[place], end)
+    return next((n + 1 for n in inside if wanted.match(lines[n])), heads[place])
+
+
+def _price(row: Any, line: Any) -> Price:
+    """One entry; `line` says where a key of it stands."""
+    if not isinstance(row, Mapping):
+        raise _Mistake("write each price as a table of its own, under [[price]].")
+    _check_keys(row, line)
+    try:
+        return Price(
+            part=_part(row["part"]),
+            amount=_amount(row["price"]),
+            currency=_currency(row["currency"]),
+            per=_per(row["per"]),
+            day=_day(row["read_on"]),
+        )
+    except _Wrong as wrong:
+        key, allowed = wrong.args
+        message = f"{key} is “{row[key]}”; {allowed}."
+        raise _Mistake(message, line(key)) from None
+
+
+def _check_keys(row: Mapping[str, Any], line: Any) -> None:
+    for key in row:
+        if key not in _KEYS:
+            raise _Mistake(f"“{key}” is none of {', '.join(_KEYS)}.", line(key))
+    for key in _KEYS:
+        if key not in row:
+            raise _Mistake(f"the price has no {key}.", line("part"))
+
+
+class _Wrong(Exception):  # noqa: N818 - reads as what it is at the raise
+    """The key whose value cannot be used, and what is allowed."""
+
+
+def _part(name: Any) -> str:
+    if isinstance(name, str) and find_part(name):
+        return name
+    try:
+        return accelerator_id(str(name))
+    except LookupError as error:
+        nearest = str(error.args[0]).rpartition("; ")[2].rstrip(".")
+        raise _Wrong("part", f"write the id of a part, {nearest}") from None
+
+
+def _amount(amount: Any) -> float:
+    number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    if not number or not 0 < amount < _MOST:
+        raise _Wrong("price", "write a number above 0, such as 4.2")
+    return float(amount)
+
+
+def _currency(code: Any) -> str:
+    if not isinstance(code, str) or not re.fullmatch("[A-Z]{3}", code):
+        raise _Wrong("currency", "write three capital letters, such as USD")
+    return code
+
+
+def _per(per: Any) -> Per:
+    if per not in get_args(Per):
+        raise _Wrong("per", "write hour for rent or buy for a purchase")
+    found: Per = per
+    return found
+
+
+def _day(day: Any) -> dt.date:
+    if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
+        raise _Wrong("read_on", "write a day without quotes, such as 2026-11-01")
+    return day
