@@ -8,7 +8,7 @@ from markupsafe import Markup
 from app.drawings.svg import frame, line, rect, text
 from app.mastery.forecast import Forecast, Part
 from app.mastery.standing import DomainStanding, Standing
-from app.web.words import count_of, percent_of
+from app.web.words import percent_of
 
 HEIGHT = 112
 
@@ -148,5 +148,5 @@ def _words(standing: Standing) -> str:
     if evidence.enough:
         return percent_of(standing.belief.mean)
     if evidence.answers:
-        return count_of(evidence.answers, "answer")
+        return "too few"
     return "not tested" if standing.started else "not started"

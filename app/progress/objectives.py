@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from app.drawings.svg import dot, frame, line, tile
 from app.mastery.standing import DomainStanding, Standing
+from app.web.words import percent_of
 
 AGO = 28  # days between the two dots of a row
 MINUS = "\u2212"
@@ -70,8 +71,8 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
         title=now.objective.name,
         few=tested and not enough,
         now=f"{points}%" if enough else "",
-        low=_place(low),
-        high=_place(high),
+        low=percent_of(low),
+        high=percent_of(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",
         answers=now.answered,
         questions=now.questions,
@@ -100,10 +101,6 @@ def _draw(now: Standing, before: Standing, target: int | None) -> Markup:
         marks.append(dot("hole", then, _MIDDLE, 4))
     marks.append(dot("ink", at, _MIDDLE, 5))
     return frame(marks, 2 * _MIDDLE, "")
-
-
-def _place(share: float) -> str:
-    return f"{share * 100:.4g}%"
 
 
 def _signed(points: int) -> str:

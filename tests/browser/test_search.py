@@ -48,7 +48,7 @@ def test_a_slip_is_mended_without_javascript(plain_page: Page, server: Server) -
     plain_page.get_by_role("button", name="Search").click()
 
     said = plain_page.get_by_role("main").get_by_role("status")
-    expect(said).to_contain_text("Nothing has “kv cahce”")
+    expect(said).to_contain_text("Nothing was found for “kv cahce”")
     said.get_by_role("link", name="kv cache").click()
     assert urllib.parse.unquote_plus(plain_page.url).endswith("?q=kv cache")
 

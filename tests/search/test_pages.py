@@ -28,14 +28,14 @@ def test_the_results_alone_hold_no_frame(client: TestClient):
 def test_a_mended_word_is_said_and_can_be_looked_for(client: TestClient):
     page = client.get("/search", params={"q": "paramter"}).text
 
-    assert "Nothing has “paramter”" in page
+    assert "Nothing was found for “paramter”" in page
     assert 'href="/search?q=parameter"' in page
 
 
 def test_nothing_found_says_so_and_where_else_to_look(client: TestClient):
     page = client.get("/search", params={"q": "zzzzzzzz"}).text
 
-    assert "Nothing has “zzzzzzzz”, and nothing is spelled like it." in page
+    assert "Nothing was found for “zzzzzzzz”, or for words spelled like it." in page
     assert 'href="/glossary"' in page
 
 

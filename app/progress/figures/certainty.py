@@ -142,10 +142,10 @@ def _sentences(levels: Sequence[Certain]) -> tuple[str, ...]:
     said = []
     if sure.told:
         wrong = sure.answers - sure.right
-        found = f"When sure you were right {sure.words} of the time"
+        found = f"When you were sure, you were right {sure.words} of the time"
         them = count_of(wrong, "answer")
         said.append(
-            f"{found}: {them} you would not have checked."
+            f"{found}. In {them} you were sure and not right."
             if wrong
             else f"{found}, in {count_of(sure.answers, 'answer')}."
         )
@@ -157,6 +157,6 @@ def _sentences(levels: Sequence[Certain]) -> tuple[str, ...]:
     if guess.told and guess.look == "above":
         said.append(
             f"Your guesses were right {guess.words} of the time: you know more "
-            "than you trust."
+            "than you think."
         )
     return tuple(said)
