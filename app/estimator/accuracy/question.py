@@ -1,12 +1,14 @@
 """What a case becomes: a question to a calculator, or a formula by its name."""
 
 import dataclasses
+import functools
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from app.estimator import registry
+from app.estimator.estimate import Figure
 from app.estimator.inputs import declared, word_of
 
 # Longer addresses are cut by some servers and mail programs.
@@ -24,6 +26,16 @@ class Answer:
 
 class Unknown(Exception):  # noqa: N818 - reads as what it is at the raise
     """The calculator has no number for this question; the text says why."""
+
+
+@functools.lru_cache(maxsize=2048)
+def figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, Figure]:
+    """The figures of an estimate: several cases were measured in one and the same run.
+
+    A report forgets them at its end, with `figures.cache_clear()`.
+    """
+    found = registry.estimate(estimate, dict(typed))
+    return {figure.name: figure for figure in found.figures}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ class Question:
         Raises BadInputs where the calculator refuses and Unknown where it has no
         number.
         """
-        figure = registry.estimate(self.estimate, self.typed)[self.figure]
+        figure = figures(self.estimate, tuple(self.typed.items()))[self.figure]
         if isinstance(figure.value, bool) or not isinstance(figure.value, int | float):
             why = figure.note or "It has no value."
             raise Unknown(f"{self.estimate} knows no {self.figure}. {why}")

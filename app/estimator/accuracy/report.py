@@ -18,7 +18,13 @@ from app.estimator.accuracy.cases import (
     read_cases,
 )
 from app.estimator.accuracy.held_out import HeldOut, held_out, recorded
-from app.estimator.accuracy.question import Answer, Formula, Question, Unknown
+from app.estimator.accuracy.question import (
+    Answer,
+    Formula,
+    Question,
+    Unknown,
+    figures,
+)
 from app.estimator.catalogue import DATA
 from app.estimator.inputs import BadInputs
 
@@ -111,6 +117,7 @@ def report(paths: Iterable[pathlib.Path]) -> Report:
         names.add(pathlib.Path(path).resolve())
         file = read_cases(pathlib.Path(path))
         results += [answer(case, file) for case in file.cases]
+    figures.cache_clear()
     by_kind: dict[str, list[Result]] = {}
     for result in results:
         by_kind.setdefault(result.kind, []).append(result)
