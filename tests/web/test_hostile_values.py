@@ -223,8 +223,8 @@ def test_a_number_that_no_row_has_is_not_found(rosa: TestClient, number: str):
         assert rosa.get(address).status_code == 404, address
 
 
-def test_nul_in_an_address_is_not_found(client: TestClient):
-    assert client.get("/concepts/weights/files/a%00b.png").status_code == 404
+def test_nul_in_an_address_is_not_found(rosa: TestClient):
+    assert rosa.get("/concepts/weights/files/a%00b.png").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_nul_between_two_pieces_of_a_form_is_refused(rosa: TestClient):
     assert rosa.post("/settings", content=pieces(), headers=kind).status_code == 422
 
 
-def test_nul_in_a_query_is_refused_in_words(client: TestClient):
-    answer = client.get("/search?q=a%00b")
+def test_nul_in_a_query_is_refused_in_words(rosa: TestClient):
+    answer = rosa.get("/search?q=a%00b")
 
     assert answer.status_code == 422
     assert "holds the character NUL" in answer.text

@@ -178,7 +178,7 @@ def _steps(
             "GPU-hours",
             "tokens ÷ (tokens per second of a GPU × useful share) ÷ 3,600",
             f"{format_number(asked.tokens)} ÷ "
-            f"{format_number(asked.tokens / (best.hours * 3600))} ÷ 3,600",
+            f"{format_rounded(asked.tokens / (best.hours * 3600))} ÷ 3,600",
             best.hours,
             "GPU-h",
             "megatron-2021",

@@ -17,7 +17,7 @@ from app.estimator.estimates.cost.asked import Cost
 from app.estimator.estimates.cost.changes import changes_of
 from app.estimator.estimates.cost.compute import Plan, tokens_cost
 from app.estimator.running.ownership import HOURS_PER_YEAR
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_number, format_rounded, format_value
 
 OUTPUTS = (
     Output("owned_hour", "Owned, used GPU-hour", "USD/h", better="less"),
@@ -213,6 +213,9 @@ def _yearly(asked: Cost, found: Plan, sold: float) -> str:
 
 
 def _money(value: float) -> str:
+    """An amount within a sum; from 1,000 on with a decimal, or the sum is off."""
+    if abs(value) >= 1000:
+        return format_rounded(value)
     return format_value(value, "USD").partition("\u00a0")[0]
 
 

@@ -227,6 +227,10 @@ def _leaf_step(asked: Fabric, found: Plan) -> Step:
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
         line = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+        together = max(1, tree.down // found.hosts.count)
+        if asked.layout == "rail" and tree.leaves == -(-rails // together) > 1:
+            formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
+            line = f"max(⌈{rails} ÷ {together}⌉, {line})"
     return _step(
         "Leaf switches",
         formula,

@@ -25,7 +25,7 @@ from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.flops import flops_per_token, utilization
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import added
 
 OUTPUTS = (
@@ -258,7 +258,7 @@ def _steps(
         Step(
             "MFU",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_value(each, 'FLOP')} × {format_number(rate)} ÷ "
+            f"{format_value(each, 'FLOP')} × {format_rounded(rate)} ÷ "
             f"{format_value(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
             _mfu(model, gpu, first),
             "%",

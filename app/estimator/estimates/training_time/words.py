@@ -282,7 +282,8 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
         Step(
             "Cost",
             "GPU-hours × price",
-            f"{format_number(hours)} × {format_value(asked.usd_per_gpu_hour, 'USD/h')}",
+            f"{format_rounded(hours)} × "
+            f"{format_value(asked.usd_per_gpu_hour, 'USD/h')}",
             rent(hours, asked.usd_per_gpu_hour),
             "USD",
             "catalogue",
