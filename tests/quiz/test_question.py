@@ -23,6 +23,8 @@ def test_every_type_can_be_answered_by_a_plain_form(client, form, kind: str) -> 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_on_the_page_tells_the_right_answer(client, kind: str) -> None:
     html = client.get(f"/quiz/kv-cache/{kind}").text
+    # What is drawn by chance may hold the digits of any number.
+    html = re.sub(r'name="(?:seed|token)" value="[^"]*"', "", html)
 
     for secret in (
         "The explanation.",
