@@ -36,11 +36,6 @@ def two_courses(folder: Path) -> Path:
     return folder
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: servers and browsers are waited for a lot."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else 2
-
-
 class Clock:
     """A clock that stands still until a test moves it."""
 
