@@ -11,9 +11,9 @@ from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
 from app.progress.picture import Picture
 from app.progress.steps import (
+    Mock,
     Placing,
     Running,
-    Sitting,
     Situation,
     TodayPlan,
     minutes_left,
@@ -22,7 +22,6 @@ from app.progress.steps import (
 )
 from app.progress.study_plan import (
     Cards,
-    Mock,
     Page,
     PlannedDay,
     Student,
@@ -39,7 +38,7 @@ from app.web.clock import moment
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Coming:
+class CardsAhead:
     """The cards of today and of the days until the exam; `pace` in words."""
 
     left: Left = dataclasses.field(default_factory=Left)
@@ -47,18 +46,18 @@ class Coming:
     pace: str = ""
 
 
-def cards_ahead(desk: Desk, held: Held) -> Coming:
+def cards_ahead(desk: Desk, held: Held) -> CardsAhead:
     """The cards until the exam, and how many new ones a day; nothing without one."""
     learner, exam = desk.learner, desk.learner.exam_day
     if exam is None:
-        return Coming()
+        return CardsAhead()
     seconds = card_seconds(learner.minutes_a_day)
     times = seconds, desk.day, learner.retention, pace_of(desk)
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
     left, today = stack_of(desk).left, plan_of(desk)
     words = pace_words(today.outline) if today else ""
-    return Coming(left, ahead_of(held, asked, left), words)
+    return CardsAhead(left, ahead_of(held, asked, left), words)
 
 
 def today_plan(
@@ -99,16 +98,15 @@ def _is_mock_day(picture: Picture, sat: dt.date | None) -> bool:
     return (exam - day).days <= HORIZON and day in mock_days(day, exam, sat)
 
 
-def _mock_today(picture: Picture, room: float, sat: dt.date | None) -> Sitting | None:
+def _mock_today(picture: Picture, room: float, sat: dt.date | None) -> Mock | None:
     mocks = mocks_of(picture.library)
     if not mocks or not _is_mock_day(picture, sat):
         return None
-    mock = mock_of(mocks, room)
-    return Sitting(mock.exam, mock.title, mock.minutes)
+    return mock_of(mocks, room)
 
 
 def study_plan(
-    desk: Desk, picture: Picture, cards: Coming, days: StudyDays
+    desk: Desk, picture: Picture, cards: CardsAhead, days: StudyDays
 ) -> StudyPlan | None:
     """The plan of days; None without an exam day, or while it is far or over.
 
@@ -139,6 +137,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
     """What Today proposes, as the first day of the plan."""
     asked = next((step for step in today.steps if step.questions), None)
     sitting = next((step for step in today.steps if step.kind == "mock"), None)
+    learned = any(step.kind in {"review", "learn"} for step in today.steps)
     return PlannedDay(
         day,
         pages=tuple(
@@ -148,7 +147,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
         ),
         questions=asked.questions if asked else 0,
         about=asked.objective if asked else "",
-        cards=work.cards[0] if work.cards else Cards(),
+        cards=work.cards[0] if learned and work.cards else Cards(),
         mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
     )

@@ -41,12 +41,12 @@ class Running:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sitting:
-    """A mock exam that can be sat: its name in addresses, title and minutes."""
+class Mock:
+    """A mock exam that can be sat, under its name in addresses."""
 
-    exam: str
     title: str
-    minutes: float
+    minutes: int
+    exam: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Situation:
     minutes: float = 30.0
     running: Running | None = None
     placing: Placing | None = None
-    mock: Sitting | None = None
+    mock: Mock | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,13 +107,14 @@ def plan(now: Situation) -> TodayPlan:
     has one; then reading and practice. New
     cards follow those due on the desk; where none is due they come last, and not
     before something was read or answered. The next thing is
-    offered however long it takes; of the others, those that the minutes still hold.
+    offered however long it takes, and so is a mock exam; of the others, those that the
+    minutes still hold.
     """
     started = any(s.started for d in now.domains for s in d.standings)
     found = (
         running_step(now.running),
         placing_step(now.placing),
-        cards_step(now.left) if now.left.due else None,
+        cards_step(now.left) if now.left.due or (now.mock and started) else None,
         mock_step(now.mock),
         reading_step(now),
         practice_step(now.library, now.record, now.domains),
@@ -123,7 +124,7 @@ def plan(now: Situation) -> TodayPlan:
     steps: list[Step] = []
     beyond: list[Step] = []
     for step in _different(found):
-        if steps and step.minutes > left:
+        if steps and step.minutes > left and step.kind != "mock":
             shorter = _shorter(step, left)
             if shorter is None:
                 beyond.append(step)
@@ -175,7 +176,7 @@ def running_step(running: Running | None) -> Step | None:
     )
 
 
-def mock_step(mock: Sitting | None) -> Step | None:
+def mock_step(mock: Mock | None) -> Step | None:
     """The mock exam of the day."""
     if mock is None:
         return None

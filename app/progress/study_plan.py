@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.progress.pace import USUAL, Pace
+from app.progress.steps import Mock
 from app.scheduling.habits import USUAL as NO_HABITS
 from app.scheduling.habits import Habits
 
@@ -41,15 +42,6 @@ class Cards:
     due: int = 0
     fresh: int = 0
     final: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mock:
-    """A mock exam that can be sat, under its name in addresses."""
-
-    title: str
-    minutes: int
-    exam: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

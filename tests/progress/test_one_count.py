@@ -79,7 +79,7 @@ def pages(app: FastAPI, library: Library, clock: Clock) -> Iterator[Pages]:
         yield Pages(client)
 
 
-@pytest.fixture(params=[None, 1, 3, 16], ids=str)
+@pytest.fixture(params=[None, 1, 2, 3, 16], ids=str)
 def days(request: pytest.FixtureRequest, session: Session, pages: Pages) -> int | None:
     """The days to the exam, with a day of 45 minutes."""
     assert pages  # written down first
@@ -151,7 +151,7 @@ def test_the_first_day_of_the_plan_is_what_today_proposes(
     pages: Pages, days: int | None
 ) -> None:
     _, _, today = pages.page("/").partition(">Today\u2019s plan")
-    today = today.partition("</section>")[0]
+    today = today.partition("</ol>")[0]
     if not days:
         return
     table = pages.page("/plan").partition('aria-current="date"')[2]

@@ -11,6 +11,7 @@ from app.mastery.course import anchors
 from app.mastery.evidence import First
 from app.mastery.standing import NOTHING, Record, standings
 from app.progress.steps import (
+    Mock,
     Running,
     Situation,
     TodayPlan,
@@ -48,6 +49,17 @@ def test_cards_due_come_first(library: Library):
     assert first.title == "Review 14 cards"
     assert first.reason == "14\N{NO-BREAK SPACE}reviews"
     assert first.minutes > 2
+
+
+def test_the_mock_of_a_day_is_offered_however_long_the_cards_take(library: Library):
+    mock = Mock("Mock exam", 60, "cb")
+    due = planned(library, left=Left(due=200), mock=mock, minutes=30)
+    begun = read(library, "weights")
+    fresh = planned(library, begun, left=Left(fresh=5), mock=mock, minutes=30)
+
+    assert [step.kind for step in due.steps] == ["review", "mock"]
+    assert [step.kind for step in fresh.steps] == ["learn", "mock"]
+    assert due.steps[1].address == "/exams/cb"
 
 
 def test_without_due_cards_some_new_ones_are_offered_last(library: Library):

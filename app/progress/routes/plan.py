@@ -16,7 +16,7 @@ from app.progress.calendar_file import card_words
 from app.progress.figures import StudyDays
 from app.progress.figures.plan import plan_figure
 from app.progress.picture import CurrentPicture, main_exam
-from app.progress.planning import Coming, cards_ahead, study_plan
+from app.progress.planning import CardsAhead, cards_ahead, study_plan
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.addresses import public
@@ -84,7 +84,7 @@ def set_exam_day(
     return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
-def _shown(coming: Coming, seconds: float) -> dict[str, Any]:
+def _shown(coming: CardsAhead, seconds: float) -> dict[str, Any]:
     ahead = coming.ahead
     if ahead is None:
         return {"ahead": None, "figure": None}
