@@ -60,6 +60,7 @@ def index(desk: Reader) -> HTMLResponse:
     return page(
         desk.request,
         "exams/index.html",
+        asks_missed=asks_missed,
         learner=desk.learner,
         **home_of(desk, _running(desk)),
     )
