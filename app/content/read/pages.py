@@ -22,7 +22,7 @@ from app.content.model import (
     Text,
 )
 from app.content.numbers.estimates import Unanswerable, compute
-from app.content.read.regions import Region
+from app.content.read.regions import Region, answers_in
 from app.content.strict_yaml import Scalar
 from app.questions.model import Question
 from app.questions.written import Draft
@@ -74,9 +74,15 @@ def lay_out(
         if isinstance(region, Draft):
             desk.embed(items.get(region.comment.id))
         else:
-            desk.lay(region.tokens)
+            desk.lay(_shown(region.tokens))
     desk.close()
     return Page(tuple(desk.sections), desk.notes, tuple(desk.alerts))
+
+
+def _shown(prose: list[Token]) -> list[Token]:
+    """The prose without answers whose question cannot be told."""
+    hidden = {index for block in answers_in(prose) for index in block}
+    return [token for index, token in enumerate(prose) if index not in hidden]
 
 
 class _Desk:

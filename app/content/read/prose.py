@@ -7,7 +7,7 @@ from markdown_it.token import Token
 
 from app.content.markdown.syntax import first_line
 from app.content.read.metadata import front_matter
-from app.content.read.regions import cut
+from app.content.read.regions import answers_in, cut
 from app.content.source_file import Manuscript
 from app.questions.written import Draft
 
@@ -17,6 +17,7 @@ _OPENING = "<!--"
 def prose_of(text: str) -> str:
     """A page as its author wrote it, without front matter, questions and cards.
 
+    Answers whose question lost its comment are left out, as they are on the page.
     Comments go as well, as they do from the page: authors write them to each other.
     """
     sheet = Manuscript("", text)
@@ -27,6 +28,8 @@ def prose_of(text: str) -> str:
         if isinstance(region, Draft):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
+        for block in answers_in(region.tokens):
+            gone |= {n for at in block for n in _numbers(region.tokens[at])}
         for token in region.tokens:
             if token.type == "html_block" and _OPENING in token.content:
                 gone |= set(_numbers(token))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterator
 
 from markdown_it.token import Token
 
@@ -184,6 +185,32 @@ def _has_broken_comment(prose: list[Token], at: int) -> bool:
     """Whether a comment that was never closed stands below: there is its id."""
     below = prose[at + 3 : at + 4]
     return bool(below) and below[0].content.strip() == _UNCLOSED
+
+
+def answers_in(prose: list[Token]) -> Iterator[range]:
+    """Where ticked answers stand that belong to no item, up to the next heading.
+
+    They are kept from learners: what is ticked below a question that lost its comment
+    is its key, and what follows explains it.
+    """
+    start = at = 0
+    ticked = False
+    while at < len(prose):
+        end = close_of(prose, at) + 1
+        if prose[at].type == "heading_open":
+            if ticked:
+                yield range(start, at)
+            ticked = False
+        elif not ticked and any(map(_is_ticked, prose[at:end])):
+            start, ticked = at, True
+        at = end
+    if ticked:
+        yield range(start, at)
+
+
+def _is_ticked(token: Token) -> bool:
+    box = _TICKED.match(token.content) if token.type == "inline" else None
+    return box is not None and "x" in box[0].lower()
 
 
 def _boxes(prose: list[Token], at: int) -> list[str]:

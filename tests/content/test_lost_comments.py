@@ -1,0 +1,75 @@
+"""A page whose question lost its comment keeps the key to itself."""
+
+import re
+
+import pytest
+
+from app.content.model import Html
+from app.content.parsed import ParsedFile
+from app.content.read import parse
+from app.content.read.prose import prose_of
+
+PAGE = """---
+title: Widths
+objective: 1.1
+---
+
+## Formats
+
+Words before.
+
+### How wide is an FP32 value?
+<!-- q: width -->
+
+- [ ] Two bytes
+  > Half of it.
+- [x] Four bytes
+  > Thirty-two bits.
+
+The reason is arithmetic.
+
+## Afterwards
+
+Words behind, and `[x]` in code.
+"""
+ASKED = "### How wide is an FP32 value?"
+BROKEN = {
+    "no comment": PAGE.replace("<!-- q: width -->\n", ""),
+    "an open comment": PAGE.replace("width -->", "width"),
+    "no heading": PAGE.replace(f"{ASKED}\n", ""),
+    "a glued heading": PAGE.replace("### How", "###How"),
+    "a misspelled comment": PAGE.replace("<!-- q:", "<!-- question"),
+    "a quotation": PAGE.replace("- [", "> - [").replace("<!-- q: width -->\n", ""),
+    "neither": PAGE.replace(f"{ASKED}\n<!-- q: width -->\n", ""),
+}
+
+
+def html_of(page: ParsedFile) -> str:
+    assert page.topic
+    pieces = [piece for part in page.topic.sections for piece in part.pieces]
+    return "\n".join(piece.html for piece in pieces if isinstance(piece, Html))
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_learners_are_not_shown_the_answers(how: str) -> None:
+    html = html_of(parse(BROKEN[how], "topics/widths/concept.md"))
+
+    assert "Words before." in html
+    assert "Words behind" in html
+    assert not re.search(r"Four bytes|Thirty-two|The reason", html)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_programs_are_not_told_the_answers(how: str) -> None:
+    told = prose_of(BROKEN[how])
+
+    assert "Words before." in told
+    assert "`[x]` in code" in told
+    assert not re.search(r"Four bytes|Thirty-two|The reason", told)
+
+
+def test_a_list_without_a_tick_stays() -> None:
+    page = PAGE.replace("[x]", "[ ]").replace("<!-- q: width -->\n", "")
+
+    assert "Four bytes" in html_of(parse(page, "topics/widths/concept.md"))
+    assert "- [ ] Four bytes" in prose_of(page)
