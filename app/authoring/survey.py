@@ -221,18 +221,21 @@ class _Log:
 
     def read(self, pause: Callable[[], object]) -> Sequence[FirstAnswer]:
         """Every first answer there is."""
+        if not self._last:
+            with Session(self._engine) as db:
+                self._forget(store.regrades(db, self._course))
         self._read_on(pause)
         with Session(self._engine) as db:
             found = store.extent(db, self._course, self._last)
-        if found != self._extent:  # some were erased, or came late
-            self._forget()
+        if found != self._extent:  # some were erased, came late, or are graded again
+            self._forget(found.regrades)
             self._read_on(pause)
         return self._answers
 
-    def _forget(self) -> None:
+    def _forget(self, regrades: tuple[int, int] = (0, 0)) -> None:
         self._answers: list[FirstAnswer] = []
         self._last = 0
-        self._extent = Extent()
+        self._extent = Extent(regrades=regrades)
 
     def _read_on(self, pause: Callable[[], object]) -> None:
         """Read what came behind the last row, a little at a time."""
@@ -242,8 +245,10 @@ class _Log:
                 found = store.first_answers(db, self._course, self._last, _AT_ONCE)
             self._answers += found.answers
             self._last = found.last
-            self._extent = Extent(
-                len(self._answers), self._extent.moments + found.moments
+            self._extent = dataclasses.replace(
+                self._extent,
+                answers=len(self._answers),
+                moments=self._extent.moments + found.moments,
             )
             more = len(found.answers) == _AT_ONCE
             pause()
