@@ -1,0 +1,78 @@
+"""Grading a stored answer again, after its question was mended."""
+
+import collections
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from app.content.identity import normal
+from app.content.numbers.expressions import BadExpression
+from app.questions import kinds
+from app.questions.grading import grade
+from app.questions.model import Question, Variant
+from app.questions.variants import draw
+from app.questions.verdict import Raw, Unreadable, Verdict
+
+# What a verdict says beside what it understood: which option of the key was met.
+_JUDGED = {"option", "met"}
+
+
+class Refusal(enum.StrEnum):
+    """Why an answer cannot be graded again: it was an answer to something else."""
+
+    LOST = "its wording cannot be read any more"
+    KIND = "the question was of another kind"
+    NUMBERS = "it was asked with other numbers"
+    PARTS = "other options, steps or gaps stood there"
+    WORDS = "it was asked in other words"
+    UNREADABLE = "it cannot be read by the key of now"
+
+
+def regrade(
+    asked: Question, now: Question, seed: int, raw: Raw, *, reworded: bool = False
+) -> float | Refusal:
+    """The score that an answer to `asked` earns by the key of `now`.
+
+    Only the key may have been mended: whoever saw other numbers, other options or
+    other words did not answer this question. `reworded` says that other words mean the
+    same; nothing says that of the rest.
+    """
+    if not raw:  # they said that they do not know
+        return 0.0
+    drawn = _drawn(asked, now, seed)
+    if isinstance(drawn, Refusal):
+        return drawn
+    was, found = (grade(variant, raw) for variant in drawn)
+    if isinstance(found, Unreadable):
+        return Refusal.UNREADABLE
+    if isinstance(was, Verdict) and _understood(was) != _understood(found):
+        return Refusal.PARTS
+    one, other = map(_words, drawn)
+    return found.score if reworded or one == other else Refusal.WORDS
+
+
+def _drawn(
+    asked: Question, now: Question, seed: int
+) -> tuple[Variant, Variant] | Refusal:
+    """The question as it was seen, and as it is today with the same numbers."""
+    if kinds.of(asked) is not kinds.of(now):
+        return Refusal.KIND
+    try:
+        seen, today = draw(asked, seed), draw(now, seed)
+    except BadExpression:
+        return Refusal.NUMBERS
+    return (seen, today) if seen.values == today.values else Refusal.NUMBERS
+
+
+def _understood(verdict: Verdict) -> Mapping[str, Any]:
+    """What was answered, and the parts of the question that it could be about."""
+    parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
+    if "chosen" in parsed:  # in the order displayed, which a mended file may change
+        parsed["chosen"] = sorted(parsed["chosen"])
+    return {**parsed, "parts": sorted(mark.key for mark in verdict.marks)}
+
+
+def _words(variant: Variant) -> Mapping[str, int]:
+    """All that is read before answering, in whatever order; marks do not count."""
+    below = kinds.of(variant).read_before(variant.answer)
+    return collections.Counter(normal(f"{variant.stem.html} {below}").split())
