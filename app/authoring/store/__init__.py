@@ -1,0 +1,43 @@
+"""What the bench reads from the database and writes into it."""
+
+from app.authoring.store.learners import (
+    LEECH,
+    Batch,
+    Extent,
+    FirstAnswer,
+    Forgotten,
+    Paper,
+    Said,
+    Wording,
+    bodies,
+    extent,
+    first_answers,
+    forgotten,
+    papers,
+    regrades,
+    reports,
+    settle,
+    sittings,
+    wordings,
+)
+
+__all__ = [
+    "LEECH",
+    "Batch",
+    "Extent",
+    "FirstAnswer",
+    "Forgotten",
+    "Paper",
+    "Said",
+    "Wording",
+    "bodies",
+    "extent",
+    "first_answers",
+    "forgotten",
+    "papers",
+    "regrades",
+    "reports",
+    "settle",
+    "sittings",
+    "wordings",
+]
