@@ -223,7 +223,7 @@ class _Log:
         """Every first answer there is."""
         if not self._last:
             with Session(self._engine) as db:
-                self._forget(store.regrades(db, self._course))
+                self._forget(store.regraded(db, self._course))
         self._read_on(pause)
         with Session(self._engine) as db:
             found = store.extent(db, self._course, self._last)

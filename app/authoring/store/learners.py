@@ -123,10 +123,10 @@ def extent(db: Session, course: str, last: int | None = None) -> Extent:
     count, moments = db.execute(
         select(func.count(), func.sum(col(Attempt.at))).where(*wanted)
     ).one()
-    return Extent(count, int(moments or 0), regrades(db, course))
+    return Extent(count, int(moments or 0), regraded(db, course))
 
 
-def regrades(db: Session, course: str) -> tuple[int, int]:
+def regraded(db: Session, course: str) -> tuple[int, int]:
     """How many answers of a course were graded again, and the number of the newest."""
     numbers = func.count(), func.coalesce(func.max(col(Regrade.id)), 0)
     wanted = select(*numbers).where(_of(course, Regrade.learner_id))
