@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import datetime as dt
 import io
 import json
 import re
@@ -14,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, func
+from sqlalchemy import func
 from sqlmodel import Session, select
 
 from app.authoring.regrading import confirm, plan_of
@@ -32,18 +31,14 @@ from tests.authoring.mended import (
     BANDWIDTH,
     ITEM,
     MEMORY,
+    NOW,
     Author,
     answer,
     attempts,
+    regrade,
 )
 
 OTHER_WORDS = ("What does a KV cache trade?", "What is the trade of a KV cache?")
-NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
-
-
-@pytest.fixture
-def author(folder, live_library) -> Author:
-    return Author(folder, live_library)
 
 
 @pytest.fixture
@@ -53,16 +48,6 @@ def environment(settings: Settings, folder: Path, monkeypatch) -> None:
     monkeypatch.setenv("HEADROOM_DATABASE_URL", settings.database_url)
     monkeypatch.setenv("HEADROOM_SECRET", settings.secret)
     monkeypatch.setenv("HEADROOM_CONTENT", str(folder))
-
-
-def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
-    with Session(engine) as db:
-        plan = plan_of(db, "", author.question, reworded=reworded)
-    with Session(engine) as db:
-        db.connection(execution_options=WRITING)
-        count = confirm(db, "", plan, 0, NOW)
-        db.commit()
-    return count
 
 
 def current(session: Session) -> dict[int, float]:
