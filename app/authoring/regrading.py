@@ -20,7 +20,7 @@ from app.authoring.store import Again, Answered
 from app.authors.store import Deed, record
 from app.learners.store import count_change
 from app.questions.model import Question
-from app.questions.regrading import Refusal, regrade
+from app.questions.regrading import Refusal, is_key_alone, regrade
 from app.quiz.store import keep_revision, wording
 
 _SAME = 1e-9
@@ -74,6 +74,12 @@ def plan_of(db: Session, course: str, question: Question, *, reworded: bool) -> 
         for revision in {answer.revision for answer in answers}
     }
     return weigh(question, answers, wordings, reworded=reworded)
+
+
+def is_mended(db: Session, question: Question, revision: str) -> bool:
+    """Whether only the key changed since a wording, so that a plan is worth making."""
+    asked = _wording(db, question.id, revision)
+    return asked is not None and is_key_alone(asked, question)
 
 
 def confirm(db: Session, course: str, plan: Plan, by: int, now: dt.datetime) -> int:

@@ -51,6 +51,15 @@ def regrade(
     return found.score if reworded or one == other else Refusal.WORDS
 
 
+def is_key_alone(asked: Question, now: Question) -> bool:
+    """Whether answers to one wording can be graded by the key of another at all."""
+    try:
+        raw = kinds.of(asked).anything(draw(asked, 0).answer)
+    except BadExpression:
+        return False
+    return not isinstance(regrade(asked, now, 0, raw), Refusal)
+
+
 def _drawn(
     asked: Question, now: Question, seed: int
 ) -> tuple[Variant, Variant] | Refusal:

@@ -379,6 +379,36 @@ def test_what_is_not_there_is_404(client: TestClient):
     assert client.post(gone, data={"revision": "r"}).status_code == 404
 
 
+def test_a_mended_key_is_named_until_it_counts(
+    client: TestClient, app: FastAPI, rosa: TestClient, author: Author
+):
+    answer(rosa, author.key_of(ACCURACY))
+    words = "Its key was mended: one answer would score otherwise by it."
+    author.mends(BANDWIDTH)
+    assert words not in client.get("/authoring/mend").text
+    author.mends(ACCURACY)
+
+    assert words in client.get("/authoring/mend").text
+    page = client.get(AT.removesuffix("/regrading")).text
+    assert "Its key was mended: 1\u00a0answer would score" in page
+
+    regrade(app.state.engine, author)
+
+    assert words not in client.get("/authoring/mend").text
+    page = client.get(AT.removesuffix("/regrading")).text
+    assert "would score otherwise" not in page
+
+
+def test_other_words_are_not_taken_for_a_mended_key(
+    client: TestClient, rosa: TestClient, author: Author
+):
+    answer(rosa, author.key_of(ACCURACY))
+    author.mends(ACCURACY)
+    author.writes(*OTHER_WORDS)
+
+    assert "Its key was mended" not in client.get("/authoring/mend").text
+
+
 # --- the command ---
 
 
