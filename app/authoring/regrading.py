@@ -9,7 +9,6 @@ would otherwise be made of those alone whom the old key wronged.
 import collections
 import dataclasses
 import datetime as dt
-import functools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -20,10 +19,12 @@ from app.authoring.store import Again, Answered
 from app.authors.store import Deed, record
 from app.learners.store import count_change
 from app.questions.model import Question
-from app.questions.regrading import Refusal, is_key_alone, regrade
+from app.questions.regrading import Pair, Refusal, is_key_alone, pair_of
+from app.questions.variants import numbers_of
 from app.quiz.store import keep_revision, wording
 
 _SAME = 1e-9
+_AT_ONCE = 200  # answers between two pauses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,17 +64,31 @@ class Plan:
     rows: tuple[Again, ...]
 
 
-def plan_of(db: Session, course: str, question: Question, *, reworded: bool) -> Plan:
+def plan_of(
+    db: Session,
+    course: str,
+    question: Question,
+    *,
+    reworded: bool = False,
+    pause: Callable[[], object] = bool,
+) -> Plan:
     """What the key of `question` would change; nothing is written.
 
-    `reworded` lets answers to other words count as answers to these.
+    `reworded` lets answers to other words count as answers to these; `pause` is called
+    now and then.
     """
     answers = store.answered(db, course, question.id, question.revision)
     wordings = {
         revision: _wording(db, question.id, revision)
         for revision in {answer.revision for answer in answers}
     }
-    return weigh(question, answers, wordings, reworded=reworded)
+    marker = _Marker(question, wordings, reworded=reworded)
+    found = []
+    for number, answer in enumerate(answers):
+        found.append((answer, marker.mark(answer)))
+        if number % _AT_ONCE == 0:
+            pause()
+    return _weigh(question, found)
 
 
 def is_mended(db: Session, question: Question, revision: str) -> bool:
@@ -100,16 +115,10 @@ def confirm(db: Session, course: str, plan: Plan, by: int, now: dt.datetime) -> 
     return len(learners)
 
 
-def weigh(
-    question: Question,
-    answers: Iterable[Answered],
-    wordings: Mapping[str, Question | None],
-    *,
-    reworded: bool,
+def _weigh(
+    question: Question, found: Sequence[tuple[Answered, float | Refusal]]
 ) -> Plan:
-    """The plan of these answers; `wordings` are by revision, None for unreadable."""
-    mark = _marker(question, wordings, reworded=reworded)
-    found = [(answer, mark(answer)) for answer in answers]
+    """The plan that follows from what each answer would earn."""
     rows = [
         Again(answer, question.revision, score)
         for answer, score in found
@@ -128,25 +137,41 @@ def weigh(
     )
 
 
-def _marker(
-    question: Question, wordings: Mapping[str, Question | None], *, reworded: bool
-) -> Callable[[Answered], float | Refusal]:
-    """Grades an answer again; the same answer to the same wording only once."""
+class _Marker:
+    """Grades answers to a question again, each different one only once.
 
-    @functools.cache
-    def mark(revision: str, seed: int, raw: str) -> float | Refusal:
-        asked = wordings[revision]
+    `wordings` are those that were answered, by revision; None for unreadable ones.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        wordings: Mapping[str, Question | None],
+        *,
+        reworded: bool,
+    ) -> None:
+        self._question = question
+        self._wordings = wordings
+        self._reworded = reworded
+        self._pairs: dict[tuple[object, ...], Pair | Refusal] = {}
+        self._marks: dict[tuple[object, ...], float | Refusal] = {}
+
+    def mark(self, answer: Answered) -> float | Refusal:
+        """What an answer earns by the key of now, or why that cannot be said."""
+        asked = self._wordings[answer.revision]
         if asked is None:
             return Refusal.LOST
-        return regrade(asked, question, seed, json.loads(raw), reworded=reworded)
-
-    def marked(answer: Answered) -> float | Refusal:
-        # Without numbers to draw, a seed says in which order the parts are shown.
-        asked = wordings[answer.revision]
-        drawn = question.computed or (asked is not None and asked.computed)
-        return mark(answer.revision, answer.seed if drawn else 0, answer.raw)
-
-    return marked
+        numbers = (numbers_of(q, answer.seed) for q in (asked, self._question))
+        place = (answer.revision, *numbers)
+        if place not in self._pairs:
+            self._pairs[place] = pair_of(asked, self._question, answer.seed)
+        pair, name = self._pairs[place], (*place, answer.raw)
+        if isinstance(pair, Refusal):
+            return pair
+        if name not in self._marks:
+            raw = json.loads(answer.raw)
+            self._marks[name] = pair.grade(raw, reworded=self._reworded)
+        return self._marks[name]
 
 
 def _effects(changed: Iterable[Again]) -> tuple[Effect, ...]:

@@ -238,7 +238,7 @@ class _Mended:
                 continue
             with Session(self._engine) as db:
                 if self._is(db, question, revision):
-                    plan = plan_of(db, self._course, question, reworded=False)
+                    plan = plan_of(db, self._course, question, pause=pause)
                     found[item] = plan.reach.answers
             pause()
         return {item: answers for item, answers in found.items() if answers}

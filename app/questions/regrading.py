@@ -1,6 +1,7 @@
 """Grading a stored answer again, after its question was mended."""
 
 import collections
+import dataclasses
 import enum
 from collections.abc import Mapping
 from typing import Any
@@ -28,49 +29,56 @@ class Refusal(enum.StrEnum):
     UNREADABLE = "it cannot be read by the key of now"
 
 
-def regrade(
-    asked: Question, now: Question, seed: int, raw: Raw, *, reworded: bool = False
-) -> float | Refusal:
-    """The score that an answer to `asked` earns by the key of `now`.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pair:
+    """One attempt's question as it was seen, and as it is today with the same numbers.
 
-    Only the key may have been mended: whoever saw other numbers, other options or
-    other words did not answer this question. `reworded` says that other words mean the
-    same; nothing says that of the rest.
+    `alike` says that both read the same.
     """
-    if not raw:  # they said that they do not know
-        return 0.0
-    drawn = _drawn(asked, now, seed)
-    if isinstance(drawn, Refusal):
-        return drawn
-    was, found = (grade(variant, raw) for variant in drawn)
-    if isinstance(found, Unreadable):
-        return Refusal.UNREADABLE
-    if isinstance(was, Verdict) and _understood(was) != _understood(found):
-        return Refusal.PARTS
-    one, other = map(_words, drawn)
-    return found.score if reworded or one == other else Refusal.WORDS
+
+    seen: Variant
+    today: Variant
+    alike: bool
+
+    def grade(self, raw: Raw, *, reworded: bool = False) -> float | Refusal:
+        """The score that an answer to the one earns by the key of the other.
+
+        `reworded` says that other words mean the same; nothing says that of the rest.
+        """
+        if not raw:  # they said that they do not know
+            return 0.0
+        was, found = grade(self.seen, raw), grade(self.today, raw)
+        if isinstance(found, Unreadable):
+            return Refusal.UNREADABLE
+        if isinstance(was, Verdict) and _understood(was) != _understood(found):
+            return Refusal.PARTS
+        return found.score if self.alike or reworded else Refusal.WORDS
 
 
-def is_key_alone(asked: Question, now: Question) -> bool:
-    """Whether answers to one wording can be graded by the key of another at all."""
-    try:
-        raw = kinds.of(asked).anything(draw(asked, 0).answer)
-    except BadExpression:
-        return False
-    return not isinstance(regrade(asked, now, 0, raw), Refusal)
+def pair_of(asked: Question, now: Question, seed: int) -> Pair | Refusal:
+    """Two wordings of a question beside each other, as an attempt of `seed` shows them.
 
-
-def _drawn(
-    asked: Question, now: Question, seed: int
-) -> tuple[Variant, Variant] | Refusal:
-    """The question as it was seen, and as it is today with the same numbers."""
+    Only the key may have been mended: whoever saw another kind or other numbers did not
+    answer this question. Seeds that draw the same numbers make pairs that grade alike.
+    """
     if kinds.of(asked) is not kinds.of(now):
         return Refusal.KIND
     try:
         seen, today = draw(asked, seed), draw(now, seed)
     except BadExpression:
         return Refusal.NUMBERS
-    return (seen, today) if seen.values == today.values else Refusal.NUMBERS
+    if seen.values != today.values:
+        return Refusal.NUMBERS
+    return Pair(seen, today, _words(seen) == _words(today))
+
+
+def is_key_alone(asked: Question, now: Question) -> bool:
+    """Whether answers to one wording can be graded by the key of another at all."""
+    pair = pair_of(asked, now, 0)
+    if isinstance(pair, Refusal):
+        return False
+    some = kinds.of(asked).anything(pair.seen.answer)
+    return not isinstance(pair.grade(some), Refusal)
 
 
 def _understood(verdict: Verdict) -> Mapping[str, Any]:

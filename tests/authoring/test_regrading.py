@@ -146,7 +146,7 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     author.mends(ACCURACY)
 
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question, reworded=False)
+        plan = plan_of(db, "", author.question)
 
     assert (plan.asked, plan.same, len(plan.rows)) == (2, 1, 2)
     assert (plan.reach.answers, plan.reach.learners, plan.reach.firsts) == (1, 1, 1)
@@ -174,7 +174,7 @@ def test_other_words_are_left_out_unless_they_mean_the_same(
     author.writes(*OTHER_WORDS)
 
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question, reworded=False)
+        plan = plan_of(db, "", author.question)
     assert plan.refused == ((Refusal.WORDS, 1),)
     assert regrade(app.state.engine, author) == 0
     assert regrade(app.state.engine, author, reworded=True) == 1
@@ -190,7 +190,7 @@ def test_a_wording_that_cannot_be_read_any_more_is_said_to_be(
     author.mends(ACCURACY)
 
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question, reworded=False)
+        plan = plan_of(db, "", author.question)
 
     assert plan.refused == ((Refusal.LOST, 1),)
 
@@ -202,7 +202,7 @@ def test_who_erased_everything_meanwhile_is_left_out(
         answer(client, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question, reworded=False)
+        plan = plan_of(db, "", author.question)
 
     rosa.post("/settings/erasure", data={"word": "erase"})
 
@@ -235,10 +235,10 @@ def test_whatever_was_mended_before_the_last_key_counts(
         db.flush()
         log = db.execute(select(Attempt.__table__)).all()
         for words in keys:
-            plan = plan_of(db, "", wordings[words], reworded=False)
+            plan = plan_of(db, "", wordings[words])
             changes = bool(plan.reach.answers)
             assert confirm(db, "", plan, 0, NOW) == (3 if changes else 0)
-            again = plan_of(db, "", wordings[words], reworded=False)
+            again = plan_of(db, "", wordings[words])
             assert again.reach.answers == 0
             assert confirm(db, "", again, 0, NOW) == confirm(db, "", plan, 0, NOW) == 0
             scores = {row["raw"]: row["current_score"] for row in exported(db)}
@@ -291,7 +291,7 @@ def test_two_who_confirm_at_once_write_one_row_for_each_answer(
         answer(client, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question, reworded=False)
+        plan = plan_of(db, "", author.question)
     counts, start = [], threading.Barrier(4)
 
     def confirm_it() -> None:

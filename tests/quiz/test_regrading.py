@@ -11,9 +11,9 @@ from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.options import Choice
-from app.questions.regrading import Refusal, regrade
-from app.questions.variants import draw
-from app.questions.verdict import Unreadable
+from app.questions.regrading import Pair, Refusal, is_key_alone, pair_of
+from app.questions.variants import draw, numbers_of
+from app.questions.verdict import Raw, Unreadable
 from tests.quiz.bank import (
     CLOZE,
     DESIGN,
@@ -37,6 +37,13 @@ RESPONSES = {
     for kind, asked in EVERY_TYPE.items()
 }
 SEEDS = st.integers(0, 2**31 - 1)
+
+
+def regrade(
+    asked: Question, now: Question, seed: int, raw: Raw, *, reworded: bool = False
+) -> float | Refusal:
+    pair = pair_of(asked, now, seed)
+    return pair.grade(raw, reworded=reworded) if isinstance(pair, Pair) else pair
 
 
 def of(asked: Question, **changes: object) -> Question:
@@ -138,7 +145,7 @@ def test_pairs_that_changed_partners_are_the_same_cells():
 
 
 def test_who_did_not_know_earns_nothing_by_any_key():
-    assert regrade(SINGLE, MULTIPLE, 1, {}) == 0
+    assert regrade(SINGLE, SINGLE, 1, {}) == 0
 
 
 def test_another_kind_is_another_question():
@@ -221,3 +228,23 @@ def test_the_conditions_of_a_plan_are_read_before_it_is_chosen():
 def test_what_cannot_be_read_by_the_key_of_now_is_not_graded():
     assert regrade(SINGLE, SINGLE, 1, {"answer": ["none"]}) is Refusal.UNREADABLE
     assert regrade(SHORT, SHORT, 1, {"answer": [" "]}) is Refusal.UNREADABLE
+
+
+def test_what_differs_in_the_key_alone_is_told_from_what_does_not():
+    mended = of(SINGLE, options=choices("single", bcdf=1, ghjk=0, lmnp=0).options)
+    reworded = dataclasses.replace(mended, stem=text("What is not asked?"))
+
+    assert is_key_alone(SINGLE, mended)
+    assert not is_key_alone(SINGLE, reworded)
+    assert not is_key_alone(SINGLE, MULTIPLE)
+
+
+@given(seed=SEEDS, more=st.integers(0, 1000))
+def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
+    raw = {"answer": ["30 GB"]}
+    other = seed + more * len(COMPUTED.computed.params["n"])
+
+    assert numbers_of(COMPUTED, seed) == numbers_of(COMPUTED, other)
+    assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(
+        COMPUTED, COMPUTED, other, raw
+    )
