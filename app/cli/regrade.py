@@ -95,8 +95,9 @@ def _lines(plan: Plan, written: int, *, wanted: bool) -> list[str]:
         (f"{_score(e.before)} to {_score(e.after)}", *_cells(e.reach))
         for e in plan.effects
     ]
-    if rows:
+    if len(rows) > 1:
         rows.append(("in all", *_cells(plan.reach)))
+    if rows:
         lines += ["", table([_HEADS, *rows])]
     if plan.same:
         lines.append(f"{_count(plan.same, 'answer')} would keep the score.")

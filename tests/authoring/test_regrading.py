@@ -345,6 +345,7 @@ def test_the_bench_shows_first_and_grades_when_told(
     page = client.get(AT).text
 
     assert "0 to 1" in page
+    assert f"<b>Right now:</b> {ACCURACY}" in page
     assert session.exec(select(Regrade)).all() == []
     revision = re.search(r'name="revision" value="([^"]+)"', page)
     assert revision

@@ -14,6 +14,8 @@ from app.db.engine import DbSession, reading_session
 from app.db.writer import Turn
 from app.errors import Conflict
 from app.learners.current import CurrentLearner
+from app.questions import kinds
+from app.questions.asking import title_of
 from app.questions.regrading import Refusal
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_question
@@ -39,6 +41,8 @@ def show(
         learner=learner,
         question=question,
         address=address_of(question),
+        title=title_of(question),
+        right=kinds.of(question).right_words(question.answer),
         plan=plan_of(db, learner.course, question, reworded=wanted.reworded),
         wanted=wanted,
         other_words=Refusal.WORDS,
