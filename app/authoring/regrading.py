@@ -104,12 +104,12 @@ def confirm(db: Session, course: str, plan: Plan, by: int, now: dt.datetime) -> 
     writes, and who was erased is left out. `by` is the session of the author.
     """
     there = store.hold(db, course, plan.question.id)
-    keep_revision(db, plan.question, now)
     rows = [row for row in plan.rows if row.answer.learner in there]
     learners = store.add(db, rows, now)
-    for learner in sorted(set(learners)):
-        count_change(db, learner)
     if learners:
+        keep_revision(db, plan.question, now)
+        for learner in sorted(set(learners)):
+            count_change(db, learner)
         subject = f"{len(learners)} of {plan.question.id}"[:120]
         record(db, Deed(now, by, "answers graded again", subject))
     return len(learners)

@@ -164,6 +164,7 @@ def test_without_a_change_of_any_score_nothing_is_written(
     assert regrade(app.state.engine, author) == 0
     assert session.exec(select(Regrade)).all() == []
     assert session.exec(select(AuditEntry)).all() == []
+    assert len(session.exec(select(ItemRevision)).all()) == 1
 
 
 def test_other_words_are_left_out_unless_they_mean_the_same(
