@@ -1,11 +1,14 @@
 """A stored answer graded by a mended key: what it earns, or why it cannot be."""
 
 import dataclasses
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.content.live.library import Library, load
 from app.content.model import Computed
 from app.questions import kinds
 from app.questions.grading import grade
@@ -14,6 +17,8 @@ from app.questions.options import Choice
 from app.questions.regrading import Pair, Refusal, is_key_alone, pair_of
 from app.questions.variants import draw, numbers_of
 from app.questions.verdict import Raw, Unreadable
+from app.quiz.store import QUESTION
+from tests.conftest import TINY
 from tests.quiz.bank import (
     CLOZE,
     DESIGN,
@@ -248,3 +253,56 @@ def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
     assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(
         COMPUTED, COMPUTED, other, raw
     )
+
+
+def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Library):
+    """Wordings are kept as JSON; by the same key every answer earns the same."""
+    for asked in shipped.as_authored().questions.values():
+        kept = QUESTION.validate_json(QUESTION.dump_json(asked))
+        variant = draw(asked, 7)
+        assert is_key_alone(kept, asked) or kinds.of(asked).name == "design", asked.id
+        for _, raw in kinds.of(asked).states(variant.answer):
+            verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
+            if isinstance(verdict, Unreadable):
+                assert again is Refusal.UNREADABLE, asked.id
+            else:
+                assert again == verdict.score, asked.id
+
+
+@pytest.mark.parametrize(
+    ("item", "old", "new", "raw_of"),
+    [
+        (
+            "k-order",
+            "1. The prompt is read\n2. The first token is written",
+            "1. The first token is written\n2. The prompt is read",
+            {
+                "The first token is written": "1",
+                "The prompt is read": "2",
+                "The last token is written": "3",
+                "The cache is freed": "4",
+            },
+        ),
+        ("k-cloze", "[[keys|key]]", "[[queries]]", {}),
+        ("k-stay", "- [ ] True", "- [x] True", {}),
+    ],
+)
+def test_a_key_that_is_mended_in_the_file_changes_nothing_else(
+    tmp_path: Path, item: str, old: str, new: str, raw_of: dict[str, str]
+):
+    folder = Path(shutil.copytree(TINY, tmp_path / "course"))
+    before = load(folder).questions[item]
+    file = folder / "topics/kv-cache/quiz.md"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new).replace("- [x] False", "- [ ] False"))
+    now = load(folder).questions[item]
+
+    assert before.revision != now.revision
+    pair = pair_of(before, now, 3)
+    assert isinstance(pair, Pair)
+    assert pair.alike
+    if raw_of:
+        places = {s.text.plain: s.key for s in before.answer.steps}
+        raw = {f"place.{places[words]}": [at] for words, at in raw_of.items()}
+        assert pair.grade(raw) == 1
