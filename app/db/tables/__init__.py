@@ -6,7 +6,7 @@ Times are UTC in milliseconds since 1970, study days are ISO dates in the learne
 zone. Items (questions, cards, topics) are named by the ids of the content files.
 """
 
-from app.db.tables.answers import (
+from app.db.tables.attempts import (
     Attempt,
     ItemReport,
     ItemRevision,
