@@ -21,6 +21,7 @@ from app.estimator.units import format_number
 _LABELS = {
     "param_count": "Parameters",
     "param_count_active": "Parameters in use per token",
+    "param_count_tower": "Parameters of vision towers",
     "weights_bytes": "Size of the weights",
     "quant_bits_per_weight": "Bits per quantized weight",
     "kv_bytes_per_token": "KV cache of one token",
