@@ -144,7 +144,7 @@ def predicted(row: Measured, constants: Constants) -> float:
     placed = placed_with(row, constants)
     own = max(1.0, row.batch / row.asked.attention_parallel)
     step = decode_time(placed, own, row.requests.mean_context).total
-    cost = prompt_cost(placed, row.requests, own)
+    cost = prompt_cost(placed, row.requests, own, step)
     first = first_token(placed, step, cost, own)
     each = pace(step, cost, own, row.asked.output_tokens)
     if row.kind == "serving_ttft":

@@ -146,7 +146,7 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     groups = placed("qwen3-235b-a22b", "b200-sxm", weights="fp8-block", **split)
     profile = profiled(groups, 1024, 128)
     assert profile.own(64) == 16
-    assert profile.decode_at(64) == decode_time(groups, 16, 1024 + 64).total
+    assert profile.timed(64).step == decode_time(groups, 16, 1024 + 64).total
     assert profile.most <= most_sequences(groups, 1024 + 64)
 
 

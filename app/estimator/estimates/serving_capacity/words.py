@@ -219,12 +219,12 @@ def _steps(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[Step, ...]:
     batch = found.settled.batch if found.settled else 1.0
-    decode, cost = profile.decode_at(batch), profile.prompt_at(batch)
+    decode, cost, own = profile.timed(batch)
     steps = [
         Step(
             "One decoding step",
             "between the timed steps of fewer and of more requests",
-            _between(profile.decode, profile.own(batch)),
+            _between(profile.decode, own),
             decode,
             "s",
             "pope-2022",
@@ -233,7 +233,7 @@ def _steps(
         Step(
             "What a prompt adds",
             "step with a prompt − step without, between fewer and more requests",
-            _between(profile.prompt, profile.own(batch)),
+            _between(profile.prompt, own),
             cost,
             "s",
             "inferencex",
@@ -242,7 +242,7 @@ def _steps(
         Step(
             "Per token, half",
             "step + (requests − 1) × prompt ÷ answer",
-            f"{format_value(decode, 's')} + {format_number(profile.own(batch) - 1)} × "
+            f"{format_value(decode, 's')} + {format_number(own - 1)} × "
             f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
             profile.tpot_at(batch),
             "s",
