@@ -3,7 +3,7 @@
 import bisect
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from app.estimator.serving.load import Requests, most_sequences, prompt_cost
@@ -167,8 +167,10 @@ def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, floa
     return values[above - 1], values[above], part
 
 
-def settle(profile: Profile, batch: float) -> Settled:
-    """A replica with `batch` requests in it on average.
+def settle(
+    profile: Profile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
+) -> Settled:
+    """A replica with `batch` requests in it on average, for shares of the requests.
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to the
     first token adds waits for other prompts, with a tail of exponential shape, and
@@ -183,10 +185,10 @@ def settle(profile: Profile, batch: float) -> Settled:
     return Settled(
         batch=batch,
         rate=rate,
-        ttft={q: first + waiting(q) + room(q) for q in _SPREAD},
+        ttft={q: first + waiting(q) + room(q) for q in shares},
         tpot={
-            q: profile.tpot_at(min(profile.most, batch + z * math.sqrt(batch)))
-            for q, z in _SPREAD.items()
+            q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
+            for q in shares
         },
         prefill_share=busy,
     )
@@ -257,6 +259,10 @@ class Targets:
     ttft: float | None
     tpot: float | None
 
+    def kept(self, profile: Profile, batch: float) -> bool:
+        """Whether a replica keeps both with so many requests in it."""
+        return self.met(settle(profile, batch, (self.share,)))
+
     def met(self, settled: Settled) -> bool:
         """Whether a load keeps both."""
         slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
@@ -266,15 +272,15 @@ class Targets:
 
 def highest(profile: Profile, targets: Targets) -> Settled | None:
     """The highest load that keeps the targets; None when even one request does not."""
-    if profile.most < 1 or not targets.met(settle(profile, 1.0)):
+    if profile.most < 1 or not targets.kept(profile, 1.0):
         return None
     top = best_batch(profile)
-    if targets.met(settle(profile, top)):
+    if targets.kept(profile, top):
         return settle(profile, top)
     low, high = 1.0, top
     for _ in range(_SEARCH):
         middle = (low + high) / 2
-        if targets.met(settle(profile, middle)):
+        if targets.kept(profile, middle):
             low = middle
         else:
             high = middle

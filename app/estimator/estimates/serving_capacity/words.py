@@ -305,7 +305,7 @@ def _pictures(
     share, top = _share(asked), best_batch(profile)
     first, each = [], []
     for part in range(1, 21):
-        settled = settle(profile, max(1.0, top * (part / 20) ** 2))
+        settled = settle(profile, max(1.0, top * (part / 20) ** 2), (share,))
         first.append((settled.rate, settled.ttft[share]))
         each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
     lines = [
@@ -337,7 +337,7 @@ def _tables(
     batch = 1.0
     top = best_batch(profile)
     while batch < 2 * top:
-        settled = settle(profile, min(batch, top))
+        settled = settle(profile, min(batch, top), (share,))
         rows.append(
             (
                 format_number(round(settled.batch)),
