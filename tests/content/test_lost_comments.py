@@ -73,3 +73,16 @@ def test_a_list_without_a_tick_stays() -> None:
 
     assert "Four bytes" in html_of(parse(page, "topics/widths/concept.md"))
     assert "- [ ] Four bytes" in prose_of(page)
+
+
+@pytest.mark.parametrize(
+    "link", ["[x](https://example.org)", "[x][1]\n\n[1]: https://example.org"]
+)
+@pytest.mark.parametrize("sign", ["", "- "])
+def test_a_link_is_no_tick(sign: str, link: str) -> None:
+    page = parse(
+        PAGE.replace("Words before.", f"{sign}{link}"), "topics/widths/concept.md"
+    )
+
+    assert 'href="https://example.org">x</a>' in html_of(page)
+    assert {p.code for p in page.problems} == {"E16"}  # the page names no source

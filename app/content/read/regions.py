@@ -12,7 +12,7 @@ from app.content.source_file import Manuscript
 from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
-_TICKED = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
+_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 _UNCLOSED = "<!-- -->"
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _MOST_SHOWN = 60
@@ -208,15 +208,21 @@ def answers_in(prose: list[Token]) -> Iterator[range]:
         yield range(start, at)
 
 
+def _box(token: Token) -> str:
+    """The box that a line begins with; a link whose words are “x” is none."""
+    found = _BOX.match(token.content) if token.type == "inline" else None
+    first = next(iter(token.children or ()), None)
+    linked = first is not None and first.type == "link_open"
+    return found[0] if found and not linked else ""
+
+
 def _is_ticked(token: Token) -> bool:
-    box = _TICKED.match(token.content) if token.type == "inline" else None
-    return box is not None and "x" in box[0].lower()
+    return "x" in _box(token).lower()
 
 
 def _boxes(prose: list[Token], at: int) -> list[str]:
     inside = prose[at : close_of(prose, at)]
-    items = [t.content for t in inside if t.type == "inline" and t.level == 3]
-    return [m[0] for c in items if (m := _TICKED.match(c))]
+    return [box for t in inside if t.level == 3 and (box := _box(t))]
 
 
 def _report_unnamed(heading: Token, sheet: Manuscript) -> None:
