@@ -116,8 +116,9 @@ def pace(step: float, cost: float, batch: float, answer: float) -> float:
 def first_token(placed: Placed, step: float, cost: float, batch: float) -> float:
     """Median time to the first token [s].
 
-    front + waits·t_step + own·t_prompt + others·b·t_prompt: the way to the engine,
-    the steps until the token is out, the prompt itself, and those before it.
+    front + (waits + (p − 1)/2)·t_step + own·t_prompt + others·b·t_prompt: the way to
+    the engine, the steps until it looks and the token is out, the prompt itself, and
+    those before it. The engine looks for requests every p steps.
 
     Where:
         placed: model, GPUs and engine.
@@ -129,7 +130,8 @@ def first_token(placed: Placed, step: float, cost: float, batch: float) -> float
     """
     common = placed.steps
     prompts = (common.own + common.others * batch) * cost
-    return placed.engine.front + common.waits * step + prompts
+    steps = common.waits + (placed.serving.polling - 1) / 2
+    return placed.front + steps * step + prompts
 
 
 def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile:
@@ -236,12 +238,25 @@ def settle_rate(profile: Profile, rate: float) -> Settled | None:
     return dataclasses.replace(settled, batch=high, rate=rate)
 
 
-def saturated_rate(profile: Profile) -> float:
-    """Requests per second when requests are never missing [1/s].
+def saturated_rate(profile: Profile, run: float | None = None) -> float:
+    """Requests per second when requests are never missing, or of a run [1/s].
 
     Engines that never evict start as many as have room for their whole answers.
     """
-    return profile.rate_at(max(1.0, profile.full))
+    full = max(1.0, profile.full)
+    if run is None:
+        return profile.rate_at(full)
+    return run / sum(n * b / profile.rate_at(b) for n, b in rounds(run, full))
+
+
+def rounds(run: float, full: float) -> list[tuple[float, float]]:
+    """Rounds of a run and the requests in each: full ones, and one with the rest.
+
+    >>> rounds(3000, 1300)
+    [(2, 1300), (1, 400)]
+    """
+    count, rest = divmod(run, full)
+    return [(n, b) for n, b in ((count, full), (1, rest)) if n * b > 0]
 
 
 def best_batch(profile: Profile) -> float:

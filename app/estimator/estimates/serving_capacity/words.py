@@ -198,7 +198,8 @@ def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Fig
     output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
         return Figure(output, None, note="No load settles.")
-    value = saturated_rate(profile) * found.replicas * asked.output_tokens
+    run = asked.run_requests / found.replicas if asked.run_requests else None
+    value = saturated_rate(profile, run) * found.replicas * asked.output_tokens
     return Figure(output, value, *around_rate("saturated", value))
 
 
@@ -380,7 +381,7 @@ def _simulation(outcome: Outcome, settled: Settled) -> Table:
 def _notes(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[str, ...]:
-    front = format_value(profile.placed.engine.front, "s")
+    front = format_value(profile.placed.front, "s")
     notes = [
         f"{profile.placed.engine.label}: {front} pass before a prompt waits.",
         "Requests arrive at random; bursts beyond that need the peak factor.",
