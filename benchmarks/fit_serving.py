@@ -34,7 +34,7 @@ from app.estimator.hardware.networks import Fabric, fabric_of
 from app.estimator.inputs import read
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import Software, Steps
+from app.estimator.serving.engine import Software, Steps, software, steps
 from app.estimator.serving.load import Requests, prompt_cost
 from app.estimator.serving.profile import (
     Traffic,
@@ -48,14 +48,13 @@ from app.estimator.serving.step import Placed, decode_time, place
 CASES = DATA / "cases-serving.json"
 HELD_OUT = DATA / "held-out-serving.json"
 ENGINES = DATA / "engines.toml"
-ENGINE_IDS = ("vllm", "trtllm", "sglang")
 # What is fitted, in the units of engines.toml, with the value it is drawn to.
 _EACH = {
-    "vllm": {"host_ms": 0.03, "kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0},
-    "trtllm": {"host_ms": 0.065, "kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0},
-    "sglang": {"host_ms": 0.15, "kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0},
+    "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0},
+    "trtllm": {"kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0},
+    "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0},
 }
-_COMMON = {"routed_us": 31.0, "grouped": 0.154, "padding": 13.0, "skew": 0.77}
+_COMMON = {"routed_us": 31.0, "grouped": 0.22, "padding": 13.0, "skew": 0.77}
 _COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.08}
 START = {
     **{
@@ -65,7 +64,6 @@ START = {
     },
     **{f"all.{name}": value for name, value in _COMMON.items()},
 }
-ATTENTION_US, SEQUENCE_US, FRONT_MS = 4.9, 9.1, 5.0  # kept: engines share them
 FIRST_WEIGHT = 0.6
 SOFT = 0.15  # residuals above it count linearly
 DRAWN = 0.3  # how strongly a constant is drawn to its start, per factor of e
@@ -128,18 +126,14 @@ def fitted_with(engine: str, constants: Constants) -> tuple[Software, Steps]:
     """The overheads that constants stand for."""
     of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
     everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
-    software = Software(
-        id=engine,
-        label=engine,
-        host=of["host_ms"] * 1e-3,
+    routed = everywhere.pop("routed_us") * 1e-6
+    own = dataclasses.replace(
+        software(engine),
         kernel=of["kernel_us"] * 1e-6,
         prefill=of["prefill"],
-        front=FRONT_MS * 1e-3,
         eager=of["eager_us"] * 1e-6,
-        sequence=SEQUENCE_US * 1e-6,
     )
-    routed = everywhere.pop("routed_us") * 1e-6
-    return software, Steps(attention=ATTENTION_US * 1e-6, routed=routed, **everywhere)
+    return own, dataclasses.replace(steps(), routed=routed, **everywhere)
 
 
 def placed_with(row: Measured, constants: Constants) -> Placed:

@@ -43,10 +43,11 @@ class Steps:
 
     `attention`: of a decoding kernel beside its bytes [s]; `routed`: of a layer with
     experts beside its bytes, for routing and sorting [s]; `grouped`: rate of products
-    of many experts, of that of one product [1]; `padding`: rows by which the tiles of
-    an expert are filled up [1]; `skew`: T tokens choose as many experts as T^skew
-    would evenly [1]. Before the first token of a request pass `waits` decoding steps
-    [1], `own` of the time its prompt takes [1], and `others` of the time of each
+    of many experts, of the geometric mean of that of one product and of that in 16 bit,
+    since a narrower format shortens only a part of them [1]; `padding`: rows by which
+    the tiles of an expert are filled up [1]; `skew`: T tokens choose as many experts as
+    T^skew would evenly [1]. Before the first token of a request pass `waits` decoding
+    steps [1], `own` of the time its prompt takes [1], and `others` of the time of each
     other sequence's prompt [1], because requests that start together stay together.
     """
 

@@ -254,7 +254,8 @@ def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> 
     most = busiest(hit, mlp.experts / serving.expert, serving.expert)
     pairs, hit = pairs * most / hit, most
     pairs += hit * common.padding
-    computing = 2 * pairs * work.expert / (placed.rates.matmul * common.grouped)
+    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16) * common.grouped
+    computing = 2 * pairs * work.expert / rate
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
     reading = hit * work.expert_size / bandwidth
     sums.computing += work.number * computing
