@@ -209,7 +209,7 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
         ),
         Step(
             "Time to first token",
-            "way to the engine + prompt in its chunks",
+            "way to the engine and launches + prompt in its chunks",
             added((placed.front, timed.first - placed.front), "s"),
             timed.first,
             "s",

@@ -381,9 +381,9 @@ def _simulation(outcome: Outcome, settled: Settled) -> Table:
 def _notes(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[str, ...]:
-    front = format_value(profile.placed.front, "s")
+    label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
     notes = [
-        f"{profile.placed.engine.label}: {front} pass before a prompt waits.",
+        f"{label}: {front} pass on the way to the engine and to launch a prompt.",
         "Requests arrive at random; bursts beyond that need the peak factor.",
     ]
     if asked.spare:
