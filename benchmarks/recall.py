@@ -44,7 +44,7 @@ CRAMMED = 3
 START = 740_000
 PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 _EXPONENTS = {5, 20}
-_PASSED = ((0.15, 2), (0.85, 3), (1.0, 4))
+PASSED = ((0.15, 2), (0.85, 3), (1.0, 4))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ class Truth:
         dice = random.Random(seed)
         self._seed = seed
         self.curve = Curve(Policy(parameters=_own_parameters(dice)))
-        self._ease = [
+        self.ease = [
             dice.lognormvariate(0, 0.3) for _ in range(len(deck.begun) + deck.unseen)
         ]
         self._cards: dict[int, tuple[Trace, int]] = {
-            place: ((card.stability * self._ease[place], card.difficulty), card.last)
+            place: ((card.stability * self.ease[place], card.difficulty), card.last)
             for place, card in enumerate(deck.begun)
         }
         self._turns: dict[int, int] = {}
@@ -80,7 +80,7 @@ class Truth:
                 rating = grade
                 break
         stability, difficulty = self.curve.begun(rating)
-        self._cards[card] = (stability * self._ease[card], difficulty), day
+        self._cards[card] = (stability * self.ease[card], difficulty), day
         return rating
 
     def look(self, card: int, day: int, recall: float) -> int:  # noqa: ARG002
@@ -90,7 +90,7 @@ class Truth:
             self._cards[card] = self.curve.lapsed(trace, chance), day
             return 1
         luck = self._luck(card)
-        rating = next(grade for share, grade in _PASSED if luck < share)
+        rating = next(grade for share, grade in PASSED if luck < share)
         self._cards[card] = self.curve.known(trace, chance, rating), day
         return rating
 
@@ -100,7 +100,7 @@ class Truth:
             self.curve.recall(exam - last, trace[0])
             for trace, last in self._cards.values()
         )
-        return sum(known) / len(self._ease)
+        return sum(known) / len(self.ease)
 
     def _luck(self, card: int) -> float:
         turn = self._turns[card] = self._turns.get(card, 0) + 1

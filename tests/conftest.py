@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import Connection, Engine, event
 from sqlmodel import Session
 
 from app.authors.commands import new_link
@@ -93,6 +94,21 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     databases.close()
 
 
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Close what a test opened: a connection of one may not be found in another."""
+    used: set[Engine] = set()
+
+    def note(connection: Connection) -> None:
+        used.add(connection.engine)
+
+    event.listen(Engine, "engine_connect", note)
+    yield
+    event.remove(Engine, "engine_connect", note)
+    for engine in used:
+        engine.dispose()
+
+
 @pytest.fixture
 def database(tmp_path: Path, databases: Databases) -> Iterator[str]:
     """The address of a database with every table and no row."""
@@ -117,7 +133,6 @@ def app(
 ) -> Iterator[FastAPI]:
     app = create_app(settings, clock, live_library)
     yield app
-    app.state.engine.dispose()
     app.state.pages.close()
 
 

@@ -1,6 +1,7 @@
 """Commands on a server with several courses: which one is meant."""
 
 import csv
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
+from app.content.live.library import load
 from app.db.engine import make_engine
-from app.db.tables import Attempt, Learner
+from app.db.tables import Attempt, Learner, Regrade
+from app.db.writer import WRITING
+from app.quiz.store import keep_revision
 from tests.conftest import two_courses
 
 
@@ -116,6 +120,39 @@ def test_attempts_are_those_of_the_course(
 
     with file.open(encoding="utf-8-sig", newline="") as lines:
         assert [row["item"] for row in csv.DictReader(lines)] == ["aid"]
+
+
+def test_only_the_answers_of_a_course_are_graded_again(
+    content: Path, database: str, capsys
+) -> None:
+    question = load(content / "aid").questions["w-fp32"]
+    engine = make_engine(database)
+    with Session(engine) as db:
+        db.connection(execution_options=WRITING)
+        keep_revision(db, question, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
+        for course in ("aid", "sizing"):
+            who = Learner(key=course, course=course, created_at=1)
+            db.add(who)
+            db.flush()
+            given = an_attempt(who.id or 0, question.id)
+            given.token, given.score = course, 0.0
+            given.revision, given.raw = question.revision, '{"answer": ["15"]}'
+            db.add(given)
+        db.commit()
+    file = content / question.place.path.replace("topics", "aid/topics")
+    text = file.read_text().replace("- [x] `30`", "- [ ] `30`")
+    file.write_text(text.replace("- [ ] `15`", "- [x] `15`"))
+
+    assert main(["regrade", "w-fp32", "--yes"]) == 2
+    assert "there are several courses" in capsys.readouterr().err
+    assert main(["regrade", "w-fp32", "--course", "aid", "--yes"]) == 0
+
+    with Session(engine) as db:
+        (row,) = db.exec(select(Regrade)).all()
+        who = db.get(Learner, row.learner_id)
+        assert who is not None
+        assert (who.course, row.score) == ("aid", 1.0)
+    engine.dispose()
 
 
 def test_what_was_done_before_is_given_to_one_course(

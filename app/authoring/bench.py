@@ -13,6 +13,7 @@ from app.authoring.mending import (
     guess_of,
     letters_of,
     mend,
+    mended,
     order,
     reasons,
     reported,
@@ -67,7 +68,8 @@ class ItemRow:
     """A question with its statistics; those are None before the first answer.
 
     `found` is about the wording of now; `before` counts answers to earlier ones. `why`
-    is what the statistics say against it, `reports` counts those of learners.
+    is what the statistics say against it, `reports` counts those of learners, `mended`
+    the answers that its mended key would score otherwise.
     """
 
     question: Question
@@ -76,6 +78,7 @@ class ItemRow:
     before: int
     why: tuple[Reason, ...] = ()
     reports: int = 0
+    mended: int = 0
 
     def value(self, name: str) -> float | None:
         """A column of the table; None where there is nothing to show yet."""
@@ -158,7 +161,9 @@ def _column(item: str, revision: str) -> str:
 
 
 def rows_of(
-    library: Library, found: Mapping[tuple[str, str], ItemStatistics]
+    library: Library,
+    found: Mapping[tuple[str, str], ItemStatistics],
+    mended: Mapping[str, int],
 ) -> list[ItemRow]:
     """One row for every question of the course, in authored order."""
     counts: Counter[str] = Counter()
@@ -168,7 +173,8 @@ def rows_of(
     for question in library.questions.values():
         now = found.get((question.id, question.revision))
         before = counts[question.id] - (now.count if now else 0)
-        rows.append(ItemRow(question, now, guess_of(question), before))
+        late = mended.get(question.id, 0)
+        rows.append(ItemRow(question, now, guess_of(question), before, mended=late))
     return [
         dataclasses.replace(row, why=tuple(reasons(row.question, row.found)))
         for row in _weighed(rows)
@@ -224,6 +230,7 @@ def mends_of(
     found = []
     for row in rows:
         why = [*row.why, *([reported(row.reports)] if row.reports else ())]
+        why += [mended(row.mended)] if row.mended else []
         if why:
             found.append(mend(row.question.id, "question", row.question.place, why))
     for one in cards:

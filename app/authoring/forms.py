@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Query
+from fastapi import Form, Query
 from pydantic import BaseModel, Field
 
 
@@ -26,5 +26,21 @@ class TableForm(BaseModel):
     format: Literal["html", "csv", "exams-csv"] = "html"
 
 
+class RegradingForm(BaseModel):
+    """Which answers are graded again; `graded` says how many just were."""
+
+    reworded: bool = False
+    graded: int = Field(0, ge=0, le=2**31)
+
+
+class ConfirmationForm(BaseModel):
+    """That they are to be graded again, by the wording that the author looked at."""
+
+    reworded: bool = False
+    revision: str = Field(max_length=64)
+
+
 ListingAsked = Annotated[ListingForm, Query()]
 TableAsked = Annotated[TableForm, Query()]
+RegradingAsked = Annotated[RegradingForm, Query()]
+Confirmed = Annotated[ConfirmationForm, Form()]

@@ -82,6 +82,12 @@ def reported(count: int) -> Reason:
     return Reason(75, f"{who} a problem.")
 
 
+def mended(count: int) -> Reason:
+    """Learners go on with a wrong score until somebody decides about it."""
+    who = "one answer" if count == 1 else f"{count:,} answers"
+    return Reason(90, f"Its key was mended: {who} would score otherwise by it.")
+
+
 def card_reasons(reviews: int, lapses: int, leeches: int) -> list[Reason]:
     """What reviews say against a card."""
     found = []

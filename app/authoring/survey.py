@@ -28,11 +28,13 @@ from app.authoring.bench import (
     rows_of,
     statistics_of,
 )
+from app.authoring.regrading import is_mended, plan_of
 from app.authoring.sameness import Stands, matter_of_body, stands
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
 from app.content.live.courses import ALONE
 from app.content.live.library import Library, LiveLibrary
+from app.questions.model import Question
 
 _log = logging.getLogger("headroom")
 _AT_ONCE = 2000  # answers that are read in one go
@@ -49,7 +51,8 @@ class Survey:
 
     `answers` are the first answers by question, `earned` what each learner earned;
     `extent`, `sittings` and `version` tell whether anything has changed since. Answers
-    to wordings that ask the same count for one of them, as `stands` says.
+    to wordings that ask the same count for one of them, as `stands` says. `mended` is
+    how many answers to a question the key of now would score otherwise.
     """
 
     at: dt.datetime
@@ -62,6 +65,7 @@ class Survey:
     forgotten: Sequence[Forgotten]
     version: str
     stands: Stands
+    mended: Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class Surveyor:
         self._clock = clock
         self._log = _Log(engine, course)
         self._matters = _Matters(engine)
+        self._mended = _Mended(engine, course)
         self._survey: Survey | None = None
         self._failure: Exception | None = None
         self._work: asyncio.Task[None] | None = None
@@ -119,7 +124,7 @@ class Surveyor:
         found = self._survey.found if self._survey else _NOTHING
         known = self._rows
         if known is None or known.library is not library or known.found is not found:
-            made = rows_of(library, found)
+            made = rows_of(library, found, self._survey.mended if self._survey else {})
             self._rows = known = _Rows(library, found, made)
         return known.rows
 
@@ -155,10 +160,8 @@ class Surveyor:
     def _compute(self) -> Survey:
         last, now = self._survey, self._clock()
         with Session(self._engine) as db:
-            extent, sittings = (
-                store.extent(db, self._course),
-                store.sittings(db, self._course),
-            )
+            extent = store.extent(db, self._course)
+            sittings = store.sittings(db, self._course)
             forgotten = store.forgotten(db, self._course)
         library = self._library.current()
         same = last and (extent, sittings) == (last.extent, last.sittings)
@@ -170,17 +173,19 @@ class Surveyor:
         answers = [_standing(a, merged) for a in self._log.read(pause)]
         with Session(self._engine) as db:
             papers = store.papers(db, self._course)
+        found = statistics_of(answers, pause)
         return Survey(
             at=now,
             extent=extent,
             sittings=sittings,
-            found=statistics_of(answers, pause),
+            found=found,
             answers=_by_item(answers),
             earned=standings(responses_of(answers)),
             exams=exams_of(library, papers, pause),
             forgotten=forgotten,
             version=library.version,
             stands=merged,
+            mended=self._mended.find(library, found, pause),
         )
 
 
@@ -211,6 +216,40 @@ class _Matters:
         return self._known
 
 
+class _Mended:
+    """Which keys were mended and do not count yet for the answers given before."""
+
+    def __init__(self, engine: Engine, course: str) -> None:
+        self._engine = engine
+        self._course = course
+        self._known: dict[tuple[str, str, str], bool] = {}
+
+    def find(
+        self,
+        library: Library,
+        answered: Iterable[tuple[str, str]],
+        pause: Callable[[], object],
+    ) -> dict[str, int]:
+        """How many answers would score otherwise; `answered` are items by wording."""
+        found = {}
+        for item, revision in answered:
+            question = library.questions.get(item)
+            if question is None or revision == question.revision or item in found:
+                continue
+            with Session(self._engine) as db:
+                if self._is(db, question, revision):
+                    plan = plan_of(db, self._course, question, pause=pause)
+                    found[item] = plan.reach.answers
+            pause()
+        return {item: answers for item, answers in found.items() if answers}
+
+    def _is(self, db: Session, question: Question, revision: str) -> bool:
+        names = (question.id, revision, question.revision)
+        if names not in self._known:
+            self._known[names] = is_mended(db, question, revision)
+        return self._known[names]
+
+
 class _Log:
     """All first answers, of which those that were read before are not read again."""
 
@@ -221,18 +260,21 @@ class _Log:
 
     def read(self, pause: Callable[[], object]) -> Sequence[FirstAnswer]:
         """Every first answer there is."""
+        if not self._last:
+            with Session(self._engine) as db:
+                self._forget(store.regraded(db, self._course))
         self._read_on(pause)
         with Session(self._engine) as db:
             found = store.extent(db, self._course, self._last)
-        if found != self._extent:  # some were erased, or came late
-            self._forget()
+        if found != self._extent:  # some were erased, came late, or are graded again
+            self._forget(found.regrades)
             self._read_on(pause)
         return self._answers
 
-    def _forget(self) -> None:
+    def _forget(self, regrades: tuple[int, int] = (0, 0)) -> None:
         self._answers: list[FirstAnswer] = []
         self._last = 0
-        self._extent = Extent()
+        self._extent = Extent(regrades=regrades)
 
     def _read_on(self, pause: Callable[[], object]) -> None:
         """Read what came behind the last row, a little at a time."""
@@ -242,8 +284,10 @@ class _Log:
                 found = store.first_answers(db, self._course, self._last, _AT_ONCE)
             self._answers += found.answers
             self._last = found.last
-            self._extent = Extent(
-                len(self._answers), self._extent.moments + found.moments
+            self._extent = dataclasses.replace(
+                self._extent,
+                answers=len(self._answers),
+                moments=self._extent.moments + found.moments,
             )
             more = len(found.answers) == _AT_ONCE
             pause()

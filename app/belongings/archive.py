@@ -21,6 +21,8 @@ counts the rows.
 
 learner          your settings; one row for each course that you study
 attempt          every answer to a question; score 0 to 1, certainty 1 to 3
+regrade          answers that were graded again, after the key of their question
+                 was mended; the newest of an attempt is the score that counts
 review           every grade of a card: 1 again, 2 hard, 3 good, 4 easy. A row
                  with voids undoes the review of that id; one with an act
                  says what was set by hand

@@ -28,6 +28,10 @@ _ROOMS = {
         "count what the course has for each objective",
         "app.cli.files:coverage",
     ),
+    "regrade": (
+        "grade the answers to a question again, after its key was mended",
+        "app.cli.regrade:regrade",
+    ),
     "import": ("take questions in from another format", "app.cli.files:exchange"),
     "export": ("write questions or attempts for others", "app.cli.files:exchange"),
     "backup": (

@@ -12,7 +12,8 @@ from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
 class Marked:
     """One question after the end: `score` 0..1, `answered` false where left open.
 
-    `before` is what the first answer would have scored, where another was given later.
+    `before` is what the first answer would have scored, where another was given later;
+    `old_key` what the answer scored before it was graded again by a mended key.
     """
 
     number: int
@@ -23,6 +24,12 @@ class Marked:
     answered: bool
     seconds: float
     before: float | None = None
+    old_key: float | None = None
+
+    @property
+    def was_mended(self) -> bool:
+        """Whether a key that was mended after the exam changed the points."""
+        return self.old_key is not None and self.old_key != self.score
 
     @property
     def change(self) -> str:
@@ -49,7 +56,9 @@ class Share:
 class Report:
     """The whole result. `low` and `high` bound what a like paper would have given.
 
-    `changes` are the questions whose answer was changed, by what came of it.
+    `changes` are the questions whose answer was changed, by what came of it. `mended`
+    counts those whose points a mended key changed after the exam, `before` are the
+    points of the paper with its old keys.
     """
 
     score: float
@@ -61,6 +70,8 @@ class Report:
     objectives: tuple[Share, ...]
     missed: tuple[Marked, ...]
     changes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    mended: int = 0
+    before: float = 0.0
 
 
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
@@ -80,6 +91,8 @@ def summarize(marked: Sequence[Marked]) -> Report:
         objectives=_shares((m.objective, m.score) for m in marked),
         missed=tuple(m for m in marked if m.score < 1),
         changes=tuple((way, _numbers(marked, way)) for way in CHANGES),
+        mended=sum(m.was_mended for m in marked),
+        before=sum(m.score if m.old_key is None else m.old_key for m in marked),
     )
 
 

@@ -24,6 +24,7 @@ from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
 from app.exams.sitting import (
     Wanted,
+    as_graded,
     begin,
     close,
     close_if_over,
@@ -365,20 +366,21 @@ def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLRespon
 def _outcome(desk: Desk, sat: Sat, slot: Slot) -> Outcome:
     given = store.given(desk.db, sat).get(slot.item)
     kept = store.answers(desk.db, sat.id).get(slot.number) or Kept(slot.number, {})
-    attempt, score = given or (0, 0.0)
-    question = question_of(desk.db, desk.library, slot)
+    graded = as_graded(slot, given)
+    question = question_of(desk.db, desk.library, graded)
     answer = Given(
-        attempt,
+        given.attempt if given else 0,
         slot.item,
         question.topic,
-        slot.revision,
+        graded.revision,
         slot.seed,
         kept.raw,
-        score,
+        given.score if given else 0.0,
         None,
         "exam",
         None,
         0,
+        regraded=given is not None and given.before is not None,
     )
     here = f"/exams/sittings/{sat.id}/questions/{slot.number}"
     way = Way(here=here, token=new_token())

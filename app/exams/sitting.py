@@ -16,7 +16,7 @@ from app.exams import store
 from app.exams.forms import BeginForm
 from app.exams.paper import Slot, as_in_exam, draw
 from app.exams.report import Marked
-from app.exams.store import Begin, Graded, Kept, Sat
+from app.exams.store import Begin, Graded, Kept, Point, Sat
 from app.exams.timing import is_over, minutes_for
 from app.learners.store import hold
 from app.mastery.bank import domain_of
@@ -135,7 +135,8 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     kept = store.answers(db, sat.id)
     rows = []
     for slot in sat.slots:
-        question = question_of(db, library, slot)
+        point = given.get(slot.item)
+        question = question_of(db, library, as_graded(slot, point))
         mine = kept.get(slot.number) or Kept(slot.number, {})
         rows.append(
             Marked(
@@ -143,13 +144,19 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
                 item=slot.item,
                 domain=slot.domain,
                 objective=question.objectives[0] if question.objectives else "",
-                score=given[slot.item][1] if slot.item in given else 0.0,
-                answered=slot.item in given,
+                score=point.score if point else 0.0,
+                answered=point is not None,
                 seconds=mine.milliseconds / 1000,
                 before=_before(question, slot, mine),
+                old_key=point.before if point else None,
             )
         )
     return rows
+
+
+def as_graded(slot: Slot, point: Point | None) -> Slot:
+    """A slot with the wording that its points are of: its key may have been mended."""
+    return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
 def _before(question: Question, slot: Slot, kept: Kept) -> float | None:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import func, update
+from sqlalchemy import bindparam, case, func, update
+from sqlalchemy import select as plain_select
 from sqlmodel import Session, col, select
 
 from app.cards.store import Addition, Work, add_missed, add_to_day
 from app.db.insert_once import insert_once
+from app.db.regrades import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot
@@ -19,6 +21,17 @@ from app.learners.current import CurrentLearnerValue
 from app.web.clock import milliseconds, moment
 
 _LONGEST = 60 * 60 * 1000
+_POINTS = (
+    plain_select(
+        ATTEMPT.c["item"],
+        ATTEMPT.c.id,
+        SCORE,
+        REVISION,
+        case((REGRADE.c.id.is_not(None), ATTEMPT.c.score)),
+    )
+    .select_from(GRADED)
+    .where(ATTEMPT.c.sitting_id == bindparam("sitting"))
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,6 +144,20 @@ class Graded:
     milliseconds: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    """The points of an answered question: its attempt, the points that count.
+
+    `revision` is the wording whose key gave them; `before` what the key of the exam
+    gave, where the answer was graded again since.
+    """
+
+    attempt: int
+    score: float
+    revision: str
+    before: float | None
+
+
 def entered(raw: Mapping[str, Sequence[str]]) -> bool:
     """Whether a response holds anything; the unit beside an empty field is nothing."""
     return any(
@@ -205,8 +232,9 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[Sat]:
 def finished(db: Session, learner_id: int) -> list[tuple[Sat, float]]:
     """Closed sittings, newest first, each with its points."""
     rows = db.exec(
-        select(Sitting, func.coalesce(func.sum(Attempt.score), 0.0))
-        .join(Attempt, col(Attempt.sitting_id) == col(Sitting.id), isouter=True)
+        select(Sitting, func.coalesce(func.sum(SCORE), 0.0))
+        .join(ATTEMPT, ATTEMPT.c.sitting_id == col(Sitting.id), isouter=True)
+        .join(REGRADE, NEWEST, isouter=True)
         .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_not(None))
         .group_by(col(Sitting.id))
         .order_by(col(Sitting.started_at).desc())
@@ -324,14 +352,10 @@ def bring_back(
         add_missed(db, sat.learner_id, missed, day, now)
 
 
-def given(db: Session, sat: Sat) -> dict[str, tuple[int, float]]:
-    """The attempt and its points of each item that was answered, after the end."""
-    rows = db.execute(
-        select(col(Attempt.item), col(Attempt.id), col(Attempt.score)).where(
-            Attempt.sitting_id == sat.id
-        )
-    )
-    return {item: (number, score) for item, number, score in rows}
+def given(db: Session, sat: Sat) -> dict[str, Point]:
+    """The points of each item that was answered, after the end."""
+    rows = db.connection().execute(_POINTS, {"sitting": sat.id})
+    return {item: Point(*values) for item, *values in rows}
 
 
 def count_change(db: Session, learner_id: int) -> None:

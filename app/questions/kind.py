@@ -197,6 +197,10 @@ class Kind(abc.ABC, Generic[A]):
         del answer, gap
         return Faces("", "")
 
+    def read_before(self, answer: A) -> str:
+        """What is read below the stem before it is answered, in whatever order."""
+        return self.faces(answer, "({})".format).front
+
     # --- the bench ---
 
     @abc.abstractmethod

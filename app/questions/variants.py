@@ -113,6 +113,11 @@ def combinations(computed: Computed) -> int:
     return math.prod(len(values) for values in computed.params.values())
 
 
+def numbers_of(question: Question, seed: int) -> int:
+    """Which combination a seed draws: seeds of one differ by the order alone."""
+    return seed % combinations(question.computed) if question.computed else 0
+
+
 def combination(computed: Computed, index: int) -> dict[str, str | float]:
     """The parameters of one combination; `index` counts on beyond the last."""
     rest = index % combinations(computed)

@@ -14,6 +14,7 @@ from sqlmodel import Session, col
 from app.cards.names import question_card
 from app.cards.store import Addition, Work, add_missed, add_to_day
 from app.db.insert_once import insert_once
+from app.db.regrades import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.tables import (
     Attempt,
     ItemReport,
@@ -31,23 +32,27 @@ QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
 _LONGEST_WAIT = 60 * 60 * 1000
 _GIVEN = (
-    col(Attempt.id),
-    col(Attempt.item),
-    col(Attempt.topic),
-    col(Attempt.revision),
-    col(Attempt.seed),
-    col(Attempt.raw),
-    col(Attempt.score),
-    col(Attempt.certainty),
-    col(Attempt.context),
-    col(Attempt.run_id),
-    col(Attempt.hints),
+    ATTEMPT.c.id,
+    ATTEMPT.c["item"],
+    ATTEMPT.c.topic,
+    REVISION,
+    ATTEMPT.c.seed,
+    ATTEMPT.c.raw,
+    SCORE,
+    ATTEMPT.c.certainty,
+    ATTEMPT.c.context,
+    ATTEMPT.c.run_id,
+    ATTEMPT.c.hints,
+    REGRADE.c.id.is_not(None),
 )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Given:
-    """An answer as it was given."""
+    """An answer as it was given, with the score that counts and the wording behind it.
+
+    `regraded` says that this is another wording than the one that was answered.
+    """
 
     id: int
     item: str
@@ -60,6 +65,7 @@ class Given:
     context: str
     run: int | None
     hints: int
+    regraded: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,7 +178,9 @@ def waited(since: int, now: dt.datetime) -> int | None:
 def find(db: Session, learner_id: int, attempt: int) -> Given:
     """An attempt of this learner; raises NotFound, for another's too."""
     row = db.execute(
-        select(*_GIVEN).where(
+        select(*_GIVEN)
+        .select_from(GRADED)
+        .where(
             col(Attempt.id) == attempt,
             col(Attempt.learner_id) == learner_id,
             col(Attempt.sitting_id).is_(None),
@@ -205,9 +213,9 @@ def history(db: Session, learner_id: int) -> dict[str, Past]:
         .subquery()
     )
     rows = db.execute(
-        select(
-            col(Attempt.item), newest.c.tries, col(Attempt.score), col(Attempt.at)
-        ).join(newest, col(Attempt.id) == newest.c.newest)
+        select(ATTEMPT.c["item"], newest.c.tries, SCORE, ATTEMPT.c.at).select_from(
+            GRADED.join(newest, ATTEMPT.c.id == newest.c.newest)
+        )
     )
     return {item: Past(tries, score, at) for item, tries, score, at in rows}
 
@@ -243,9 +251,10 @@ def find_run(db: Session, learner_id: int, number: int) -> Run:
     if row is None:
         raise NotFound(f"There is no practice run {number} of yours.")
     rows = db.execute(
-        select(col(Attempt.item), col(Attempt.id), col(Attempt.score))
-        .where(col(Attempt.run_id) == number)
-        .order_by(col(Attempt.id))
+        select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE)
+        .select_from(GRADED)
+        .where(ATTEMPT.c.run_id == number)
+        .order_by(ATTEMPT.c.id)
     )
     given = {item: (attempt, score) for item, attempt, score in rows}
     return Run(number, row[0], row[1], tuple(json.loads(row[2])), given)

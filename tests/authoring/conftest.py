@@ -14,6 +14,7 @@ from sqlmodel import Session
 from app.config import Settings
 from app.content.live.library import Library, LiveLibrary
 from app.db.tables import Attempt, ItemRevision, Learner
+from tests.authoring.mended import Author
 from tests.conftest import SECRET, TINY, let_in
 
 
@@ -62,6 +63,12 @@ def client(client: TestClient) -> TestClient:
 def htmx(htmx: TestClient) -> TestClient:
     """The same, with every request one of htmx."""
     return let_in(htmx)
+
+
+@pytest.fixture
+def author(folder: Path, live_library: LiveLibrary) -> Author:
+    """Somebody who edits the course of the test."""
+    return Author(folder, live_library)
 
 
 @dataclasses.dataclass

@@ -25,6 +25,7 @@ ADDRESSES = [
     "/authoring/questions?start=-1",
     "/authoring/questions/k-trade",
     "/authoring/questions/k-trade/form",
+    "/authoring/questions/k-trade/regrading",
     "/authoring/questions/there-is-none",
     "/authoring/pages/weights",
     "/authoring/audit",
@@ -33,6 +34,7 @@ ADDRESSES = [
 ]
 POSTS = [
     "/authoring/questions/k-trade/attempts",
+    "/authoring/questions/k-trade/regrading",
     "/authoring/reports/1/settlement",
     "/authoring/departure",
     "/authoring/nothing/at/all",

@@ -9,7 +9,14 @@ from sqlmodel import Session, select
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, drift, upgrade
 from app.db.schema_state import is_current
-from app.db.tables import Attempt, Learner, LearnerSession, Review, StudyDay
+from app.db.tables import (
+    Attempt,
+    Learner,
+    LearnerSession,
+    Regrade,
+    Review,
+    StudyDay,
+)
 from app.web.visitor import digest_of
 from tests.databases import Databases
 
@@ -172,3 +179,37 @@ def test_everybody_so_far_is_a_person_in_the_one_course(engine: Engine) -> None:
     with Session(engine) as db:
         rows = db.exec(select(Learner).order_by(Learner.key)).all()
         assert [(row.person, row.course) for row in rows] == [("ada", ""), ("bob", "")]
+
+
+def test_answers_of_before_are_kept_and_may_be_graded_again(engine: Engine) -> None:
+    upgrade(engine)
+    downgrade(engine, "0012")
+    with Session(engine) as db:
+        learner = Learner(key="ada", created_at=0)
+        db.add(learner)
+        db.flush()
+        db.add(an_attempt(learner.id or 0))
+        db.commit()
+        before = db.exec(select(Attempt)).one().model_dump()
+
+    upgrade(engine)
+
+    with Session(engine) as db:
+        attempt = db.exec(select(Attempt)).one()
+        assert attempt.model_dump() == before
+        db.add(a_regrade(attempt))
+        db.commit()
+        db.delete(db.exec(select(Learner)).one())
+        db.commit()
+        assert db.exec(select(Regrade)).all() == []
+
+
+def a_regrade(attempt: Attempt) -> Regrade:
+    return Regrade(
+        attempt_id=attempt.id,
+        learner_id=attempt.learner_id,
+        after=0,
+        revision="r2",
+        score=0.0,
+        at=0,
+    )

@@ -245,6 +245,14 @@ def test_progress_leads_to_the_plan(student: Student, library: Library) -> None:
     assert 'href="/plan"' in student.page("/progress")
 
 
+def test_pages_that_do_not_fit_are_counted_and_named_below(student: Student) -> None:
+    student.aims(1, minutes=5)
+
+    page = student.page()
+    assert "<summary>1 page does not fit. More minutes a day make room.<" in page
+    assert '<p class="small">The cache of a conversation</p>' in page
+
+
 def test_a_day_off_is_empty_on_every_page(student: Student, library: Library) -> None:
     for card in list(library.cards)[:3]:
         student.knows(card)

@@ -34,7 +34,6 @@ def app(settings: Settings, clock: Clock) -> Iterator[FastAPI]:
     content = two_courses(settings.data / "content")
     app = create_app(settings.model_copy(update={"content": content}), clock)
     yield app
-    app.state.engine.dispose()
     app.state.pages.close()
 
 

@@ -237,6 +237,7 @@ def _measured(
     )
     return {
         "computed": survey is not None,
+        "mended": survey.mended.get(question.id, 0) if survey else 0,
         "discrimination_interval": interval,
         "curves": draw_curves(curves) if curves else "",
         "found": now,

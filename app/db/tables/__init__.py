@@ -1,17 +1,18 @@
 """Every table. Rows are dumb: rules live on values, SQL lives in the stores.
 
-Attempts and reviews are logs: rows are only ever added. Whatever can be derived
-from them (memory, mastery, statistics) is a cache that may be thrown away.
+Attempts, regrades and reviews are logs: rows are only ever added. Whatever can be
+derived from them (memory, mastery, statistics) is a cache that may be thrown away.
 Times are UTC in milliseconds since 1970, study days are ISO dates in the learner's
 zone. Items (questions, cards, topics) are named by the ids of the content files.
 """
 
-from app.db.tables.answers import (
+from app.db.tables.attempts import (
     Attempt,
     ItemReport,
     ItemRevision,
     PracticeRun,
     QuestionFlag,
+    Regrade,
 )
 from app.db.tables.authors import AuditEntry, AuthorLink, AuthorSession
 from app.db.tables.cards import (
@@ -48,6 +49,7 @@ __all__ = [
     "Prediction",
     "QuestionFlag",
     "Reading",
+    "Regrade",
     "Review",
     "Sitting",
     "SittingAnswer",

@@ -1,12 +1,18 @@
-"""Every attempt as plain rows, for analysis elsewhere."""
+"""Every attempt as plain rows, for analysis elsewhere.
+
+`score` and `revision` are what was written with the answer, `current_score` and
+`current_revision` what counts since it was graded again.
+"""
 
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlalchemy import select
+from sqlmodel import Session, col
 
-from app.db.tables import Attempt, Learner
+from app.db.regrades import ATTEMPT, GRADED, REVISION, SCORE
+from app.db.tables import Learner
 
 COLUMNS = [
     "id",
@@ -26,17 +32,23 @@ COLUMNS = [
     "milliseconds",
     "study_day",
     "at",
+    "current_score",
+    "current_revision",
+]
+_COLUMNS = [
+    *(ATTEMPT.c[name] for name in COLUMNS if name in ATTEMPT.c),
+    SCORE.label("current_score"),
+    REVISION.label("current_revision"),
 ]
 
 
 def attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
     """The attempts of a course, or all, in the order of the log; `at` is in UTC."""
-    wanted = select(Attempt).order_by(col(Attempt.id))
+    wanted = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
     if course is not None:
-        mine = col(Learner.id) == col(Attempt.learner_id)
-        wanted = wanted.join(Learner, mine).where(Learner.course == course)
-    for row in session.exec(wanted).yield_per(1000):
-        values = {name: getattr(row, name) for name in COLUMNS}
-        moment = dt.datetime.fromtimestamp(row.at / 1000, dt.UTC)
-        values["at"] = moment.isoformat(timespec="milliseconds")
-        yield values
+        mine = select(col(Learner.id)).where(col(Learner.course) == course)
+        wanted = wanted.where(ATTEMPT.c.learner_id.in_(mine))
+    rows = session.execute(wanted.execution_options(yield_per=1000))
+    for row in rows.mappings():
+        moment = dt.datetime.fromtimestamp(row["at"] / 1000, dt.UTC)
+        yield {**row, "at": moment.isoformat(timespec="milliseconds")}

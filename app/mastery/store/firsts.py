@@ -4,7 +4,8 @@ The log of answers only grows, and a veteran has thousands of rows of it. So eac
 process keeps the first answers of the learners it served last and asks for the rows
 since the newest that it knows. That row comes along as the proof that the log is
 still the same one. With several writers an earlier number may be committed later, so
-there the number of all rows proves that none was missed; SQLite has one writer.
+there the number of all rows proves that none was missed; SQLite has one writer. Where
+answers were graded again since, all are read again.
 """
 
 import collections
@@ -16,20 +17,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, bindparam, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
+from app.db.regrades import ATTEMPT, GRADED, REGRADE, SCORE
 from app.mastery.evidence import First
 from app.mastery.standing import Answers
 
-_ATTEMPT = SQLModel.metadata.tables["attempt"]
-_mine = _ATTEMPT.c.learner_id == bindparam("learner")
+_mine = ATTEMPT.c.learner_id == bindparam("learner")
 _ROW = ("id", "token", "at")
-_ANSWER = ("item", "first", "score", "study_day", "hints", "certainty")
+_ANSWER = ("item", "first", "study_day", "hints", "certainty")
+_regraded = REGRADE.alias()
+_REGRADES = [
+    select(number)
+    .where(_regraded.c.learner_id == bindparam("learner"))
+    .scalar_subquery()
+    .label(name)
+    for name, number in (
+        ("regrades", func.count(_regraded.c.id)),
+        ("last_regrade", func.max(_regraded.c.id)),
+    )
+]
 # This runs through the index alone; only new rows are looked up.
 _SINCE = (
-    select(*(_ATTEMPT.c[name] for name in (*_ROW, *_ANSWER)))
-    .where(_mine, _ATTEMPT.c.id >= bindparam("since"))
-    .order_by(_ATTEMPT.c.id)
+    select(
+        *(ATTEMPT.c[name] for name in (*_ROW, *_ANSWER)),
+        SCORE.label("score"),
+        *_REGRADES,
+    )
+    .select_from(GRADED)
+    .where(_mine, ATTEMPT.c.id >= bindparam("since"))
+    .order_by(ATTEMPT.c.id)
 )
 _ALL = select(func.count()).where(_mine)
 _LEARNERS = 500
@@ -39,12 +56,14 @@ _LEARNERS = 500
 class Known:
     """The first answers of a learner by question, as far as row `last` of the log.
 
-    `rows` is the number of all answers until then; `last` is number, token and moment.
+    `rows` is the number of all answers until then; `last` is number, token and moment;
+    `regrades` is how many of them were graded again, and the number of the newest.
     """
 
     answers: Answers = dataclasses.field(default_factory=Answers)
     rows: int = 0
     last: tuple[int, str, int] = (0, "", 0)
+    regrades: tuple[int, int | None] = (0, None)
 
 
 _lock = threading.Lock()
@@ -56,7 +75,7 @@ _kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, Known]] = 
 def first_answers(db: Session, learner_id: int) -> Answers:
     """First answers by question; those of a mock exam appear when it is closed.
 
-    The same mapping is given again as long as no question is answered.
+    The same mapping is given again as long as no question is answered or graded again.
     """
     engine = db.get_bind().engine
     with _lock:
@@ -76,7 +95,7 @@ def _catch_up(db: Session, learner_id: int, known: Known) -> Known:
     values = {"learner": learner_id, "since": known.last[0]}
     rows = db.connection().execute(_SINCE, values).all()
     if known.rows:
-        if not rows or _last(rows[0]) != known.last:
+        if not rows or _of(rows[0]) != (known.last, known.regrades):
             return _catch_up(db, learner_id, Known())
         rows = rows[1:]
         if _is_short(db, learner_id, known.rows + len(rows)):
@@ -84,10 +103,12 @@ def _catch_up(db: Session, learner_id: int, known: Known) -> Known:
     if not rows:
         return known
     added = _changed(rows, known.answers)
+    last, regrades = _of(rows[-1])
     return Known(
         answers=known.answers.and_(added) if added else known.answers,
         rows=known.rows + len(rows),
-        last=_last(rows[-1]),
+        last=last,
+        regrades=regrades,
     )
 
 
@@ -99,8 +120,8 @@ def _is_short(db: Session, learner_id: int, rows: int) -> bool:
     return connection.execute(_ALL, {"learner": learner_id}).scalar() != rows
 
 
-def _last(row: Any) -> tuple[int, str, int]:
-    return row.id, row.token, row.at
+def _of(row: Any) -> tuple[tuple[int, str, int], tuple[int, int | None]]:
+    return (row.id, row.token, row.at), (row.regrades, row.last_regrade)
 
 
 def _changed(rows: Sequence[Any], known: Mapping[str, First]) -> dict[str, First]:

@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, SQLModel
 
 from app.db.insert_once import insert_once
+from app.db.regrades import ATTEMPT, NEWEST, REGRADE, SCORE
 from app.db.tables import Prediction
 from app.mastery.forecast import RULE, Forecast
 from app.mastery.turnout import Predicted, Result
@@ -14,7 +15,6 @@ from app.web.clock import milliseconds
 
 _PREDICTION = SQLModel.metadata.tables["prediction"]
 _SITTING = SQLModel.metadata.tables["sitting"]
-_ATTEMPT = SQLModel.metadata.tables["attempt"]
 
 _KEPT = select(_PREDICTION.c.id).where(
     _PREDICTION.c.learner_id == bindparam("learner"),
@@ -78,10 +78,11 @@ _RESULTS = (
         _SITTING.c.exam,
         _SITTING.c.started_at,
         _SITTING.c.paper,
-        func.coalesce(func.sum(_ATTEMPT.c.score), 0.0),
-        func.count(_ATTEMPT.c.id),
+        func.coalesce(func.sum(SCORE), 0.0),
+        func.count(ATTEMPT.c.id),
     )
-    .join(_ATTEMPT, _ATTEMPT.c.sitting_id == _SITTING.c.id, isouter=True)
+    .join(ATTEMPT, ATTEMPT.c.sitting_id == _SITTING.c.id, isouter=True)
+    .join(REGRADE, NEWEST, isouter=True)
     .where(
         _SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None)
     )

@@ -71,6 +71,11 @@ class DesignKind(Kind[Design]):
             return ""
         return estimates.address(answer.estimate, {**answer.given, **parsed["plan"]})
 
+    def read_before(self, answer: Design) -> str:
+        """What is given, what is chosen, and what has to hold."""
+        given = (f"{name} {words}" for name, words in answer.given.items())
+        return " ".join([*given, *answer.choose, *answer.accept])
+
     def states(self, answer: Design) -> Iterator[State]:
         """The plan as nobody has touched it."""
         try:

@@ -1,4 +1,7 @@
-"""Questions: attempts (the log of answers), wordings, runs, reports and flags."""
+"""Questions: attempts (the log of answers), regrades, wordings, runs, flags, reports.
+
+A regrade never rewrites an attempt: it stands beside it.
+"""
 
 from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
@@ -89,6 +92,29 @@ class Attempt(SQLModel, table=True):
     hints: int = 0
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
+    at: int = Field(sa_column=time_column())
+
+
+class Regrade(SQLModel, table=True):
+    """An attempt graded again, after the key of its question was mended.
+
+    The attempt stays as it was written. `after` is the id of the regrade that this one
+    follows, 0 for the first: so two who grade again at once write one row, and the row
+    that none follows is the one that counts. `revision` is the wording whose key gave
+    the `score`.
+    """
+
+    __table_args__ = (
+        UniqueConstraint("attempt_id", "after"),
+        Index("ix_regrade_learner_id", "learner_id", "id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    attempt_id: int = Field(foreign_key="attempt.id", ondelete="CASCADE")
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    after: int
+    revision: str = Field(max_length=64)
+    score: float
     at: int = Field(sa_column=time_column())
 
 

@@ -11,7 +11,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, select, update
 from sqlmodel import Session, col
 
-from app.db.tables import Attempt, ItemReport, ItemRevision, Learner, Memory, Sitting
+from app.db.regrades import ATTEMPT, GRADED, REVISION, SCORE
+from app.db.tables import (
+    Attempt,
+    ItemReport,
+    ItemRevision,
+    Learner,
+    Memory,
+    Regrade,
+    Sitting,
+)
 from app.errors import NotFound
 from app.web.clock import milliseconds, moment
 
@@ -37,11 +46,13 @@ class Extent:
     """How many first answers there are, and the sum of their times.
 
     Where some were erased and as many were added it is another one all the same,
-    although a database may give the number of an erased row to a new one.
+    although a database may give the number of an erased row to a new one. `regrades`
+    counts the answers that were graded again, with the number of the newest.
     """
 
     answers: int = 0
     moments: int = 0
+    regrades: tuple[int, int] = (0, 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,7 +123,15 @@ def extent(db: Session, course: str, last: int | None = None) -> Extent:
     count, moments = db.execute(
         select(func.count(), func.sum(col(Attempt.at))).where(*wanted)
     ).one()
-    return Extent(count, int(moments or 0))
+    return Extent(count, int(moments or 0), regraded(db, course))
+
+
+def regraded(db: Session, course: str) -> tuple[int, int]:
+    """How many answers of a course were graded again, and the number of the newest."""
+    numbers = func.count(), func.coalesce(func.max(col(Regrade.id)), 0)
+    wanted = select(*numbers).where(_of(course, Regrade.learner_id))
+    count, newest = db.execute(wanted).one()
+    return count, newest
 
 
 def sittings(db: Session, course: str) -> int:
@@ -131,11 +150,12 @@ def first_answers(db: Session, course: str, after: int, most: int) -> Batch:
             col(Attempt.id),
             col(Attempt.learner_id),
             col(Attempt.item),
-            col(Attempt.revision),
-            col(Attempt.score),
+            REVISION,
+            SCORE,
             col(Attempt.parsed),
             col(Attempt.at),
         )
+        .select_from(GRADED)
         .where(
             col(Attempt.first),
             col(Attempt.id) > after,
@@ -258,9 +278,9 @@ def papers(db: Session, course: str) -> list[Paper]:
 
 def _points(db: Session) -> dict[int, dict[str, float]]:
     rows = db.execute(
-        select(col(Attempt.sitting_id), col(Attempt.item), col(Attempt.score)).where(
-            col(Attempt.sitting_id).is_not(None)
-        )
+        select(ATTEMPT.c.sitting_id, ATTEMPT.c["item"], SCORE)
+        .select_from(GRADED)
+        .where(ATTEMPT.c.sitting_id.is_not(None))
     )
     found: dict[int, dict[str, float]] = {}
     for sitting, item, score in rows:

@@ -1,0 +1,200 @@
+"""What the mended key of a question changes, and the rows that make it count.
+
+An author who marked the wrong option right has graded learners wrongly. Their answers
+stay in the log as they were written; each gets a row beside it with the score by the
+key of now. Answers whose score stays get one too: the statistics of the new wording
+would otherwise be made of those alone whom the old key wronged.
+"""
+
+import collections
+import dataclasses
+import datetime as dt
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlmodel import Session
+
+from app.authoring import store
+from app.authoring.store import Again, Answered
+from app.authors.store import Deed, record
+from app.learners.store import count_change
+from app.questions.model import Question
+from app.questions.regrading import Pair, Refusal, is_key_alone, pair_of
+from app.questions.variants import numbers_of
+from app.quiz.store import keep_revision, wording
+
+_SAME = 1e-9
+_AT_ONCE = 200  # answers between two pauses
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a change goes: answers, whose, how many first ones, mock exams."""
+
+    answers: int
+    learners: int
+    firsts: int
+    sittings: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effect:
+    """Answers whose score changes in the same way."""
+
+    before: float
+    after: float
+    reach: Reach
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What would change where the answers to a question are graded by its key of now.
+
+    `asked` counts those that another wording graded; `reach` is of the ones whose score
+    changes; `same` keep theirs, `refused` says how many cannot be graded again, and
+    why. `rows` are to be written; there are none where no score changes.
+    """
+
+    question: Question
+    asked: int
+    reach: Reach
+    effects: tuple[Effect, ...]
+    same: int
+    refused: tuple[tuple[Refusal, int], ...]
+    rows: tuple[Again, ...]
+
+
+def plan_of(
+    db: Session,
+    course: str,
+    question: Question,
+    *,
+    reworded: bool = False,
+    pause: Callable[[], object] = bool,
+) -> Plan:
+    """What the key of `question` would change; nothing is written.
+
+    `reworded` lets answers to other words count as answers to these; `pause` is called
+    now and then.
+    """
+    answers = store.answered(db, course, question.id, question.revision)
+    wordings = {
+        revision: _wording(db, question.id, revision)
+        for revision in {answer.revision for answer in answers}
+    }
+    marker = _Marker(question, wordings, reworded=reworded)
+    found = []
+    for number, answer in enumerate(answers):
+        found.append((answer, marker.mark(answer)))
+        if number % _AT_ONCE == 0:
+            pause()
+    return _weigh(question, found)
+
+
+def is_mended(db: Session, question: Question, revision: str) -> bool:
+    """Whether only the key changed since a wording, so that a plan is worth making."""
+    asked = _wording(db, question.id, revision)
+    return asked is not None and is_key_alone(asked, question)
+
+
+def confirm(db: Session, course: str, plan: Plan, by: int, now: dt.datetime) -> int:
+    """Write what a plan says; returns how many answers it graded again.
+
+    Others may write between plan and confirmation: of two who confirm the same, one
+    writes, and who was erased is left out. `by` is the session of the author.
+    """
+    there = store.hold(db, course, plan.question.id)
+    rows = [row for row in plan.rows if row.answer.learner in there]
+    learners = store.add(db, rows, now)
+    if learners:
+        keep_revision(db, plan.question, now)
+        for learner in sorted(set(learners)):
+            count_change(db, learner)
+        subject = f"{len(learners)} of {plan.question.id}"[:120]
+        record(db, Deed(now, by, "answers graded again", subject))
+    return len(learners)
+
+
+def _weigh(
+    question: Question, found: Sequence[tuple[Answered, float | Refusal]]
+) -> Plan:
+    """The plan that follows from what each answer would earn."""
+    rows = [
+        Again(answer, question.revision, score)
+        for answer, score in found
+        if not isinstance(score, Refusal)
+    ]
+    changed = [row for row in rows if abs(row.score - row.answer.score) > _SAME]
+    refused = collections.Counter(s for _, s in found if isinstance(s, Refusal))
+    return Plan(
+        question=question,
+        asked=len(found),
+        reach=_reach(changed),
+        effects=_effects(changed),
+        same=len(rows) - len(changed),
+        refused=tuple(sorted(refused.items())),
+        rows=tuple(rows) if changed else (),
+    )
+
+
+class _Marker:
+    """Grades answers to a question again, each different one only once.
+
+    `wordings` are those that were answered, by revision; None for unreadable ones.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        wordings: Mapping[str, Question | None],
+        *,
+        reworded: bool,
+    ) -> None:
+        self._question = question
+        self._wordings = wordings
+        self._reworded = reworded
+        self._pairs: dict[tuple[object, ...], Pair | Refusal] = {}
+        self._marks: dict[tuple[object, ...], float | Refusal] = {}
+
+    def mark(self, answer: Answered) -> float | Refusal:
+        """What an answer earns by the key of now, or why that cannot be said."""
+        asked = self._wordings[answer.revision]
+        if asked is None:
+            return Refusal.LOST
+        numbers = (numbers_of(q, answer.seed) for q in (asked, self._question))
+        place = (answer.revision, *numbers)
+        if place not in self._pairs:
+            self._pairs[place] = pair_of(asked, self._question, answer.seed)
+        pair, name = self._pairs[place], (*place, answer.raw)
+        if isinstance(pair, Refusal):
+            return pair
+        if name not in self._marks:
+            raw = json.loads(answer.raw)
+            self._marks[name] = pair.grade(raw, reworded=self._reworded)
+        return self._marks[name]
+
+
+def _effects(changed: Iterable[Again]) -> tuple[Effect, ...]:
+    """The changes by the scores they lead from and to, the largest gain first."""
+    groups: dict[tuple[float, float], list[Again]] = collections.defaultdict(list)
+    for row in changed:
+        groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
+    made = [Effect(*scores, _reach(rows)) for scores, rows in groups.items()]
+    return tuple(sorted(made, key=lambda e: (e.before - e.after, e.before)))
+
+
+def _reach(rows: Sequence[Again]) -> Reach:
+    answers = [row.answer for row in rows]
+    return Reach(
+        answers=len(answers),
+        learners=len({answer.learner for answer in answers}),
+        firsts=sum(answer.first for answer in answers),
+        sittings=len({answer.sitting for answer in answers} - {0}),
+    )
+
+
+def _wording(db: Session, item: str, revision: str) -> Question | None:
+    try:
+        return wording(db, item, revision)
+    except ValueError:  # as an older version kept it
+        return None

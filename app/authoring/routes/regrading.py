@@ -1,0 +1,82 @@
+"""GET what the mended key of a question changes; POST that it is to count."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.authoring.forms import Confirmed, RegradingAsked
+from app.authoring.regrading import confirm, plan_of
+from app.authoring.trying import address_of
+from app.authors.current import AuthorRoute, CurrentAuthor
+from app.db.engine import DbSession, reading_session
+from app.db.writer import Turn
+from app.errors import Conflict
+from app.learners.current import CurrentLearner
+from app.questions import kinds
+from app.questions.asking import title_of
+from app.questions.regrading import Refusal
+from app.web.clock import Now
+from app.web.course import CurrentLibrary, find_question
+from app.web.render import page
+
+router = APIRouter(route_class=AuthorRoute)
+
+
+@router.get("/questions/{item}/regrading")
+def show(
+    request: Request,
+    item: str,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    wanted: RegradingAsked,
+) -> HTMLResponse:
+    """What would change for whom, where the answers given before are graded again."""
+    question = find_question(library, item)
+    return page(
+        request,
+        "authoring/regrading.html",
+        learner=learner,
+        question=question,
+        address=address_of(question),
+        title=title_of(question),
+        right=kinds.of(question).right_words(question.answer),
+        plan=plan_of(db, learner.course, question, reworded=wanted.reworded),
+        wanted=wanted,
+        other_words=Refusal.WORDS,
+    )
+
+
+@router.post("/questions/{item}/regrading")
+async def grade_again(
+    request: Request,
+    item: str,
+    library: CurrentLibrary,
+    author: CurrentAuthor,
+    now: Now,
+    wanted: Confirmed,
+) -> RedirectResponse:
+    """Let the key of now count for the answers given before.
+
+    They are graded before the turn to write begins: that may take longer than others
+    who write can wait.
+    """
+    question = find_question(library, item)
+    if wanted.revision != question.revision:
+        raise Conflict(
+            "The question was edited while this page was open. Nothing was graded.",
+            "Look again at what its key changes now.",
+        )
+    course: str = request.state.course
+    async with reading_session(request) as db:
+        plan = await run_in_threadpool(
+            plan_of, db, course, question, reworded=wanted.reworded
+        )
+    turn: Turn = request.app.state.turn
+    async with turn() as db:
+        count = await run_in_threadpool(confirm, db, course, plan, author.id, now)
+    where = f"/authoring/questions/{quote(item)}/regrading"
+    more = "&reworded=true" if wanted.reworded else ""
+    return RedirectResponse(f"{where}?graded={count}{more}", 303)

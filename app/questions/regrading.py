@@ -1,0 +1,95 @@
+"""Grading a stored answer again, after its question was mended."""
+
+import collections
+import dataclasses
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from app.content.identity import normal
+from app.content.numbers.expressions import BadExpression
+from app.questions import kinds
+from app.questions.grading import grade
+from app.questions.model import Question, Variant
+from app.questions.variants import draw
+from app.questions.verdict import Raw, Unreadable, Verdict
+
+# What a verdict says beside what it understood: which option of the key was met.
+_JUDGED = {"option", "met"}
+
+
+class Refusal(enum.StrEnum):
+    """Why an answer cannot be graded again: it was an answer to something else."""
+
+    LOST = "its wording cannot be read any more"
+    KIND = "the question was of another kind"
+    NUMBERS = "it was asked with other numbers"
+    PARTS = "other options, steps or gaps stood there"
+    WORDS = "it was asked in other words"
+    UNREADABLE = "it cannot be read by the key of now"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pair:
+    """One attempt's question as it was seen, and as it is today with the same numbers.
+
+    `alike` says that both read the same.
+    """
+
+    seen: Variant
+    today: Variant
+    alike: bool
+
+    def grade(self, raw: Raw, *, reworded: bool = False) -> float | Refusal:
+        """The score that an answer to the one earns by the key of the other.
+
+        `reworded` says that other words mean the same; nothing says that of the rest.
+        """
+        if not raw:  # they said that they do not know
+            return 0.0
+        was, found = grade(self.seen, raw), grade(self.today, raw)
+        if isinstance(found, Unreadable):
+            return Refusal.UNREADABLE
+        if isinstance(was, Verdict) and _understood(was) != _understood(found):
+            return Refusal.PARTS
+        return found.score if self.alike or reworded else Refusal.WORDS
+
+
+def pair_of(asked: Question, now: Question, seed: int) -> Pair | Refusal:
+    """Two wordings of a question beside each other, as an attempt of `seed` shows them.
+
+    Only the key may have been mended: whoever saw another kind or other numbers did not
+    answer this question. Seeds that draw the same numbers make pairs that grade alike.
+    """
+    if kinds.of(asked) is not kinds.of(now):
+        return Refusal.KIND
+    try:
+        seen, today = draw(asked, seed), draw(now, seed)
+    except BadExpression:
+        return Refusal.NUMBERS
+    if seen.values != today.values:
+        return Refusal.NUMBERS
+    return Pair(seen, today, _words(seen) == _words(today))
+
+
+def is_key_alone(asked: Question, now: Question) -> bool:
+    """Whether answers to one wording can be graded by the key of another at all."""
+    pair = pair_of(asked, now, 0)
+    if isinstance(pair, Refusal):
+        return False
+    some = kinds.of(asked).anything(pair.seen.answer)
+    return not isinstance(pair.grade(some), Refusal)
+
+
+def _understood(verdict: Verdict) -> Mapping[str, Any]:
+    """What was answered, and the parts of the question that it could be about."""
+    parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
+    if "chosen" in parsed:  # in the order displayed, which a mended file may change
+        parsed["chosen"] = sorted(parsed["chosen"])
+    return {**parsed, "parts": sorted(mark.key for mark in verdict.marks)}
+
+
+def _words(variant: Variant) -> Mapping[str, int]:
+    """All that is read before answering, in whatever order; marks do not count."""
+    below = kinds.of(variant).read_before(variant.answer)
+    return collections.Counter(normal(f"{variant.stem.html} {below}").split())

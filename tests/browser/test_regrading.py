@@ -1,0 +1,60 @@
+"""A mended key on the bench: seen, confirmed and counted, with and without scripts."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import sign_in
+from tests.browser.server import Server
+from tests.browser.test_access import overhang, serious
+from tests.conftest import TINY
+
+pytestmark = pytest.mark.browser
+ITEM = "k-trade"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(TINY, tmp_path / "course"))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, course: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", course, rate_learners="off") as running:
+        yield running
+
+
+def mend(course: Path) -> None:
+    file = course / "topics/kv-cache/quiz.md"
+    text = file.read_text().replace("[x] Memory for", "[ ] Memory for")
+    file.write_text(text.replace("[ ] Accuracy for", "[x] Accuracy for"))
+
+
+@pytest.mark.parametrize("name", ["page", "plain_page"])
+def test_an_author_looks_and_confirms(
+    request: pytest.FixtureRequest, name: str, bench: Server, course: Path
+) -> None:
+    page: Page = request.getfixturevalue(name)
+    sign_in(page, bench)
+    page.goto(f"{bench.url}/quiz/kv-cache/{ITEM}")
+    page.get_by_label("Accuracy for speed").check()
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text("Not right.")).to_be_visible()
+    mend(course)
+
+    page.goto(f"{bench.url}/authoring/questions/{ITEM}")
+    page.get_by_role("link", name="Grade it again").click()
+    row = page.get_by_role("row", name="0 to 1")
+    expect(row.get_by_role("cell").first).to_have_text("1")
+    if name == "page":
+        assert serious(page) == []
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert overhang(page) <= 0
+    page.get_by_role("button", name="Grade 1 answer again").click()
+
+    expect(page.get_by_text("1 answer graded again.")).to_be_visible()
+    page.goto(f"{bench.url}/authoring/questions/{ITEM}")
+    expect(page.get_by_text("would score otherwise")).to_have_count(0)
