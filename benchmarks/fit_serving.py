@@ -34,22 +34,27 @@ from app.estimator.hardware.networks import Fabric, fabric_of
 from app.estimator.inputs import read
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import Software, Steps
+from app.estimator.serving.engine import Software, Steps, software, steps
 from app.estimator.serving.load import Requests, prompt_cost
-from app.estimator.serving.profile import Traffic, first_token, pace, profile_of
+from app.estimator.serving.profile import (
+    Traffic,
+    first_token,
+    pace,
+    profile_of,
+    rounds,
+)
 from app.estimator.serving.step import Placed, decode_time, place
 
 CASES = DATA / "cases-serving.json"
 HELD_OUT = DATA / "held-out-serving.json"
 ENGINES = DATA / "engines.toml"
-ENGINE_IDS = ("vllm", "trtllm", "sglang")
 # What is fitted, in the units of engines.toml, with the value it is drawn to.
 _EACH = {
-    "vllm": {"host_ms": 0.03, "kernel_us": 5.3, "prefill": 1.2, "front_ms": 38.0},
-    "trtllm": {"host_ms": 0.065, "kernel_us": 3.9, "prefill": 1.03, "front_ms": 50.0},
-    "sglang": {"host_ms": 0.15, "kernel_us": 6.75, "prefill": 2.0, "front_ms": 150.0},
+    "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0},
+    "trtllm": {"kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0},
+    "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0},
 }
-_COMMON = {"routed_us": 31.0, "grouped": 0.154, "padding": 13.0, "skew": 0.77}
+_COMMON = {"routed_us": 31.0, "grouped": 0.22, "padding": 13.0, "skew": 0.77}
 _COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.08}
 START = {
     **{
@@ -59,7 +64,6 @@ START = {
     },
     **{f"all.{name}": value for name, value in _COMMON.items()},
 }
-ATTENTION_US, SEQUENCE_US = 4.9, 9.1  # kept: other engines share them
 FIRST_WEIGHT = 0.6
 SOFT = 0.15  # residuals above it count linearly
 DRAWN = 0.3  # how strongly a constant is drawn to its start, per factor of e
@@ -80,7 +84,7 @@ class Measured:
     model: Architecture
     gpu: Accelerator
     fabric: Fabric
-    batch: float  # requests in the replica; of a full server, those that fit
+    rounds: tuple[tuple[float, float], ...]  # how many, and requests in the replica
 
     @property
     def requests(self) -> Requests:
@@ -98,11 +102,13 @@ def measured(case: Case, file: CaseFile) -> Measured:
     # Llama 3.1 and 3.3 are one model here: what counts is the shape.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
-    batch = float(asked.concurrent)
+    batches = [(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
         traffic = Traffic(Requests(asked.prompt_tokens, asked.output_tokens))
         placed = place(model, gpu, fabric, serving_of(asked))
-        batch = profile_of(placed, traffic, asked.memory_utilization).full
+        full = max(1.0, profile_of(placed, traffic, asked.memory_utilization).full)
+        run = (asked.run_requests or full) / (asked.replicas or 1)
+        batches = rounds(run, full)
     return Measured(
         kind=case.kind,
         expected=case.expected,
@@ -112,7 +118,7 @@ def measured(case: Case, file: CaseFile) -> Measured:
         model=model,
         gpu=gpu,
         fabric=fabric,
-        batch=max(1.0, batch),
+        rounds=tuple(batches),
     )
 
 
@@ -120,17 +126,14 @@ def fitted_with(engine: str, constants: Constants) -> tuple[Software, Steps]:
     """The overheads that constants stand for."""
     of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
     everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
-    software = Software(
-        id=engine,
-        label=engine,
-        host=of["host_ms"] * 1e-3,
+    routed = everywhere.pop("routed_us") * 1e-6
+    own = dataclasses.replace(
+        software(engine),
         kernel=of["kernel_us"] * 1e-6,
         prefill=of["prefill"],
-        front=of["front_ms"] * 1e-3,
-        sequence=SEQUENCE_US * 1e-6,
+        eager=of["eager_us"] * 1e-6,
     )
-    routed = everywhere.pop("routed_us") * 1e-6
-    return software, Steps(attention=ATTENTION_US * 1e-6, routed=routed, **everywhere)
+    return own, dataclasses.replace(steps(), routed=routed, **everywhere)
 
 
 def placed_with(row: Measured, constants: Constants) -> Placed:
@@ -141,18 +144,19 @@ def placed_with(row: Measured, constants: Constants) -> Placed:
 
 def predicted(row: Measured, constants: Constants) -> float:
     """What the estimate would say of a case."""
-    placed = placed_with(row, constants)
-    own = max(1.0, row.batch / row.asked.attention_parallel)
-    step = decode_time(placed, own, row.requests.mean_context).total
-    cost = prompt_cost(placed, row.requests, own)
-    first = first_token(placed, step, cost, own)
-    each = pace(step, cost, own, row.asked.output_tokens)
-    if row.kind == "serving_ttft":
-        return first
-    if row.kind == "serving_tpot":
-        return each
-    tokens = row.batch * (row.asked.replicas or 1) * row.asked.output_tokens
-    return tokens / (first + row.asked.output_tokens * each)
+    placed, answer = placed_with(row, constants), row.asked.output_tokens
+    requests = seconds = 0.0
+    for count, batch in row.rounds:
+        own = max(1.0, batch / row.asked.attention_parallel)
+        step = decode_time(placed, own, row.requests.mean_context).total
+        cost = prompt_cost(placed, row.requests, own, step)
+        first = first_token(placed, step, cost, own)
+        each = pace(step, cost, own, answer)
+        if row.kind != "offline_throughput":
+            return first if row.kind == "serving_ttft" else each
+        requests += count * batch
+        seconds += count * (first + answer * each)
+    return requests * (row.asked.replicas or 1) * answer / seconds
 
 
 def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:
@@ -208,8 +212,9 @@ def _step(
     slopes = []
     for name in names:
         moved = now | {name: now[name] * math.exp(PROBE)}
-        there = _residuals(rows, moved)
-        slopes.append([(b - a) / PROBE for a, b in zip(left, there, strict=True)])
+        slopes.append(
+            [_slope(r, a, name, moved) for r, a in zip(rows, left, strict=True)]
+        )
     trust = [
         w * w / math.sqrt(1 + (r / SOFT) ** 2)
         for r, w in zip(left, weights, strict=True)
@@ -222,6 +227,13 @@ def _step(
     found = solved(matrix, right)
     longest = max(LONGEST_STEP, *map(abs, found)) / LONGEST_STEP
     return {name: by / longest for name, by in zip(names, found, strict=True)}
+
+
+def _slope(row: Measured, here: float, name: str, moved: Constants) -> float:
+    """What moving a constant adds to a residual: nothing, if of another engine."""
+    if not name.startswith(("all.", f"{row.asked.engine}.")):
+        return 0.0
+    return (math.log(predicted(row, moved) / row.expected) - here) / PROBE
 
 
 def _inner(a: Iterable[float], b: Iterable[float], weights: Iterable[float]) -> float:

@@ -20,7 +20,7 @@ import os
 import random
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.scheduling import Policy, card_seconds
 from app.scheduling.card_pace import NEW_SECONDS
@@ -44,7 +44,8 @@ CRAMMED = 3
 START = 740_000
 PROCESSES = max(1, (os.cpu_count() or 1) // 2)
 _EXPONENTS = {5, 20}
-_PASSED = ((0.15, 2), (0.85, 3), (1.0, 4))
+PASSED = ((2, 0.15), (3, 0.70), (4, 0.15))
+"""How a look goes at a card that is known: shares of hard, good and easy."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,13 +73,7 @@ class Truth:
         self._turns: dict[int, int] = {}
 
     def begin(self, card: int, day: int) -> int:
-        luck, share = self._luck(card), 0.0
-        rating = len(FIRST_GRADES)
-        for grade, part in enumerate(FIRST_GRADES, 1):
-            share += part
-            if luck < share:
-                rating = grade
-                break
+        rating = _drawn(self._luck(card), enumerate(FIRST_GRADES, 1))
         stability, difficulty = self.curve.begun(rating)
         self._cards[card] = (stability * self._ease[card], difficulty), day
         return rating
@@ -89,10 +84,17 @@ class Truth:
         if self._luck(card) >= chance:
             self._cards[card] = self.curve.lapsed(trace, chance), day
             return 1
-        luck = self._luck(card)
-        rating = next(grade for share, grade in _PASSED if luck < share)
+        rating = _drawn(self._luck(card), PASSED)
         self._cards[card] = self.curve.known(trace, chance, rating), day
         return rating
+
+    def cards_at(
+        self, day: int
+    ) -> Iterator[tuple[float, tuple[Trace, int] | tuple[()]]]:
+        """The ease of every card, and of those begun trace and days since then."""
+        for place, ease in enumerate(self._ease):
+            known = self._cards.get(place)
+            yield ease, (known[0], day - known[1]) if known else ()
 
     def recall(self, exam: int) -> float:
         """The true recall on the exam day, cards never begun counted as 0."""
@@ -105,6 +107,16 @@ class Truth:
     def _luck(self, card: int) -> float:
         turn = self._turns[card] = self._turns.get(card, 0) + 1
         return random.Random(f"{self._seed}:{card}:{turn}").random()
+
+
+def _drawn(luck: float, grades: Iterable[tuple[int, float]]) -> int:
+    """The grade that a number from 0 to 1 stands for, by the shares of grades."""
+    rating, share = 0, 0.0
+    for rating, part in grades:  # noqa: B007 - the last one where nothing is left
+        share += part
+        if luck < share:
+            break
+    return rating
 
 
 def _own_parameters(dice: random.Random) -> tuple[float, ...]:
@@ -193,10 +205,16 @@ def study(
     return Outcome(truth.recall(exam), spent / days)
 
 
+def learner_of(days: int, minutes: int, number: int) -> tuple[str, Deck]:
+    """The seed of a learner of a scenario, and what they begin with."""
+    seed = f"{days} days, {minutes} minutes, learner {number}"
+    return seed, deck_of(seed)
+
+
 def learner(days: int, minutes: int, number: int) -> list[Outcome]:
     """One learner in one scenario, all ways of studying."""
-    seed = f"{days} days, {minutes} minutes, learner {number}"
-    deck, seconds = deck_of(seed), card_seconds(minutes)
+    seed, deck = learner_of(days, minutes, number)
+    seconds = card_seconds(minutes)
     plain = study(seed, deck, days, seconds, plain_day)
     packed = seconds * days / CRAMMED
     return [

@@ -9,7 +9,7 @@ from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
 
 # The layers themselves are the estimator's own business; their sums are shown.
-_INNER = frozenset({"stack", "encoder", "runs"})
+_INNER = frozenset({"stack", "encoder", "runs", "tower"})
 _UNITS = {
     "memory": "B",
     "driver_memory": "B",
@@ -41,7 +41,8 @@ def _models() -> list[dict[str, Any]]:
 
 def _shape(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
-    return {name: getattr(model, name) for name in names}
+    shape = {name: getattr(model, name) for name in names}
+    return {**shape, "tower_parameters": model.tower_parameters}
 
 
 def _row(entry: Any) -> dict[str, Any]:

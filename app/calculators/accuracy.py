@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+from pathlib import Path
 
 from markupsafe import Markup
 
+from app.calculators.kept_report import kept_report
 from app.drawings import Drawing, draw_chart
 from app.drawings.strips import Strip, draw_strips
 from app.estimator import registry
@@ -12,7 +14,6 @@ from app.estimator.accuracy.report import (
     Report,
     Result,
     Summary,
-    own_report,
 )
 from app.estimator.estimate import Chart, Line
 from app.estimator.units import format_number
@@ -21,6 +22,7 @@ from app.estimator.units import format_number
 _LABELS = {
     "param_count": "Parameters",
     "param_count_active": "Parameters in use per token",
+    "param_count_tower": "Parameters of vision towers",
     "weights_bytes": "Size of the weights",
     "quant_bits_per_weight": "Bits per quantized weight",
     "kv_bytes_per_token": "KV cache of one token",
@@ -127,9 +129,9 @@ class KindStanding:
 
 
 @functools.cache
-def standing() -> Standing:
-    """Every kind of the project's own cases."""
-    found = own_report()
+def standing(folder: Path) -> Standing:
+    """Every kind of the project's own cases, kept in `folder`."""
+    found = kept_report(folder)
     strips = tuple(_strip(s.kind, found) for s in found.summaries if s.expressible)
     return Standing(
         cases=len(found.results),
@@ -142,10 +144,10 @@ def standing() -> Standing:
     )
 
 
-@functools.cache
-def standing_of(kind: str) -> KindStanding | None:
+@functools.lru_cache(maxsize=128)  # strangers ask for kinds that are none
+def standing_of(kind: str, folder: Path) -> KindStanding | None:
     """One kind with all of its cases; None for a kind that is none."""
-    found = own_report()
+    found = kept_report(folder)
     summary = next((s for s in found.summaries if s.kind == kind), None)
     if summary is None:
         return None

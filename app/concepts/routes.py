@@ -68,6 +68,7 @@ def show(
         learner=learner,
         asked=_asked(library, sheet, learner.key, past),
         past=past,
+        flagged=store.flagged(db, learner.id, sheet.asked),
         notes=store.notes_beside(db, learner.id, sheet.topic.slug),
         **_marks(sheet, store.sections_read(db, learner.id, sheet.topic.slug), past),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from app.db.tables import Attempt, Note, Reading
+from app.db.tables import Attempt, Note, QuestionFlag, Reading
 from app.web.clock import milliseconds
 
 
@@ -46,6 +46,17 @@ def seeds(
     for item, seed in rows:
         found[item] = (*found.get(item, ()), seed)
     return found
+
+
+def flagged(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
+    """Those of some questions that carry a flag."""
+    if not (items and learner_id):
+        return frozenset()
+    mine = col(QuestionFlag.learner_id) == learner_id
+    which = select(col(QuestionFlag.item)).where(
+        mine, col(QuestionFlag.item).in_(items)
+    )
+    return frozenset(db.scalars(which))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "gpu-hours": (0.60, 2.32),
     "decode": (0.79, 1.18),
     "prefill": (0.70, 1.45),
-    "tpot": (0.55, 1.50),
-    "ttft": (0.52, 2.57),
-    "saturated": (0.76, 1.46),
+    "tpot": (0.75, 1.45),
+    "ttft": (0.63, 2.59),
+    "saturated": (0.82, 1.39),
 }
 
 

@@ -158,7 +158,7 @@ def _came(found: Found, left: collections.Counter[str]) -> Iterator[Came]:
     """The grades of a card and what was set by hand; other rows are counted.
 
     A due date holds only where nothing came after it, and a card that is new now was
-    forgotten, whether its log says so or not.
+    forgotten, whether its log says so or not. Anki has no row for burying a card.
     """
     log = found.log[-_MOST_GRADES:]
     if len(found.log) > _MOST_GRADES:
@@ -172,7 +172,10 @@ def _came(found: Found, left: collections.Counter[str]) -> Iterator[Came]:
             last = came
             yield came
     if last is not None and last.rating and found.is_new:
-        yield Came(last.at + 1, 0, 0, "forget")
+        last = Came(last.at + 1, 0, 0, "forget")
+        yield last
+    if found.buried is not None:
+        yield Came(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
 
 
 def _row(row: Row, found: Found, *, is_last: bool) -> Came | None:

@@ -86,11 +86,13 @@ def write_luggage(
 ) -> bytes:
     """The notes as a package whose days are counted in the learner's zone."""
     days = [c.standing.first_day for s in luggage.sheets for c in s.cards if c.standing]
-    first = min(days, default=now.astimezone(zone).date())
+    here = now.astimezone(zone)
+    first = min(days, default=here.date())
+    today = here.date() - dt.timedelta(days=here.time() < _TURN)
     born = dt.datetime.combine(first, _TURN, zone)
     west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
     birth = Birth(int(born.timestamp()), west)
-    calendar = Calendar(int(now.timestamp()), first, birth)
+    calendar = Calendar(int(now.timestamp()), today, first, birth)
     shown = {n for s in luggage.sheets for face in s.faces for n in names_in(face)}
     media = {file_of(n): pictures[n] for n in sorted(shown) if n in pictures}
     sheets = [

@@ -14,8 +14,9 @@ from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, Input, InputProblem
 from app.estimator.models import lookup
 from app.estimator.registry import Entry
+from app.instruments.differences import difference
 from app.instruments.links import address
-from app.instruments.readings import Reading, read_estimate
+from app.instruments.readings import Reading, query_of, read_estimate
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
@@ -137,12 +138,13 @@ def instrument(
     `block` makes the short form for a place inside of a text: the fields that
     `typed` names, and the short reading. `id` must be unique on the page.
     """
-    inputs, reading, problems = _answer(entry, typed, course, block=block)
+    inputs, reading, other, problems = _answer(entry, typed, course, block=block)
     fields = fields_of(entry, typed, inputs, problems, id=id, course=course)
     near, far = _arranged(entry, fields, typed if block else None)
     query = (
         reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
     )
+    against = "&".join(part for part in (query, other) if part)
     return Instrument(
         name=entry.name,
         title=entry.title,
@@ -155,14 +157,8 @@ def instrument(
         reading=reading,
         problems=problems,
         link=address(entry.name, query),
-        compare=address(entry.name, _against(query, reading), part="compare"),
+        compare=address(entry.name, against, part="compare"),
     )
-
-
-def _against(query: str, reading: Reading | None) -> str:
-    """The query of a comparison with a scenario that differs."""
-    other = reading.other if reading else ""
-    return "&".join(part for part in (query, other) if part)
 
 
 def fields_of(
@@ -242,17 +238,22 @@ def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa:
 
 def _answer(
     entry: Entry, typed: Mapping[str, str], course: Course, *, block: bool
-) -> tuple[Any, Reading | None, tuple[InputProblem, ...]]:
-    """The inputs understood and their reading, or the problems instead."""
+) -> tuple[Any, Reading | None, str, tuple[InputProblem, ...]]:
+    """The inputs understood and their reading, or the problems instead.
+
+    The third is what a second scenario would change, as a query.
+    """
     inputs = None
     try:
         inputs = given_inputs.read(entry.inputs, typed)
         estimate = entry.compute(inputs)
     except BadInputs as bad:
-        return inputs, None, bad.problems
+        return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
     reading = read_estimate(entry, inputs, estimate, topics=course.topics, **height)
-    return inputs, reading, ()
+    field, value = difference(entry, inputs, given_inputs.write(inputs), estimate)
+    other = query_of({f"b.{field}": value}) if field else ""
+    return inputs, reading, other, ()
 
 
 def _arranged(

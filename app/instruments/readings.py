@@ -26,7 +26,6 @@ from app.estimator.estimate import (
 from app.estimator.hardware.parts import address_of, find_part
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
-from app.instruments.differences import difference
 from app.instruments.links import address
 
 LONGEST_LINK = 2000
@@ -36,20 +35,16 @@ LONGEST_LINK = 2000
 _FIRST = 3
 _HARDWARE = frozenset({"gpu", "system", "network"})
 # What the unit of a figure measures; the last heading takes all others.
-_MEASURES: tuple[tuple[str, frozenset[str]], ...] = (
-    ("Memory and data", frozenset({"B"})),
-    ("Time", frozenset({"s", "GPU-h"})),
-    (
-        "Rates",
-        frozenset({"B/s", "token/s", "request/s", "FLOP/s", "FLOP"}),
-    ),
-    ("Money", frozenset({"USD", "USD/h", "USD/month", "USD/year", "USD/Mtoken"})),
-    (
-        "Power and air",
-        frozenset({"W", "Wh", "kg", "A", "V", "BTU/h", "m3/s", "CFM"}),
-    ),
-    ("Counts and shares", frozenset()),
-)
+_OTHERS = "Counts and shares"
+_MEASURES: dict[str, tuple[str, ...]] = {
+    "Memory and data": ("B",),
+    "Time": ("s", "GPU-h"),
+    "Rates": ("B/s", "token/s", "request/s", "FLOP/s", "FLOP"),
+    "Money": ("USD", "USD/h", "USD/month", "USD/year", "USD/Mtoken"),
+    "Power and air": ("W", "Wh", "kg", "A", "V", "BTU/h", "m3/s", "CFM"),
+    _OTHERS: (),
+}
+_MEASURED = {unit: title for title, units in _MEASURES.items() for unit in units}
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _Cell = tuple[str, bool]
 
@@ -134,8 +129,7 @@ class Reading:
     `first` are the figures that matter first, `rest` all others in groups, and
     `elsewhere` those that do not apply to these inputs. `parts` leads to the hardware
     that was asked of. `link` leads to the calculator with these inputs; empty where
-    they are too long for an address. `query` is its part behind the question mark,
-    `other` what a second scenario would change, as a query.
+    they are too long for an address; `query` is its part behind the question mark.
     """
 
     name: str
@@ -155,7 +149,6 @@ class Reading:
     notes: tuple[str, ...]
     link: str
     query: str
-    other: str
 
     @property
     def more(self) -> int:
@@ -173,7 +166,7 @@ def read_estimate(
 ) -> Reading:
     """Put an estimate into words. `topics` are the concept pages that can be linked."""
     words = given_inputs.write(inputs)
-    query = _query(words)
+    query = query_of(words)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
@@ -198,18 +191,11 @@ def read_estimate(
         notes=estimate.notes,
         link=address(entry.name, query) if short else "",
         query=query if short else "",
-        other=_other(entry, inputs, estimate, words),
     )
 
 
-def _other(
-    entry: Entry, inputs: Any, estimate: Estimate, words: Mapping[str, str]
-) -> str:
-    field, value = difference(entry, inputs, words, estimate)
-    return _query({f"b.{field}": value}) if field else ""
-
-
-def _query(words: Mapping[str, str]) -> str:
+def query_of(words: Mapping[str, str]) -> str:
+    """Inputs in words as the query of an address."""
     # Field names are plain words; most values were in the address before.
     return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
 
@@ -260,15 +246,12 @@ def _grouped(
 ) -> tuple[tuple[str, tuple[ShownFigure, ...]], ...]:
     """Figures that apply under the heading of what their unit measures."""
     units = {figure.name: figure.unit for figure in estimate.figures}
-    groups: dict[str, list[ShownFigure]] = {title: [] for title, _ in _MEASURES}
+    groups: dict[str, list[ShownFigure]] = {title: [] for title in _MEASURES}
     for figure in figures:
         if figure.applies:
-            groups[_measure(units[figure.name])].append(figure)
+            title = _MEASURED.get(units[figure.name], _OTHERS)
+            groups[title].append(figure)
     return tuple((title, tuple(some)) for title, some in groups.items() if some)
-
-
-def _measure(unit: str) -> str:
-    return next(title for title, units in _MEASURES if not units or unit in units)
 
 
 def _parts(entry: Entry, inputs: Any) -> tuple[tuple[str, str], ...]:
@@ -365,7 +348,7 @@ def _pictures(
 
 
 def _change(name: str, change: Change, words: Mapping[str, str]) -> ShownChange:
-    query = _query({**words, change.field: change.flips_at})
+    query = query_of({**words, change.field: change.flips_at})
     return ShownChange(
         label=change.label,
         now=change.now,

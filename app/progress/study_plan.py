@@ -22,6 +22,7 @@ _SATURDAY = 5
 _ROUND = 3  # fewer questions are no round
 _MOST_QUESTIONS = 25
 _THEMES = 3
+_STEP, _MOST_MORE = 5, 240  # minutes a day are advised in steps, and not without end
 _CRUMB = 2.0  # minutes of a page that are not worth a day of their own
 
 
@@ -98,12 +99,15 @@ class PlannedDay:
 class StudyPlan:
     """The days up to the one before the exam; `left` are pages that do not fit.
 
-    `pace` is what their minutes are reckoned with.
+    `over` are the minutes that these take, and with about so many `more` a day they
+    would fit, 0 where that is no advice. `pace` is what all minutes are reckoned with.
     """
 
     exam: dt.date
     days: tuple[PlannedDay, ...]
     left: tuple[str, ...] = ()
+    over: float = 0.0
+    more: int = 0
     pace: Pace = USUAL
 
     @property
@@ -159,6 +163,8 @@ def plan_days(
     mocks = frozenset(day for day in mocks if not student.is_off(day))
     reader = _Reader(work.pages, student.pace.page)
     made = []
+    end = exam - dt.timedelta(days=_PAGES_DONE)
+    reading = [d for d in days if d not in mocks and not student.is_off(d)]
     if proposed is not None and days:
         made.append(proposed)
         reader.skip({slug for slug, _, _ in proposed.pages})
@@ -167,14 +173,37 @@ def plan_days(
         left = student.left(day, exam, now=not place)
         room = left - card_minutes(cards, student.pace)
         mock = mock_of(work.mocks, room) if day in mocks else None
-        coming = days[place : count - _PAGES_DONE]
-        ahead = sum(d not in mocks and not student.is_off(d) for d in coming)
+        ahead = sum(day <= d < end for d in reading)
         read = Read() if mock else reader.take(max(0.0, room), ahead or 1)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
         about = _about(work, read, day, seed)
         made.append(_with_questions(done, left, read.minutes, about, student.pace))
-    unread = tuple(page.title for page in reader.pages)
-    return StudyPlan(exam, tuple(made), unread, student.pace)
+    return _with_unread(
+        StudyPlan(exam, tuple(made), pace=student.pace), reader, reading
+    )
+
+
+def _with_unread(
+    plan: StudyPlan, reader: "_Reader", reading: Sequence[dt.date]
+) -> StudyPlan:
+    """The plan with what it does not hold; `reading` are the days with pages."""
+    over = sum(page.minutes for page in reader.pages)
+    return dataclasses.replace(
+        plan,
+        left=tuple(page.title for page in reader.pages),
+        over=over,
+        more=_more(over / len(reading)) if reading else 0,
+    )
+
+
+def _more(reading: float) -> int:
+    """Minutes more a day that hold so many of reading: cards take up to half of them.
+
+    >>> [_more(minutes) for minutes in (0.0, 1.2, 7.6, 300.0)]
+    [0, 5, 20, 0]
+    """
+    more = _STEP * math.ceil(2 * reading / _STEP)
+    return more if more <= _MOST_MORE else 0
 
 
 def _with_questions(

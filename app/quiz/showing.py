@@ -285,9 +285,8 @@ def question_page(
 
 
 def _flag(desk: Desk, shown: Asked | Outcome, frame: RunFrame | None) -> Flag | None:
-    """The flag of a question that is practiced; in the text of a page there is none."""
-    context = shown.context if isinstance(shown, Asked) else shown.given.context
-    if context == "page" or shown.question.id not in desk.library.questions:
+    """The flag of a question; in the text of a page that page shows it itself."""
+    if shown.question.id not in desk.library.questions:
         return None
     question = shown.question
     alone = f"/quiz/{question.topic}/{question.id}"

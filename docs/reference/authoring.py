@@ -36,7 +36,7 @@ _CATALOGUE = (
     ("hw", "a link, adapter or switch", "connectx-7"),
     ("model", "a model", "llama-3.1-70b"),
 )
-_HIDDEN = frozenset({"id", "note", "read_on"})
+_HIDDEN = frozenset({"id", "note", "read_on", "tower"})
 _LIMITS = {
     "MOST_BYTES": "bytes of a file",
     "MOST_LINES": "lines of a file",

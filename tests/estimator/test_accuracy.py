@@ -16,6 +16,7 @@ from app.estimator.accuracy.report import as_json, as_text, own_report, report
 EXACT = [
     "param_count",
     "param_count_active",
+    "param_count_tower",
     "quant_bits_per_weight",
     "weights_bytes",
     "kv_bytes_per_token",

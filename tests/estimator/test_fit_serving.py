@@ -23,6 +23,7 @@ from benchmarks.fit_serving import (
     written,
 )
 
+_CONFIGURATION = ("model", "system", "backend", "input_tokens", "output_tokens")
 _SERVED = ("serving_tpot", "serving_ttft", "offline_throughput")
 
 
@@ -47,7 +48,30 @@ def test_the_measurements_are_many_and_of_many_kinds() -> None:
     assert len(rows) >= 400
     assert len({row.groups[0] for row in rows}) >= 12
     assert len({row.asked.engine for row in rows}) >= 3
-    assert len({row.gpu.id for row in rows}) >= 5
+    assert len({row.gpu.id for row in rows}) >= 6
+
+
+def test_attention_and_experts_are_on_the_same_gpus() -> None:
+    for case in read_cases(CASES).cases:
+        words = case.inputs
+        experts = words.get("moe_tp", 1) * words.get("moe_ep", 1)
+        if experts > 1:
+            assert experts == words["tp"] * words.get("attention_dp", 1), case.id
+
+
+def test_no_measurement_stands_twice() -> None:
+    runs = [
+        (case.kind, case.expected, *(case.inputs.get(k) for k in _CONFIGURATION))
+        for case in read_cases(CASES).cases
+        if case.kind != "offline_throughput"
+    ]
+    assert len(runs) == len(set(runs))
+
+
+def test_lengths_that_are_drawn_are_read_as_their_mean() -> None:
+    rows = {row.asked.prompt_tokens for row in _rows() if row.kind == "serving_tpot"}
+    assert {922, 7373} <= rows
+    assert 8192 not in rows
 
 
 def test_half_of_the_measurements_are_kept_from_the_fit() -> None:
@@ -73,8 +97,8 @@ def test_elimination_solves_a_system() -> None:
 def test_constants_are_written_where_they_are_read() -> None:
     text = ENGINES.read_text("utf-8")
     assert written(text, _written()) == text
-    other = written(text, _written() | {"sglang.front_ms": 123.0, "all.waits": 1.25})
-    assert "front_ms = 123\n" in other
+    other = written(text, _written() | {"sglang.eager_us": 123.0, "all.waits": 1.25})
+    assert "eager_us = 123\n" in other
     assert "waits = 1.25\n" in other
 
 

@@ -1,5 +1,6 @@
 """Inference steps and served load against published runs, and what must hold."""
 
+import dataclasses
 import doctest
 
 import pytest
@@ -146,7 +147,7 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     groups = placed("qwen3-235b-a22b", "b200-sxm", weights="fp8-block", **split)
     profile = profiled(groups, 1024, 128)
     assert profile.own(64) == 16
-    assert profile.decode_at(64) == decode_time(groups, 16, 1024 + 64).total
+    assert profile.timed(64).step == decode_time(groups, 16, 1024 + 64).total
     assert profile.most <= most_sequences(groups, 1024 + 64)
 
 
@@ -171,6 +172,37 @@ def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
     placed = CHAT
     alone = first_token(placed, 0.01, 0.0, 1)
     common = placed.steps
-    assert alone == pytest.approx(placed.engine.front + 0.01 * common.waits)
+    assert alone == pytest.approx(placed.front + 0.01 * common.waits)
     more = first_token(placed, 0.01, 0.1, 9) - first_token(placed, 0.01, 0.1, 8)
     assert more == pytest.approx(0.1 * common.others)
+
+
+def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> None:
+    seldom = dataclasses.replace(
+        CHAT, serving=dataclasses.replace(CHAT.serving, polling=31)
+    )
+    later = first_token(seldom, 0.01, 0.1, 8) - first_token(CHAT, 0.01, 0.1, 8)
+    assert later == pytest.approx(15 * 0.01)
+
+
+def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
+    assert CHAT.front > CHAT.engine.front
+    small = placed("llama-3-8b", "H100", weights="fp8", tensor=2)
+    assert CHAT.front - CHAT.engine.front == pytest.approx(
+        80 / 32 * (small.front - small.engine.front)
+    )
+
+
+def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
+    assert engine.busiest(5.0, 8.0, 1) == 5.0
+    assert 5.0 < engine.busiest(5.0, 8.0, 4) < engine.busiest(5.0, 8.0, 16) <= 8.0
+    assert engine.busiest(8.0, 8.0, 16) == 8.0  # all of them are chosen everywhere
+
+
+def test_a_run_ends_with_a_round_that_is_not_full() -> None:
+    profile = profile_of(CHAT, Traffic(Requests(1000, 1000)))
+    steady = saturated_rate(profile)
+    assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
+    assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
+    few = profile.full / 10
+    assert saturated_rate(profile, few) == pytest.approx(profile.rate_at(few))

@@ -180,7 +180,8 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
     [
         {"prompt": 64, "answer": 16},
         {"model": "llama-3.1-70b", "tensor_parallel": 8, "prompt": 128, "batch": 32},
-        {"model": "qwen3-30b-a3b", "prompt": 64, "answer": 16, "batch": 64},
+        # On one H100 the memory is full before.
+        {"model": "qwen3-30b-a3b", "tensor_parallel": 2, "prompt": 64, "batch": 64},
     ],
 )
 def test_decoding_leaves_memory_at_the_very_batch_that_is_said(

@@ -121,6 +121,12 @@ def served() -> list[tuple[str, dict[str, object]]]:
         for b in ("sglang 0.5.9", "trtllm 1.2.0rc6.post3", "trtllm nan", "vllm nan")
     ]
     words += [{"precision": "fp4", "system": "b200_sxm"}, {"precision": "int4"}]
+    words += [{"system": "mi300x"}]
+    words += [
+        {"system": s, "precision": "bf16"} for s in ("a100_sxm4_40gb", "a100_sxm4_80gb")
+    ]
+    words += [{"shortest": 0.8, "kv_dtype": "bf16", "polling": 30}]
+    words += [{"load": "all at once; the prompts are in the time"}]
     words += [{"concurrency": None}, {"attention_dp": 4, "moe_ep": 8, "moe_tp": 1}]
     return [
         (kind, {**BASE_SERVED, **word})
@@ -168,6 +174,7 @@ def others() -> list[tuple[str, dict[str, object]]]:
         "input_tokens": 1000,
         "output_tokens": 1000,
         "load": "all requests at once",
+        "requests": 3000,
         "framework": "TensorRT-LLM 1.2 PyTorch backend",
     }
     for words in (

@@ -7,6 +7,7 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import QuestionFlag
+from tests.quiz.conftest import Fields
 
 
 def flag(client: TestClient, library: Library, wanted: str = "yes", **more: str):
@@ -71,3 +72,39 @@ def test_the_flag_of_another_learner_is_not_mine(
 
 def test_no_flag_leads_off_the_site(rosa: TestClient, library: Library):
     assert flag(rosa, library, back="https://example.org/").status_code == 422
+
+
+def test_a_question_in_the_text_of_a_page_has_its_flag(rosa: TestClient):
+    page, item = "/concepts/kv-cache", "k-page-twice"
+    form = re.compile(rf'<form class="flag" id="flag-{item}".*?</form>', re.DOTALL)
+    shown = form.search(rosa.get(page).text)[0]
+    assert 'aria-pressed="false"' in shown
+    assert "data-key" not in shown
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', shown))
+
+    answer = rosa.post(f"/quiz/kv-cache/{item}/flag", data=sent)
+
+    assert answer.headers["location"] == f"{page}#q-{item}"
+    assert "Flagged" in form.search(rosa.get(page).text)[0]
+    assert "1\u00a0question that you flagged" in rosa.get("/quiz").text
+
+
+def test_the_flag_of_a_page_stays_without_a_key(htmx: TestClient):
+    sent = {"wanted": "yes", "back": "/concepts/kv-cache#q-k-page-twice"}
+
+    fragment = htmx.post("/quiz/kv-cache/k-page-twice/flag", data=sent).text
+
+    assert "Flagged" in fragment
+    assert "data-key" not in fragment
+
+
+def test_a_question_answered_in_a_page_has_its_flag_beside_the_verdict(
+    rosa: TestClient,
+):
+    page, item = "/concepts/kv-cache", "k-page-twice"
+    fields = Fields(f"{item}/attempts")
+    fields.feed(rosa.get(page).text)
+    answered = {**fields.values, "answer": fields.options["answer"][0]}
+    verdict = rosa.post(fields.action, data=answered).headers["location"]
+
+    assert f'id="flag-{item}"' in rosa.get(verdict).text

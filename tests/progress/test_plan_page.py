@@ -126,6 +126,19 @@ def test_the_ways_are_compared_in_sentences(student: Student, library: Library) 
     assert "planned, 3 days skipped" in page
 
 
+def test_what_does_not_fit_is_said_with_what_to_do_about_it(student: Student) -> None:
+    student.aims(1, minutes=5)
+
+    page = " ".join(re.sub("<[^>]+>", " ", student.page()).split())
+
+    said = r"\d+ pages? \(\d+ minutes of reading\) do(es)? not fit before your exam\. "
+    advice = r"Study about \d+ minutes more a day, or move your exam day"
+    assert re.search(said + advice, page)
+    assert "Pages that do not fit" in page
+    student.aims(30, minutes=60)
+    assert "not fit before" not in student.page()
+
+
 def test_the_day_before_the_exam_nothing_can_be_skipped(student: Student) -> None:
     student.aims(1)
 
@@ -243,14 +256,6 @@ def test_progress_leads_to_the_plan(student: Student, library: Library) -> None:
     student.aims(10)
 
     assert 'href="/plan"' in student.page("/progress")
-
-
-def test_pages_that_do_not_fit_are_counted_and_named_below(student: Student) -> None:
-    student.aims(1, minutes=5)
-
-    page = student.page()
-    assert "<summary>1 page does not fit. More minutes a day make room.<" in page
-    assert '<p class="small">The cache of a conversation</p>' in page
 
 
 def test_a_day_off_is_empty_on_every_page(student: Student, library: Library) -> None:

@@ -120,6 +120,23 @@ def test_what_does_not_fit_is_named():
 
     assert plan.left
     assert "Page 29" in plan.left
+    assert plan.over >= 8 * (len(plan.left) - 1) > 0
+
+
+@pytest.mark.parametrize("days", [4, 9, 30])
+@pytest.mark.parametrize("minutes", [10, 25])
+def test_with_the_minutes_that_are_advised_it_fits(days: int, minutes: float):
+    work = Work(pages=pages(50), mocks=[SHORT])
+    short = planned(days, work, minutes)
+
+    assert short.more > 0 or not short.left
+    assert planned(days, work, minutes + short.more).left == ()
+
+
+def test_without_a_day_to_read_on_no_minutes_are_advised():
+    plan = planned(0, Work(pages=pages(3)))
+
+    assert (len(plan.left), plan.more) == (3, 0)
 
 
 @pytest.mark.parametrize("days", [2, 3, 9, 20, 60])

@@ -88,7 +88,7 @@ def code_version() -> str:
         digest.update(importlib.metadata.version(name).encode())
     for room in ROOMS:
         for file in sorted((root / room).rglob("*")):
-            if file.suffix in {".py", ".toml"}:
+            if file.suffix in {".json", ".py", ".toml"}:
                 digest.update(f"{file.relative_to(root)}\0".encode())
                 digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -112,19 +112,25 @@ def own_report() -> Report:
 
 def report(paths: Iterable[pathlib.Path]) -> Report:
     """Answer every case of the files; a case never stops the others."""
-    results, names = [], set()
+    results: list[Result] = []
+    names = set()
     for path in paths:
         names.add(pathlib.Path(path).resolve())
         file = read_cases(pathlib.Path(path))
         results += [answer(case, file) for case in file.cases]
     figures.cache_clear()
-    by_kind: dict[str, list[Result]] = {}
+    return gathered(results, refitted=_FITTED in names)
+
+
+def gathered(results: Iterable[Result], *, refitted: bool) -> Report:
+    """Results with their summary; `refitted` where engines' constants were."""
+    results, by_kind = tuple(results), dict[str, list[Result]]()
     for result in results:
         by_kind.setdefault(result.kind, []).append(result)
     return Report(
-        results=tuple(results),
+        results=results,
         summaries=tuple(summarize(kind, found) for kind, found in by_kind.items()),
-        held_out=_left_out(by_kind, refitted=_FITTED in names),
+        held_out=_left_out(by_kind, refitted=refitted),
     )
 
 

@@ -164,6 +164,7 @@ def offline_throughput(asked: Asked) -> Question:
         **_alone(gpus // (tensor * groups)),
         prompt_tokens=asked.whole("input_tokens"),
         output_tokens=asked.whole("output_tokens"),
+        run_requests=asked.whole("requests", 0) or None,
         memory_utilization=_FULL,
         engine=asked.word("framework", _ENGINES),
     )
@@ -215,6 +216,9 @@ _CARDS = {
     "b200_sxm": "b200-sxm",
     "b300_sxm": "b300-sxm",
     "gb200": "gb200-gpu",
+    "a100_sxm4_40gb": "a100-sxm4-40",
+    "a100_sxm4_80gb": "a100-sxm4-80",
+    "mi300x": "mi300x",
 }
 
 
@@ -226,7 +230,8 @@ def _loaded(asked: Asked) -> dict[str, Any]:
     each = asked.whole("batch_size_per_replica", 0)
     groups = asked.whole("attention_dp", 1)
     concurrent = each * groups or asked.whole("concurrency")
-    asked.note("concurrency")
+    asked.note("concurrency", "load")
+    prompt, answer = _drawn(asked)
     return {
         "model": model,
         **_formats(asked, model),
@@ -234,11 +239,19 @@ def _loaded(asked: Asked) -> dict[str, Any]:
         "tensor_parallel": asked.whole("tp", 1),
         **_experts(asked, groups, routed=find_model(model).is_routed),
         **_alone(),
-        "prompt_tokens": asked.whole("input_tokens"),
-        "output_tokens": asked.whole("output_tokens"),
+        "prompt_tokens": prompt,
+        "output_tokens": answer,
         "concurrent": concurrent,
         "engine": backend,
+        "polling": asked.whole("polling", 0) or None,
     }
+
+
+def _drawn(asked: Asked) -> tuple[int, int]:
+    """Mean lengths; where they are drawn, from `shortest` of the longest up to it."""
+    mean = (1 + asked.number("shortest", 1.0)) / 2
+    longest = asked.whole("input_tokens"), asked.whole("output_tokens")
+    return round(mean * longest[0]), round(mean * longest[1])
 
 
 def _experts(asked: Asked, groups: int, *, routed: bool) -> dict[str, Any]:
@@ -249,6 +262,7 @@ def _experts(asked: Asked, groups: int, *, routed: bool) -> dict[str, Any]:
     return found
 
 
+_CACHES = {"bf16": "bf16", "fp8": "fp8"}
 _PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4"}
 
 
@@ -261,7 +275,8 @@ def _formats(asked: Asked, model: str) -> dict[str, str]:
     elif precision == "fp8" and "llama" in model:
         weights = "fp8"
     narrow = precision == "fp8" or "llama" in model
-    return {"weights": weights, "cache": "fp8" if narrow else "bf16"}
+    cache = asked.word("kv_dtype", _CACHES, "fp8" if narrow else "bf16")
+    return {"weights": weights, "cache": cache}
 
 
 def _served_model(asked: Asked) -> str:

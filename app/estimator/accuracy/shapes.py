@@ -17,6 +17,11 @@ def param_count(asked: Asked) -> Question:
     return ask("model", "parameters", model=asked.model())
 
 
+def param_count_tower(asked: Asked) -> Question:
+    """Parameters of what the model sees with, its projector among them."""
+    return ask("model", "tower_parameters", model=asked.model())
+
+
 _ACTIVE = {
     "total - routed_expert_params*(1-top_k/num_experts); embeddings, router and "
     "shared experts counted": "active_parameters",
@@ -157,6 +162,7 @@ def lora_params(asked: Asked) -> Question | Formula:
 KINDS: dict[str, Translator] = {
     "param_count": param_count,
     "param_count_active": param_count_active,
+    "param_count_tower": param_count_tower,
     "kv_bytes_per_token": kv_bytes_per_token,
     "kv_bytes_sequence": kv_bytes_sequence,
     "lora_params": lora_params,

@@ -17,6 +17,8 @@ _LOCAL_COPY = 0.33
 # All-to-all reaches a little less of a link and starts its hops together.
 _ALLTOALL_SHARE = 0.96
 _ALLTOALL_HOPS = 0.76
+# What the kernels of inference engines take from rank to rank [s].
+_KERNEL_STEP = 2.5e-7
 # From this many GPUs on NCCL lets the switch reduce, on links where that gains.
 _SWITCH_GPUS = 6
 
@@ -148,15 +150,15 @@ def quick(
 ) -> float:
     """Time of one collective of an inference engine, which has its own kernels [s].
 
-    As `collective_time`, with `latency` and a quarter of a microsecond per rank in
+    As `collective_time`, with `latency` and a quarter of a microsecond per hop in
     place of the library's, where all ranks share a domain.
     """
     if ranks <= 1 or message <= 0:
         return 0.0
     if ranks > fabric.domain:
         return collective_time(operation, ranks, message, fabric)
-    way = dataclasses.replace(fabric.link, base=latency, step=2.5e-7)
-    return _inner_time(operation, ranks, message, dataclasses.replace(fabric, link=way))
+    _, transfer = parts_inside(operation, ranks, message, fabric)
+    return _both(latency + _KERNEL_STEP * _hops(operation, ranks), transfer, OVERLAP)
 
 
 def _inner_time(
@@ -172,19 +174,24 @@ def parts_inside(
     if ranks == 1:
         return 0.0, 0.0
     way = fabric.link
-    hops = (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
     rate = fabric.rate * way.share
     if way.crowding:
         rate *= (2 / ranks) ** way.crowding
     if way.id == "mesh":
         rate *= (ranks - 1) / (fabric.domain - 1)
     if operation == "alltoall":
-        hops *= _ALLTOALL_HOPS
         rate *= _ALLTOALL_SHARE
     elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
         rate *= way.switch_gain
     moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
-    return _timed(way, hops, moved / rate)
+    return _timed(way, _hops(operation, ranks), moved / rate)
+
+
+def _hops(operation: Collective, ranks: int) -> float:
+    """Steps from rank to rank within one domain, one after the other [1]."""
+    if operation == "alltoall":
+        return (ranks - 1.0) * _ALLTOALL_HOPS
+    return (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
 
 
 def time_between(

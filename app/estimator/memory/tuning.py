@@ -66,7 +66,8 @@ def tuning_of(
     names = _TARGETS[targets]
     base = 2.0
     if method == "qlora":
-        base = weight_table(model, "nf4-double").total / model.parameters
+        table = weight_table(model, "nf4-double")
+        base = (table.total - table.tower) / model.parameters
     return Tuning(
         adapters=adapter_parameters(model, rank, names),
         base=base,

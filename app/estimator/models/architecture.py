@@ -4,6 +4,7 @@ import collections
 import dataclasses
 
 from app.estimator.models.layers import Layer, Mixer, Mlp
+from app.estimator.models.towers.tower import Tower
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +35,8 @@ class Architecture:
     # and its counts, as model cards have it.
     predicting: tuple[Layer, ...] = ()
     predictors: int = 0
+    # What it sees with: beside the model and its counts, but in memory with it.
+    tower: Tower | None = None
     # Fields of its configuration that nobody understood, and those that it left out.
     unread: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -65,6 +68,16 @@ class Architecture:
     def head_parameters(self) -> int:
         """Weights of the output projection; 0 where it is the input table."""
         return 0 if self.tied else self.embedding_parameters
+
+    @property
+    def tower_parameters(self) -> int:
+        """Weights of the vision tower and its projector; 0 without one."""
+        return self.tower.parameters if self.tower else 0
+
+    @property
+    def loaded_parameters(self) -> int:
+        """All weights that an engine loads: the language model and its tower."""
+        return self.parameters + self.tower_parameters
 
     @property
     def is_routed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.families import is_known
+from app.estimator.units import format_number
 
 _MOST = 12
 
@@ -19,6 +20,12 @@ def caveats(model: Architecture) -> tuple[str, ...]:
         found.append(
             "Not given, and taken from the defaults of its class: "
             f"{_listed(model.assumed)}."
+        )
+    if model.tower:
+        found.append(
+            f"Its vision tower has {format_number(model.tower_parameters)} parameters: "
+            "loaded with the weights to answer, left out of training, operations and "
+            "GGUF files."
         )
     return tuple(found)
 

@@ -27,6 +27,11 @@ class Fields(Mapping[str, Any]):
         self._read.add(key)
         return self._given[key]
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """Read one field, which may be missing: far quicker than by an exception."""
+        self._read.add(key)
+        return self._given.get(key, default)
+
     def __iter__(self) -> Iterator[str]:
         """Name the fields."""
         return iter(self._given)

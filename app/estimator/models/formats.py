@@ -140,15 +140,21 @@ class WeightTable:
 
     `divided` is split evenly; `by_heads` holds (bytes, KV heads) pairs that split
     down to one head; `copied` lies whole on every GPU; `experts` is the routed
-    part of `divided`. `quantized` counts the weights that the format covers.
+    part of `divided`, `tower` that of a vision tower. `quantized` counts the weights
+    that the format covers.
     """
 
-    total: float
     divided: float
     by_heads: tuple[tuple[float, int], ...]
     copied: float
     experts: float
     quantized: int
+    tower: float
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.divided + self.copied + sum(size for size, _ in self.by_heads)
 
     def per_gpu(self, tensor_parallel: int) -> float:
         """Bytes on one of `tensor_parallel` GPUs."""
@@ -158,11 +164,15 @@ class WeightTable:
 
 @functools.lru_cache(maxsize=4096)
 def weight_table(model: Architecture, name: str) -> WeightTable:
-    """The bytes of `model` in the format called `name`."""
+    """The bytes of `model` in the format called `name`.
+
+    A vision tower keeps the width of what is not quantized, as published checkpoints
+    do, and is divided as matrices are, which is the default of vLLM and SGLang.
+    """
     form = FORMATS[name]
     rows = model.embedding_parameters + model.head_parameters + model.side_tables
-    tables = bytes_of(rows, form.rest)
-    divided, copied, experts, quantized = tables, 0.0, 0.0, 0
+    wide = bytes_of(rows + model.tower_parameters, form.rest)
+    divided, copied, experts, quantized = wide, 0.0, 0.0, 0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
     for layer, number in model.runs:
@@ -182,12 +192,12 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
                 experts += size if matrix.part == "experts" else 0.0
     copied += bytes_of(vectors, form.rest)
     return WeightTable(
-        total=divided + copied + sum(by_heads.values()),
         divided=divided,
         by_heads=tuple((size, heads) for heads, size in by_heads.items()),
         copied=copied,
         experts=experts,
         quantized=quantized,
+        tower=bytes_of(model.tower_parameters, form.rest),
     )
 
 

@@ -16,6 +16,7 @@ from app.estimator.models.families import Traits, traits_of
 from app.estimator.models.fields import Fields, with_defaults
 from app.estimator.models.layers import Layer
 from app.estimator.models.seq2seq import is_seq2seq, read_shape
+from app.estimator.models.towers.reading import BESIDE, read_beside
 
 
 def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
@@ -28,17 +29,19 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    given, assumed = with_defaults(text_part(config))
+    alone = {k: v for k, v in text_part(config).items() if k not in BESIDE}
+    given, assumed = with_defaults(alone)
     text = Fields(given)
     check_family(text)
     read = _from_seq2seq if is_seq2seq(text) else _from_decoder
     model = sound(read(text, name))
-    beside = tuple(key for key in _TOWERS if config.get(key))
-    return dataclasses.replace(model, unread=(*text.unread(), *beside), assumed=assumed)
-
-
-# What a model has to see and to hear, beside its language model.
-_TOWERS = ("vision_config", "audio_config", "vq_config", "mm_vision_tower")
+    beside = read_beside(config, model.hidden)
+    return dataclasses.replace(
+        model,
+        tower=beside.tower,
+        unread=(*text.unread(), *beside.unread),
+        assumed=(*assumed, *beside.assumed),
+    )
 
 
 def sound(model: Architecture) -> Architecture:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 from app.estimator import catalogue
@@ -20,6 +21,7 @@ class Software:
     `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
     launch and gap [s]; `prefill`: times the computing of a prompt [1];
     `front`: tokenizing and the way to the engine, before a prompt waits [s];
+    `eager`: per kernel of a prompt, which are launched one by one [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library.
     """
@@ -30,6 +32,7 @@ class Software:
     kernel: float
     prefill: float
     front: float = 0.0
+    eager: float = 0.0
     sequence: float = 0.0
     library_reduce: bool = False
 
@@ -40,10 +43,11 @@ class Steps:
 
     `attention`: of a decoding kernel beside its bytes [s]; `routed`: of a layer with
     experts beside its bytes, for routing and sorting [s]; `grouped`: rate of products
-    of many experts, of that of one product [1]; `padding`: rows by which the tiles of
-    an expert are filled up [1]; `skew`: T tokens choose as many experts as T^skew
-    would evenly [1]. Before the first token of a request pass `waits` decoding steps
-    [1], `own` of the time its prompt takes [1], and `others` of the time of each
+    of many experts, of the geometric mean of that of one product and of that in 16 bit,
+    since a narrower format shortens only a part of them [1]; `padding`: rows by which
+    the tiles of an expert are filled up [1]; `skew`: T tokens choose as many experts as
+    T^skew would evenly [1]. Before the first token of a request pass `waits` decoding
+    steps [1], `own` of the time its prompt takes [1], and `others` of the time of each
     other sequence's prompt [1], because requests that start together stay together.
     """
 
@@ -64,7 +68,7 @@ class Serving:
     `weights` is a format of `formats`, `cache` that of keys and values. `tensor`
     GPUs share each layer; `replicas` of attention run beside each other on
     different requests; experts are split over `expert` GPUs, each expert over
-    `expert_tensor`.
+    `expert_tensor`. The engine looks for new requests every `polling` steps.
     """
 
     weights: str = "bf16"
@@ -74,6 +78,7 @@ class Serving:
     expert: int = 1
     expert_tensor: int = 1
     software: str = "vllm"
+    polling: int = 1
 
     @property
     def gpus(self) -> int:
@@ -115,6 +120,7 @@ def software(name: str) -> Software:
         kernel=row["kernel_us"] * 1e-6,
         prefill=row["prefill"],
         front=row["front_ms"] * 1e-3,
+        eager=row.get("eager_us", 0.0) * 1e-6,
         sequence=row["sequence_us"] * 1e-6,
         library_reduce=row.get("library_reduce", False),
     )
@@ -238,6 +244,19 @@ def touched(
     draws = max(1.0, tokens) ** skew
     missed: float = (1 - per_token / experts) ** draws
     return experts * (1 - missed)
+
+
+def busiest(hit: float, experts: float, parts: float) -> float:
+    """Experts that are chosen on the GPU with most of them, where `hit` is the mean.
+
+    The largest of p nearly normal numbers is about √(2·ln p) deviations above their
+    middle; how many of E experts are chosen varies by h·(1 − h/E).
+
+    >>> busiest(10.0, 16.0, 1), round(busiest(10.0, 16.0, 8), 1)
+    (10.0, 13.9)
+    """
+    spread = hit * max(0.0, 1 - hit / experts)
+    return min(experts, hit + math.sqrt(2 * math.log(parts) * spread))
 
 
 def fused(layer: Layer) -> int:

@@ -6,7 +6,7 @@ import math
 from app.estimator.memory.engines import ENGINES, peak_bytes
 from app.estimator.memory.kv_cache import elements_per_sequence, recurrent_bytes
 from app.estimator.models.formats import weight_table
-from app.estimator.serving.step import Batch, Placed, decode_time, step_time
+from app.estimator.serving.step import Batch, Placed, step_time
 
 # Memory that the engine may take; what it keeps beside weights and cache is read
 # from the start-up logs of this one.
@@ -27,11 +27,13 @@ class Requests:
         return self.prompt + self.answer / 2
 
 
-def prompt_cost(placed: Placed, requests: Requests, batch: float) -> float:
-    """What a prompt adds to a step that continues `batch` answers [s]."""
+def prompt_cost(
+    placed: Placed, requests: Requests, batch: float, alone: float
+) -> float:
+    """What a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
     mean = requests.mean_context
     both = Batch(requests.prompt, requests.prompt, batch, mean, batch + 1)
-    added = step_time(placed, both).total - decode_time(placed, batch, mean).total
+    added = step_time(placed, both).total - alone
     return max(0.0, added) * placed.engine.prefill
 
 

@@ -3,9 +3,11 @@
 import bisect
 import dataclasses
 import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from app.estimator.serving.load import Requests, most_sequences, prompt_cost
-from app.estimator.serving.queueing import wait_quantile
+from app.estimator.serving.queueing import waits
 from app.estimator.serving.step import Placed, decode_time
 
 # Batches at which steps are timed; between them the time is a straight line.
@@ -35,6 +37,14 @@ class Settled:
     prefill_share: float
 
 
+class Timed(NamedTuple):
+    """A group of GPUs at one batch: a step, and what a prompt adds to it [s]."""
+
+    step: float
+    cost: float
+    batch: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Profile:
     """Time of a decoding step and of a prompt over the batch of one replica.
@@ -61,31 +71,28 @@ class Profile:
         """What one group has of the requests in the replica [1]."""
         return max(1.0, batch / self.groups)
 
-    def decode_at(self, batch: float) -> float:
-        """Time of a step that continues `batch` answers [s]."""
-        return _between(self.decode, self.own(batch))
-
-    def prompt_at(self, batch: float) -> float:
-        """What one prompt adds beside `batch` answers [s]."""
-        return _between(self.prompt, self.own(batch))
+    def timed(self, batch: float) -> Timed:
+        """A group with `batch` requests in the replica."""
+        own = self.own(batch)
+        above, part = _position(own)
+        low, high = self.decode[above - 1], self.decode[above]
+        few, many = self.prompt[above - 1], self.prompt[above]
+        return Timed(low + part * (high - low), few + part * (many - few), own)
 
     def tpot_at(self, batch: float) -> float:
         """Time per token with `batch` requests in the replica [s]."""
-        answer = self.traffic.requests.answer
-        return pace(
-            self.decode_at(batch), self.prompt_at(batch), self.own(batch), answer
-        )
+        return pace(*self.timed(batch), self.traffic.requests.answer)
 
     def ttft_at(self, batch: float) -> float:
         """Median time to the first token with `batch` requests [s]."""
-        return first_token(
-            self.placed, self.decode_at(batch), self.prompt_at(batch), self.own(batch)
-        )
+        return first_token(self.placed, *self.timed(batch))
 
     def rate_at(self, batch: float) -> float:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
-        answer = self.traffic.requests.answer
-        return batch / (self.ttft_at(batch) + answer * self.tpot_at(batch))
+        answer, timed = self.traffic.requests.answer, self.timed(batch)
+        return batch / (
+            first_token(self.placed, *timed) + answer * pace(*timed, answer)
+        )
 
 
 def pace(step: float, cost: float, batch: float, answer: float) -> float:
@@ -109,8 +116,9 @@ def pace(step: float, cost: float, batch: float, answer: float) -> float:
 def first_token(placed: Placed, step: float, cost: float, batch: float) -> float:
     """Median time to the first token [s].
 
-    front + waits·t_step + own·t_prompt + others·b·t_prompt: the way to the engine,
-    the steps until the token is out, the prompt itself, and those before it.
+    front + (waits + (p − 1)/2)·t_step + own·t_prompt + others·b·t_prompt: the way to
+    the engine, the steps until it looks and the token is out, the prompt itself, and
+    those before it. The engine looks for requests every p steps.
 
     Where:
         placed: model, GPUs and engine.
@@ -122,18 +130,21 @@ def first_token(placed: Placed, step: float, cost: float, batch: float) -> float
     """
     common = placed.steps
     prompts = (common.own + common.others * batch) * cost
-    return placed.engine.front + common.waits * step + prompts
+    steps = common.waits + (placed.serving.polling - 1) / 2
+    return placed.front + steps * step + prompts
 
 
 def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile:
     """Time a replica at a dozen batches."""
     requests = traffic.requests
     mean = requests.mean_context
+    decode = tuple(decode_time(placed, b, mean).total for b in _BATCHES)
+    both = zip(_BATCHES, decode, strict=True)
     return Profile(
         placed=placed,
         traffic=traffic,
-        decode=tuple(decode_time(placed, b, mean).total for b in _BATCHES),
-        prompt=tuple(prompt_cost(placed, requests, b) for b in _BATCHES),
+        decode=decode,
+        prompt=tuple(prompt_cost(placed, requests, b, alone) for b, alone in both),
         most=_within(placed, mean, usable),
         full=_within(placed, requests.prompt + requests.answer, usable),
     )
@@ -145,60 +156,65 @@ def _within(placed: Placed, context: float, usable: float) -> float:
     return min(accepted, most_sequences(placed, context, usable))
 
 
+def _position(batch: float) -> tuple[int, float]:
+    """Which of the timed batches is above, and how far it is there from below."""
+    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
+    low, high = _BATCHES[above - 1], _BATCHES[above]
+    return above, (batch - low) / (high - low)
+
+
 def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
     """The values of the timed batches below and above, and the way between them."""
-    if batch <= 1:
-        return values[0], values[0], 0.0
-    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1)
-    low, high = _BATCHES[above - 1], _BATCHES[above]
-    part = (batch - low) / (high - low)
+    above, part = _position(batch)
     return values[above - 1], values[above], part
 
 
-def _between(values: tuple[float, ...], batch: float) -> float:
-    """A value between the timed batches."""
-    below, above, part = bracket(values, batch)
-    return below + part * (above - below)
-
-
-def settle(profile: Profile, batch: float) -> Settled:
-    """A replica with `batch` requests in it on average.
+def settle(
+    profile: Profile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
+) -> Settled:
+    """A replica with `batch` requests in it on average, for shares of the requests.
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to the
     first token adds waits for other prompts, with a tail of exponential shape, and
     for room in memory, as servers of Erlang's queue.
     """
     batch = max(1.0, min(batch, profile.most))
-    rate = profile.rate_at(batch)
-    cost = profile.prompt_at(batch)
-    busy = min(0.98, rate / profile.groups * cost)
+    rate, timed = profile.rate_at(batch), profile.timed(batch)
+    busy = min(0.98, rate / profile.groups * timed.cost)
+    first = first_token(profile.placed, *timed)
+    waiting = _for_prompts(profile.traffic, timed.cost, busy)
+    room = _for_room(profile, batch, rate)
     return Settled(
         batch=batch,
         rate=rate,
-        ttft={q: _ttft(profile, batch, rate, busy, q) for q in _SPREAD},
+        ttft={q: first + waiting(q) + room(q) for q in shares},
         tpot={
-            q: profile.tpot_at(min(profile.most, batch + z * math.sqrt(batch)))
-            for q, z in _SPREAD.items()
+            q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
+            for q in shares
         },
         prefill_share=busy,
     )
 
 
-def _ttft(
-    profile: Profile, batch: float, rate: float, busy: float, share: float
-) -> float:
-    cost = profile.prompt_at(batch)
-    variation = profile.traffic.prompt_variation
-    spread = _SPREAD[share] * math.sqrt(variation) * cost
+def _for_prompts(
+    traffic: Traffic, cost: float, busy: float
+) -> Callable[[float], float]:
+    """What a share of the requests wait beyond the middle for prompts [s]."""
+    variation = traffic.prompt_variation
+    spread = math.sqrt(variation) * cost
     tail = cost * (1 + variation) / 2 / (1 - busy)
-    waiting = tail * (_tail(busy, share) - _tail(busy, 0.5))
-    life = batch / rate
-    slots = max(1, int(profile.most))
-    room = 0.0
-    if batch + 4 * math.sqrt(batch) > slots:
-        room = wait_quantile(slots, min(rate, 0.98 * slots / life), life, share)
-        room -= wait_quantile(slots, min(rate, 0.98 * slots / life), life, 0.5)
-    return profile.ttft_at(batch) + spread + waiting + room
+    return lambda share: (
+        _SPREAD[share] * spread + tail * (_tail(busy, share) - _tail(busy, 0.5))
+    )
+
+
+def _for_room(profile: Profile, batch: float, rate: float) -> Callable[[float], float]:
+    """The same for room in memory [s]; nothing where there is always some."""
+    life, slots = batch / rate, max(1, int(profile.most))
+    if batch + 4 * math.sqrt(batch) <= slots:
+        return lambda _: 0.0
+    wait = waits(slots, min(rate, 0.98 * slots / life), life)
+    return lambda share: wait(share) - wait(0.5)
 
 
 def _tail(busy: float, share: float) -> float:
@@ -222,12 +238,25 @@ def settle_rate(profile: Profile, rate: float) -> Settled | None:
     return dataclasses.replace(settled, batch=high, rate=rate)
 
 
-def saturated_rate(profile: Profile) -> float:
-    """Requests per second when requests are never missing [1/s].
+def saturated_rate(profile: Profile, run: float | None = None) -> float:
+    """Requests per second when requests are never missing, or of a run [1/s].
 
     Engines that never evict start as many as have room for their whole answers.
     """
-    return profile.rate_at(max(1.0, profile.full))
+    full = max(1.0, profile.full)
+    if run is None:
+        return profile.rate_at(full)
+    return run / sum(n * b / profile.rate_at(b) for n, b in rounds(run, full))
+
+
+def rounds(run: float, full: float) -> list[tuple[float, float]]:
+    """Rounds of a run and the requests in each: full ones, and one with the rest.
+
+    >>> rounds(3000, 1300)
+    [(2, 1300), (1, 400)]
+    """
+    count, rest = divmod(run, full)
+    return [(n, b) for n, b in ((count, full), (1, rest)) if n * b > 0]
 
 
 def best_batch(profile: Profile) -> float:
@@ -245,6 +274,10 @@ class Targets:
     ttft: float | None
     tpot: float | None
 
+    def kept(self, profile: Profile, batch: float) -> bool:
+        """Whether a replica keeps both with so many requests in it."""
+        return self.met(settle(profile, batch, (self.share,)))
+
     def met(self, settled: Settled) -> bool:
         """Whether a load keeps both."""
         slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
@@ -254,15 +287,15 @@ class Targets:
 
 def highest(profile: Profile, targets: Targets) -> Settled | None:
     """The highest load that keeps the targets; None when even one request does not."""
-    if profile.most < 1 or not targets.met(settle(profile, 1.0)):
+    if profile.most < 1 or not targets.kept(profile, 1.0):
         return None
     top = best_batch(profile)
-    if targets.met(settle(profile, top)):
+    if targets.kept(profile, top):
         return settle(profile, top)
     low, high = 1.0, top
     for _ in range(_SEARCH):
         middle = (low + high) / 2
-        if targets.met(settle(profile, middle)):
+        if targets.kept(profile, middle):
             low = middle
         else:
             high = middle

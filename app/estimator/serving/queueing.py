@@ -1,12 +1,16 @@
 """Waiting lines: how long requests wait before a server is free."""
 
 import math
+from collections.abc import Callable
+
+# A term that is this much smaller than its sum does not change it.
+_NOTHING = 1e-18
 
 
 def erlang_b(servers: int, load: float) -> float:
     """Probability that all `servers` are busy when nobody may wait.
 
-    B(0) = 1; B(c) = a·B(c−1) / (c + a·B(c−1)) with the offered load a = λ·S.
+    1/B = Σₖ c·(c−1)···(c−k+1) / aᵏ for k from 0 to c, with the offered load a = λ·S.
 
     Where:
         servers: parallel servers c [1], at least 1.
@@ -18,10 +22,15 @@ def erlang_b(servers: int, load: float) -> float:
     0.206107
     """
     _check(servers, load)
-    blocked = 1.0
-    for busy in range(1, servers + 1):
-        blocked = load * blocked / (busy + load * blocked)
-    return blocked
+    if load == 0:
+        return 0.0
+    inverse = term = 1.0
+    for busy in range(servers, 0, -1):
+        term *= busy / load
+        inverse += term
+        if busy < load and term < _NOTHING * inverse:  # and ever less from here on
+            break
+    return 1 / inverse
 
 
 def erlang_c(servers: int, load: float) -> float:
@@ -77,15 +86,26 @@ def wait_quantile(
     >>> wait_quantile(4, 3.0, 1.0, 0.5) < wait_quantile(4, 3.0, 1.0, 0.99)
     True
     """
-    if not 0 <= share < 1:
-        raise ValueError(f"the share must lie in [0, 1), not {share}")
+    return waits(servers, arrival_rate, service_time)(share)
+
+
+def waits(
+    servers: int, arrival_rate: float, service_time: float
+) -> Callable[[float], float]:
+    """`wait_quantile` of one queue, for several shares of its requests."""
     load = arrival_rate * service_time
-    if load >= servers:
-        return math.inf
     waiting = erlang_c(servers, load)
-    if waiting <= 1 - share:
-        return 0.0
-    return service_time * math.log(waiting / (1 - share)) / (servers - load)
+
+    def quantile(share: float) -> float:
+        if not 0 <= share < 1:
+            raise ValueError(f"the share must lie in [0, 1), not {share}")
+        if load >= servers:
+            return math.inf
+        if waiting <= 1 - share:
+            return 0.0
+        return service_time * math.log(waiting / (1 - share)) / (servers - load)
+
+    return quantile
 
 
 def _check(servers: int, load: float) -> None:

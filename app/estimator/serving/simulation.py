@@ -133,9 +133,9 @@ def _taken(waiting: collections.deque[_Request], room: int) -> list[_Request]:
 
 def _step_time(profile: Profile, running: int, taken: list[_Request]) -> float:
     """One step: every answer goes on, and the prompts that were taken are read."""
-    cost = profile.prompt_at(max(1, running)) / profile.traffic.requests.prompt
-    reading = cost * sum(request.prompt for request in taken)
-    return profile.decode_at(max(1, running)) + reading
+    timed = profile.timed(max(1, running))
+    cost = timed.cost / profile.traffic.requests.prompt
+    return timed.step + cost * sum(request.prompt for request in taken)
 
 
 def _outcome(done: list[_Request], batch: float) -> Outcome:

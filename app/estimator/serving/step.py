@@ -14,6 +14,7 @@ from app.estimator.serving.engine import (
     Serving,
     Software,
     Steps,
+    busiest,
     cache_bytes,
     fused,
     matrix_bytes,
@@ -27,7 +28,9 @@ from app.estimator.timing.flops import score_flops
 
 _THIRD = 1 / 3
 TILE = 16.0
-_SMALL = 6  # kernels per layer that are neither products nor attention
+# Kernels per layer that are neither products nor attention; those that score, rank
+# and choose the tokens of sparse attention; those that route tokens to experts.
+_SMALL, _CHOOSING, _ROUTING = 6, 10, 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class LayerWork:
     """One kind of layer on one GPU, reduced to what steps multiply.
 
     `products`: seconds of computing per row, and seconds of reading, of each dense
-    matrix; `gaps` [s] between its kernels; `moved` bytes per row outside products;
+    matrix; `gaps` [s] between its kernels, of which a prompt launches `launches` one
+    by one; `moved` bytes per row outside products;
     `expert` and `expert_size`: weights and bytes of one routed expert.
     """
 
@@ -82,6 +86,7 @@ class LayerWork:
     number: int
     products: tuple[tuple[float, float], ...]
     gaps: float
+    launches: int
     moved: float
     expert: float
     expert_size: float
@@ -102,6 +107,12 @@ class Placed:
     narrow: bool
     element: float
     work: tuple[LayerWork, ...]
+
+    @property
+    def front(self) -> float:
+        """Way to the engine, and launches of a prompt, which no graph holds [s]."""
+        launches = sum(work.number * work.launches for work in self.work)
+        return self.engine.front + self.engine.eager * launches
 
 
 def place(
@@ -159,11 +170,13 @@ def _reduced(
             split = min(serving.tensor, max(1, layer.mixer.kv_heads))
         rate = rates.matmul if covers(form, matrix) else rates.matmul16
         products.append((2 * weights / split / rate, size / split / bandwidth))
+    kernels = fused(layer) + _SMALL + (_CHOOSING if layer.mixer.top else 0)
     return LayerWork(
         layer=layer,
         number=number,
         products=tuple(products),
-        gaps=(fused(layer) + _SMALL) * engine.kernel,
+        gaps=kernels * engine.kernel,
+        launches=kernels + (_ROUTING if expert else 0),
         moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
         expert=expert,
         expert_size=expert_size,
@@ -237,8 +250,12 @@ def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> 
     common = placed.steps
     hit = touched(mlp.experts, mlp.experts_per_token, tokens, common.skew)
     hit /= serving.expert
-    pairs = tokens * mlp.experts_per_token / serving.expert + hit * common.padding
-    computing = 2 * pairs * work.expert / (placed.rates.matmul * common.grouped)
+    pairs = tokens * mlp.experts_per_token / serving.expert
+    most = busiest(hit, mlp.experts / serving.expert, serving.expert)
+    pairs, hit = pairs * most / hit, most
+    pairs += hit * common.padding
+    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16) * common.grouped
+    computing = 2 * pairs * work.expert / rate
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
     reading = hit * work.expert_size / bandwidth
     sums.computing += work.number * computing

@@ -39,7 +39,7 @@ _LATEST = 10 * 366 * _DAY
 class Came:
     """A grade in a file: its moment in ms, 1..4, and the milliseconds it took.
 
-    Or, without a grade, an `act`: a due date with its study day, or forgetting.
+    Or, without a grade, an `act`: a due date with its study day, burying or forgetting.
     """
 
     at: int
@@ -220,6 +220,8 @@ def _rows(
     rows = {}
     for came in arrival.log:
         times = books.moments.get((arrival.card, came.rating or came.act), [])
+        if came.act == "bury" and _is_over(learner, came.at, now):
+            continue
         if not _ANKI_BEGAN < came.at <= now:
             left[_NO_MOMENT] += 1
         elif came.at in rows or _is_there(times, came.at):
@@ -227,6 +229,11 @@ def _rows(
         else:
             rows[came.at] = _row(arrival, learner, came)
     return list(rows.values())
+
+
+def _is_over(learner: CurrentLearnerValue, at: int, now: int) -> bool:
+    """Whether a card was buried on an earlier study day: Anki lets it go as well."""
+    return at < now and learner.study_day(moment(at)) < learner.study_day(moment(now))
 
 
 def _is_there(times: list[int], at: int) -> bool:
@@ -238,6 +245,8 @@ def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str
     what = came.rating or came.act
     words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{what}"
     took = came.time if 0 < came.time <= _LONGEST_LOOK else None
+    day = learner.study_day(moment(came.at))
+    tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
         "learner_id": learner.id,
         "token": BROUGHT + hashlib.sha256(words.encode()).hexdigest()[:48],
@@ -245,10 +254,10 @@ def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str
         "rating": came.rating,
         "retention": arrival.retention or learner.retention,
         "milliseconds": took,
-        "study_day": learner.study_day(moment(came.at)).isoformat(),
+        "study_day": day.isoformat(),
         "at": came.at,
         "act": came.act,
-        "until_day": came.until,
+        "until_day": tomorrow if came.act == "bury" else came.until,
     }
 
 

@@ -332,6 +332,10 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
         formula = "in the format × bits ÷ 8 + the rest × its bytes"
         rest = format_number(model.parameters - covered)
         numbers += f" + {rest} × {format_number(form.rest / 8)} B"
+    if model.tower:
+        formula += " + the vision tower × its bytes"
+        tower = format_number(model.tower_parameters)
+        numbers += f" + {tower} × {format_number(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = split(numbers, table.total, load.weights, gpus)

@@ -75,7 +75,7 @@ def timed(asked: Latency, placed: Placed) -> Timed:
     context = asked.prompt + asked.answer / 2
     decode = decode_time(placed, asked.batch, context)
     prefill = prefill_time(placed, new)
-    chunks, first = 1, placed.engine.front + prefill.total
+    chunks, first = 1, placed.front + prefill.total
     if asked.chunk and asked.chunk < new:
         chunks, first = _in_chunks(asked, placed, asked.chunk, new)
     tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
@@ -115,7 +115,7 @@ def _in_chunks(
         batch = Batch(size, done, others, context, others + 1)
         total += step_time(placed, batch).total
     scale = chunks / min(chunks, _MOST_CHUNKS)
-    return chunks, placed.engine.front + total * scale
+    return chunks, placed.front + total * scale
 
 
 # Chunks that are timed one by one; more are taken in proportion.

@@ -209,8 +209,8 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
         ),
         Step(
             "Time to first token",
-            "way to the engine + prompt in its chunks",
-            added((placed.engine.front, timed.first - placed.engine.front), "s"),
+            "way to the engine and launches + prompt in its chunks",
+            added((placed.front, timed.first - placed.front), "s"),
             timed.first,
             "s",
             "inferencex",

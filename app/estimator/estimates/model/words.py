@@ -3,6 +3,7 @@
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.memory.kv_cache import elements_per_token
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.towers.tower import Tower
 from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import multiplied
@@ -12,6 +13,7 @@ OUTPUTS = (
     Output("active_parameters", "Active for each token", "parameter"),
     Output("active_without_table", "Active without the input table", "parameter"),
     Output("predicting_parameters", "In multi-token prediction", "parameter"),
+    Output("tower_parameters", "In the vision tower", "parameter"),
     Output("layers", "Layers", "layer"),
     Output("hidden", "Width"),
     Output("heads", "Query heads"),
@@ -64,6 +66,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
             model.active_parameters - model.embedding_parameters,
         ),
         Figure(_OUT["predicting_parameters"], model.predicting_parameters),
+        Figure(_OUT["tower_parameters"], model.tower_parameters),
         Figure(_OUT["layers"], model.layers),
         Figure(_OUT["hidden"], model.hidden),
         Figure(_OUT["heads"], model.heads),
@@ -75,7 +78,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
         Figure(_OUT["experts_per_token"], model.experts_per_token),
         Figure(_OUT["forward_flops"], training / 3),
         Figure(_OUT["training_flops"], training),
-        Figure(_OUT["weights"], 2.0 * model.parameters),
+        Figure(_OUT["weights"], 2.0 * model.loaded_parameters),
         Figure(_OUT["kv_per_token"], cache),
     )
 
@@ -94,6 +97,8 @@ def steps(model: Architecture, training: float) -> tuple[Step, ...]:
     return (
         Step(*whole, "shape", _TOPIC, "parameters"),
         *((_active_step(model),) if model.is_routed else ()),
+        *((_tower_step(model.tower),) if model.tower else ()),
+        *((_weights_step(model),) if model.tower else ()),
         Step(*operations, "megatron-2021", _TOPIC, "training_flops"),
     )
 
@@ -108,6 +113,20 @@ def _active_step(model: Architecture) -> Step:
     value = model.active_parameters
     line = ("Active parameters", formula, numbers, value, "parameter")
     return Step(*line, "deepseek-v2", "parallelism", "active_parameters")
+
+
+def _tower_step(tower: Tower) -> Step:
+    numbers = f"{format_number(tower.encoder)} + {format_number(tower.projector)}"
+    line = ("Vision tower", "tower + projector", numbers, tower.parameters, "parameter")
+    return Step(*line, "shape", _TOPIC, "tower_parameters")
+
+
+def _weights_step(model: Architecture) -> Step:
+    every = (model.parameters, model.tower_parameters)
+    numbers = f"({' + '.join(format_number(count) for count in every)}) × 2 B"
+    formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
+    line = ("Weights in BF16", formula, numbers, value, "B")
+    return Step(*line, "shape", "number-formats", "weights")
 
 
 def parts(model: Architecture) -> Table:

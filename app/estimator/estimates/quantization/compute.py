@@ -14,13 +14,15 @@ from app.estimator.shared_inputs import refuse
 class Side:
     """One of the two formats on this hardware.
 
-    Bytes in all and on one GPU; `floor` is the time to read the active weights once
-    [s] and `peak` the rate of products [FLOP/s], None where the catalogue has none.
+    Bytes in all, on one GPU and of the language model there; `floor` is the time to
+    read its active weights once [s] and `peak` the rate of products [FLOP/s], None
+    where the catalogue has none.
     """
 
     form: Format
     total: float
     per_gpu: float
+    language: float
     floor: float | None
     peak: float | None
 
@@ -38,11 +40,13 @@ def side(model: Architecture, asked: Quantization, gpu: Accelerator, name: str) 
     """What the format called `name` takes and reaches."""
     table, form = weight_table(model, name), FORMATS[name]
     per_gpu = table.per_gpu(asked.tensor_parallel)
+    language = per_gpu - table.tower / asked.tensor_parallel
     return Side(
         form=form,
         total=table.total,
         per_gpu=per_gpu,
-        floor=_floor(model, asked, gpu, per_gpu),
+        language=language,
+        floor=_floor(model, asked, gpu, language),
         peak=gpu.peak(rate_used(gpu, form)),
     )
 
@@ -56,10 +60,10 @@ def rate_used(gpu: Accelerator, form: Format) -> str:
 
 
 def _floor(
-    model: Architecture, asked: Quantization, gpu: Accelerator, per_gpu: float
+    model: Architecture, asked: Quantization, gpu: Accelerator, language: float
 ) -> float | None:
     """Time to read the active weights once: a token of one sequence at best [s]."""
     if gpu.memory_bandwidth is None:
         return None
     active = model.active_parameters / model.parameters
-    return per_gpu * active / (gpu.memory_bandwidth * asked.bandwidth_share)
+    return language * active / (gpu.memory_bandwidth * asked.bandwidth_share)

@@ -67,7 +67,7 @@ def steps(
         "Weights after",
         "in the format × bits ÷ 8 + the rest × its bytes",
         f"{format_number(covered)} × {format_number(new.form.bits, 5)} ÷ 8 + "
-        f"{format_number(model.parameters - covered)} × "
+        f"{format_number(model.loaded_parameters - covered)} × "
         f"{format_number(new.form.rest / 8)} B",
         new.total,
         "B",
@@ -77,11 +77,11 @@ def steps(
     )
     if new.floor is None:
         return (weights,)
+    active = new.language * model.active_parameters / model.parameters
     floor = Step(
         "Fastest token",
         "active bytes on one GPU ÷ (bandwidth × reached share)",
-        f"{format_value(new.per_gpu * model.active_parameters / model.parameters, 'B')}"
-        f" ÷ ({format_value(gpu.memory_bandwidth, 'B/s')} × "
+        f"{format_value(active, 'B')} ÷ ({format_value(gpu.memory_bandwidth, 'B/s')} × "
         f"{format_value(asked.bandwidth_share, '%')})",
         new.floor,
         "s",

@@ -131,6 +131,18 @@ class ServingCapacity:
         group="Load",
         topic="batching-and-latency",
     )
+    run_requests: int | None = ask(
+        None,
+        "Requests of a run",
+        kind="count",
+        minimum=1,
+        maximum=1_000_000_000,
+        help="Left empty: requests are never missing. A run that ends has a last "
+        "round that is not full, which lowers the saturated rate.",
+        group="Load",
+        topic="batching-and-latency",
+        advanced=True,
+    )
     peak: float = ask(
         1.0,
         "Peak over mean",
@@ -192,6 +204,18 @@ class ServingCapacity:
         advanced=True,
     )
     engine: str = ask_engine()
+    polling: int = ask(
+        1,
+        "Steps between looks at the queue",
+        kind="count",
+        minimum=1,
+        maximum=1000,
+        help="An engine that looks for new requests at every step has 1; SGLang calls "
+        "it scheduler-recv-interval.",
+        group="Engine",
+        topic="batching-and-latency",
+        advanced=True,
+    )
     cost_per_gpu_hour: float = ask_price()
     network_rate: float = ask_network_rate()
     domain: int | None = ask_domain()

@@ -50,6 +50,7 @@ def serving_of(asked: ServingCapacity) -> Serving:
         expert=asked.expert_parallel,
         expert_tensor=asked.expert_tensor_parallel or asked.tensor_parallel,
         software=asked.engine,
+        polling=asked.polling,
     )
 
 

@@ -198,7 +198,8 @@ def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Fig
     output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
         return Figure(output, None, note="No load settles.")
-    value = saturated_rate(profile) * found.replicas * asked.output_tokens
+    run = asked.run_requests / found.replicas if asked.run_requests else None
+    value = saturated_rate(profile, run) * found.replicas * asked.output_tokens
     return Figure(output, value, *around_rate("saturated", value))
 
 
@@ -219,12 +220,12 @@ def _steps(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[Step, ...]:
     batch = found.settled.batch if found.settled else 1.0
-    decode, cost = profile.decode_at(batch), profile.prompt_at(batch)
+    decode, cost, own = profile.timed(batch)
     steps = [
         Step(
             "One decoding step",
             "between the timed steps of fewer and of more requests",
-            _between(profile.decode, profile.own(batch)),
+            _between(profile.decode, own),
             decode,
             "s",
             "pope-2022",
@@ -233,7 +234,7 @@ def _steps(
         Step(
             "What a prompt adds",
             "step with a prompt − step without, between fewer and more requests",
-            _between(profile.prompt, profile.own(batch)),
+            _between(profile.prompt, own),
             cost,
             "s",
             "inferencex",
@@ -242,7 +243,7 @@ def _steps(
         Step(
             "Per token, half",
             "step + (requests − 1) × prompt ÷ answer",
-            f"{format_value(decode, 's')} + {format_number(profile.own(batch) - 1)} × "
+            f"{format_value(decode, 's')} + {format_number(own - 1)} × "
             f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
             profile.tpot_at(batch),
             "s",
@@ -305,7 +306,7 @@ def _pictures(
     share, top = _share(asked), best_batch(profile)
     first, each = [], []
     for part in range(1, 21):
-        settled = settle(profile, max(1.0, top * (part / 20) ** 2))
+        settled = settle(profile, max(1.0, top * (part / 20) ** 2), (share,))
         first.append((settled.rate, settled.ttft[share]))
         each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
     lines = [
@@ -337,7 +338,7 @@ def _tables(
     batch = 1.0
     top = best_batch(profile)
     while batch < 2 * top:
-        settled = settle(profile, min(batch, top))
+        settled = settle(profile, min(batch, top), (share,))
         rows.append(
             (
                 format_number(round(settled.batch)),
@@ -380,9 +381,9 @@ def _simulation(outcome: Outcome, settled: Settled) -> Table:
 def _notes(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[str, ...]:
-    front = format_value(profile.placed.engine.front, "s")
+    label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
     notes = [
-        f"{profile.placed.engine.label}: {front} pass before a prompt waits.",
+        f"{label}: {front} pass on the way to the engine and to launch a prompt.",
         "Requests arrive at random; bursts beyond that need the peak factor.",
     ]
     if asked.spare:

@@ -17,16 +17,19 @@ REPACKED = 1.085
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
-    """Bytes in all, in the format, kept wider and on one GPU.
+    """Bytes in all, in the format, kept wider, of a vision tower and on one GPU.
 
-    `covered` counts the parameters in the format.
+    `covered` counts the parameters in the format, `language` those of the language
+    model and `parameters` all that are loaded.
     """
 
     total: float
     quantized: float
     rest: float
+    tower: float
     per_gpu: float
     covered: int
+    language: int
     parameters: int
 
     @property
@@ -50,7 +53,8 @@ def find(model: Architecture, asked: Weights) -> Found:
     mixture = MIXTURE.get(asked.weights)
     loaded = REPACKED if asked.repacked else 1.0
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
-    if mixture:
+    tower, counted = 0.0, model.parameters
+    if mixture:  # the tower is a file of its own
         total = quantized = gguf.file_bytes(model, mixture) * loaded
         each, covered = total / gpus, model.parameters
     else:
@@ -58,11 +62,14 @@ def find(model: Architecture, asked: Weights) -> Found:
         covered = model.parameters if form.covers == "all" else table.quantized
         total, quantized = table.total * loaded, covered * form.bits / 8 * loaded
         each = table.per_gpu(gpus) * loaded
+        tower, counted = table.tower * loaded, model.loaded_parameters
     return Found(
         total=total,
         quantized=quantized,
-        rest=total - quantized,
+        rest=total - quantized - tower,
+        tower=tower,
         per_gpu=each / stages,
         covered=covered,
-        parameters=model.parameters,
+        language=model.parameters,
+        parameters=counted,
     )

@@ -35,7 +35,7 @@ def estimate(asked: Weights) -> Estimate:
             f"{format_number(found.bits)} bits for each parameter.",
         ),
         figures=figures(found),
-        steps=steps(model, asked, found),
+        steps=steps(asked, found),
         pictures=(bar(found),),
         tables=(table(model),),
         notes=notes(asked),

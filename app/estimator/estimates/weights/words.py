@@ -14,7 +14,7 @@ from app.estimator.estimates.weights.compute import REPACKED, Found
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, weight_table
 from app.estimator.units import format_number, format_value
-from app.estimator.working import split, times
+from app.estimator.working import added, split, times
 
 OUTPUTS = (
     Output("total", "All weights", "B", better="less"),
@@ -41,10 +41,10 @@ def figures(found: Found) -> tuple[Figure, ...]:
     )
 
 
-def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
+def steps(asked: Weights, found: Found) -> tuple[Step, ...]:
     """The working from bits of a weight to bytes of a GPU."""
     form = FORMATS.get(asked.weights)
-    count, size = format_number(model.parameters), format_value(found.total, "B")
+    count, size = format_number(found.parameters), format_value(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
@@ -88,10 +88,10 @@ _SOURCE = {
 
 def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...]:
     source = _SOURCE.get(form.id, "shape")
-    inside, wider = format_value(found.quantized, "B"), format_value(found.rest, "B")
+    parts = added((found.quantized, found.rest, found.tower), "B")
     packed = f" × {REPACKED}" if repacked else ""
     covered = f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8"
-    others = format_number(found.parameters - found.covered)
+    others = format_number(found.language - found.covered)
     rest = f"{others} × {format_number(form.rest / 8)} B"
     rule = " × repacking" if repacked else ""
     lines = (
@@ -109,10 +109,11 @@ def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...
             found.rest,
             "rest",
         ),
+        *_tower_line(found, form, packed, rule),
         (
             "All weights",
-            "in the format + kept wider",
-            f"{inside} + {wider}",
+            "in the format + kept wider" + (" + tower" if found.tower else ""),
+            parts,
             found.total,
             "total",
         ),
@@ -123,11 +124,24 @@ def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...
     )
 
 
+def _tower_line(
+    found: Found, form: Format, packed: str, rule: str
+) -> tuple[tuple[str, str, str, float, str], ...]:
+    """The line of the vision tower, where there is one."""
+    if not found.tower:
+        return ()
+    count = format_number(found.parameters - found.language)
+    numbers = f"{count} × {format_number(form.rest / 8)} B{packed}"
+    label, formula = "Vision tower", f"parameters of tower and projector × bytes{rule}"
+    return ((label, formula, numbers, found.tower, ""),)
+
+
 def bar(found: Found) -> StackedBar:
-    """Bytes in the format and bytes kept wider."""
+    """Bytes in the format, bytes kept wider and those of a vision tower."""
     segments = (
         Segment("weights", "In the format", found.quantized),
         Segment("other", "Kept wider", found.rest),
+        *((Segment("overhead", "Vision tower", found.tower),) if found.tower else ()),
     )
     return StackedBar("Weights", segments, None, "")
 
@@ -151,7 +165,9 @@ def table(model: Architecture) -> Table:
         (
             FORMATS[name].label,
             (weight_table(model, name).total, "B"),
-            format_number(8 * weight_table(model, name).total / model.parameters),
+            format_number(
+                8 * weight_table(model, name).total / model.loaded_parameters
+            ),
         )
         for name in _SHOWN
     )

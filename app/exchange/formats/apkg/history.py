@@ -13,7 +13,7 @@ _POLICY = Policy()
 _EASE = 2500  # per mille; asked for by the older scheduler alone
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
-_ASIDE = -1
+_ASIDE, _BURIED = -1, -3
 _BY_HAND = 4
 
 
@@ -65,7 +65,10 @@ class Aside:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Learned:
-    """A card with its standing (None before the first grade) and its log."""
+    """A card with its standing (None before the first grade) and its log.
+
+    `buried` is the act that put it off, where nothing came after it.
+    """
 
     card: str
     standing: Standing | None
@@ -73,6 +76,12 @@ class Learned:
     log: tuple[Logged, ...]
     suspended: bool = False
     aside: Aside | None = None
+    buried: Set | None = None
+
+    def is_buried(self, day: dt.date) -> bool:
+        """Whether it is not asked any more on this study day."""
+        act = self.buried and self.buried.act
+        return bool(act and act.until and act.until > day)
 
 
 def learned(
@@ -86,6 +95,7 @@ def learned(
     now = Replayed()
     log: list[Logged] = []
     retention = RETENTION
+    row = None
     for row in rows:
         before = now.standing
         if isinstance(row, Set):
@@ -95,7 +105,8 @@ def learned(
         standing = after(before, row.grade, card)
         log.append(_logged(before, standing, row))
         now, retention = Replayed(standing), row.grade.retention
-    return Learned(card, now.standing, retention, tuple(log), suspended, aside)
+    buried = row if isinstance(row, Set) and row.act.kind == "bury" else None
+    return Learned(card, now.standing, retention, tuple(log), suspended, aside, buried)
 
 
 def _set(before: Standing | None, now: Standing | None, row: Set) -> Iterable[Logged]:
@@ -149,23 +160,28 @@ def _rows(card: Learned) -> Iterable[tuple[int, Logged]]:
     return enumerate(card.log)
 
 
-def state_columns(card: Learned, born: dt.date, place: int) -> tuple[object, ...]:
-    """The columns of a card from `type` on, for a collection that counts from `born`.
+def state_columns(
+    card: Learned, days: tuple[dt.date, dt.date], place: int
+) -> tuple[object, ...]:
+    """The columns of a card from `type` on.
 
+    `days` are the one from which the collection counts, and the study day of now;
     `place` is the card's place among new ones.
     """
-    standing = card.standing
+    standing, (born, today) = card.standing, days
+    buried = card.is_buried(today)
+    off = _ASIDE if card.suspended else _BURIED if buried else None
     if standing is None:
-        queue = _ASIDE if card.suspended else 0
-        return 0, queue, place, 0, 0, 0, 0, 0, 0, 0, 0, _data(card)
+        return 0, off or 0, place, 0, 0, 0, 0, 0, 0, 0, 0, _data(card)
     # In steps a card has a moment; with a day set by hand it is a review on that day.
-    stepping = standing.state != "review" and standing.due_day <= standing.last_day
+    set_day = standing.due_day > standing.last_day and not buried
+    stepping = standing.state != "review" and not set_day
     queue = 1 if stepping else 2
     due = (standing.due_day - born).days
     left = max(1, _steps(standing) - (standing.step or 0)) if stepping else 0
     return (
         _KINDS[standing.state if stepping else "review"],
-        _ASIDE if card.suspended else queue,
+        off or queue,
         round(standing.due_at.timestamp()) if stepping else due,
         0 if stepping and standing.state == "learning" else max(1, _interval(standing)),
         _EASE,

@@ -49,11 +49,21 @@ class Sheet:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Calendar:
-    """The present in seconds since 1970, the first day of the collection, its birth."""
+    """The present in seconds since 1970 and as a study day; when the collection began.
+
+    `first` is the day from which the collection counts.
+    """
 
     moment: int
+    today: dt.date
     first: dt.date
     birth: Birth
+
+    def changed(self, card: Learned) -> int:
+        """When a card was last changed: of a buried one Anki tells the day by it."""
+        if card.buried is None or not card.is_buried(self.today):
+            return self.moment
+        return int(card.buried.at.timestamp())
 
 
 def write_learned(
@@ -101,8 +111,9 @@ def _add_sheets(
         )
         for side, card in sheet.placed:
             number = numbers[card.card] = number_of(f"{sheet.name}~{side}", taken)
-            head = (number, note, decks[sheet.deck], side, calendar.moment, -1)
-            values = (*head, *state_columns(card, calendar.first, place))
+            head = (number, note, decks[sheet.deck], side, calendar.changed(card), -1)
+            days = calendar.first, calendar.today
+            values = (*head, *state_columns(card, days, place))
             marks = ",".join("?" * len(values))
             db.execute(
                 f"INSERT INTO cards VALUES ({marks})",  # noqa: S608 - question marks only

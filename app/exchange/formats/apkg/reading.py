@@ -25,6 +25,7 @@ _LONGEST_TAGS = 1000
 BY_HAND = 4
 """The kind of a row that no grade made."""
 _ASIDE = -1
+_BURIED = -2, -3  # as a sibling of a card that was asked, and by hand
 _NEW, _REVIEW = 0, 2
 _LOWEST, _HIGHEST = 0.7, 0.97  # the recall that a learner may ask for
 _SEEDS = 2**53
@@ -61,7 +62,8 @@ class Found:
     """A card of a package. Its faces are raw HTML, for `faces` alone renders them.
 
     `retention` is the recall that was wanted last, `aside` what we wrote beside it
-    ourselves; `place` orders new cards. `due` is the day of one in review.
+    ourselves; `place` orders new cards. `due` is the day of one in review; `buried` the
+    moment in ms at which it was put off to the next day.
     """
 
     guid: str
@@ -77,6 +79,7 @@ class Found:
     tags: str = ""
     is_new: bool = False
     due: dt.date | None = None
+    buried: int | None = None
 
     @property
     def faces(self) -> tuple[str, str]:
@@ -172,7 +175,7 @@ def _cards(
         raise Unusable(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     words = 0
     for row in _sound(rows):
-        number, note, deck, home, ordinal, queue, due, kind, before, data = row
+        number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
         about = notes.get(note)
         if about is None:
             continue
@@ -194,10 +197,12 @@ def _cards(
             about.tags,
             kind == _NEW,
             _day(born, before if home else due) if kind == _REVIEW else None,
+            mod * 1000 if queue in _BURIED else None,
         )
 
 
-_CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, data FROM cards"
+# Burying is the last change of a card that is buried: `mod` is its moment in seconds.
+_CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
 
 
 def _born(db: sqlite3.Connection) -> dt.date | None:
@@ -229,7 +234,7 @@ def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     seen: set[tuple[int, int]] = set()
     for row in rows:
         key = row[1], row[4]
-        if all(isinstance(v, int) for v in row[:9]) and key not in seen:
+        if all(isinstance(v, int) for v in row[:10]) and key not in seen:
             seen.add(key)
             yield row
 

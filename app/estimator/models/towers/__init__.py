@@ -1,0 +1,1 @@
+"""What a model sees with, beside its language model."""
