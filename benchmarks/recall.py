@@ -88,6 +88,11 @@ class Truth:
         self._cards[card] = self.curve.known(trace, chance, rating), day
         return rating
 
+    @property
+    def memories(self) -> Iterator[tuple[Trace, int]]:
+        """The trace of every card that was begun with its last day, in their order."""
+        return (self._cards[place] for place in sorted(self._cards))
+
     def cards_at(
         self, day: int
     ) -> Iterator[tuple[float, tuple[Trace, int] | tuple[()]]]:
@@ -195,6 +200,14 @@ def study(
     seed: str, deck: Deck, days: int, seconds: float, rule: Rule, skip: int = 0
 ) -> Outcome:
     """One learner under one rule, `seconds` on each day but the first `skip`."""
+    _, truth, spent = followed(seed, deck, days, seconds, rule, skip)
+    return Outcome(truth.recall(START + days), spent / days)
+
+
+def followed(
+    seed: str, deck: Deck, days: int, seconds: float, rule: Rule, skip: int = 0
+) -> tuple[Run, Truth, float]:
+    """What the scheduler believes in the end, what is true, and the seconds spent."""
     truth = Truth(seed, deck)
     run = Run(deck.begun, deck.unseen, curve_of(), truth)
     exam = START + days
@@ -202,7 +215,7 @@ def study(
         run.day(PlanInputs(day, exam, seconds), rule).seconds
         for day in range(START + skip, exam)
     )
-    return Outcome(truth.recall(exam), spent / days)
+    return run, truth, spent
 
 
 def learner_of(days: int, minutes: int, number: int) -> tuple[str, Deck]:
