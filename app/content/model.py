@@ -263,7 +263,8 @@ class Syllabus:
     """The exam a course prepares for; `topics` are slugs in reading order.
 
     `license` is that of the content; empty where the syllabus names none.
-    `calculators` says whether the course offers those of the app, and its hardware.
+    `calculators` says whether the course offers those of the app, and its hardware;
+    `language` is that of all that its authors wrote, as BCP 47 names it.
     """
 
     exam: str
@@ -273,6 +274,7 @@ class Syllabus:
     notes: tuple[str, ...] = ()
     license: str = ""
     calculators: bool = True
+    language: str = "en"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.identity import SLUG, did_you_mean
+from app.content.languages import tag_of
 from app.content.limits import MOST_ENTRIES, MOST_MINUTES
 from app.content.model import (
     Domain,
@@ -26,8 +27,10 @@ _SYLLABUS_KEYS = (
     "notes",
     "license",
     "calculators",
+    "language",
     "domains",
 )
+_ENGLISH = "en"
 _SHORT_WORDS, _SHORT_LETTERS = 4, 28
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
@@ -209,6 +212,7 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
         _texts(tables, "notes", sheet),
         _text(tables, "license", sheet) if "license" in tables else "",
         _switch(tables, "calculators", sheet),
+        _language(tables, sheet),
     )
 
 
@@ -219,6 +223,18 @@ def _switch(table: Mapping[str, Any], key: str, sheet: Manuscript) -> bool:
         _refuse(key, "true or false", sheet)
         return True
     return found
+
+
+def _language(table: Mapping[str, Any], sheet: Manuscript) -> str:
+    """The language of the course: English, unless the key names another."""
+    found = _text(table, "language", sheet, _ENGLISH)
+    tag = tag_of(found)
+    if not tag:
+        place = _place("language", sheet)
+        message = f"“{found}” is not the tag of a language."
+        hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
+        sheet.report("E13", *place, message, hint)
+    return tag or _ENGLISH
 
 
 def _whole_weight(rows: list[Any]) -> int:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import ParsedFile
+from app.content.rules.bank import NO_SYLLABUS
 from app.exchange.course.authored import read_authored
 from app.exchange.course.intake import Place
-from app.exchange.items import Item, Reading, Remark, Unusable
+from app.exchange.items import About, Item, Reading, Remark, Unusable
 
 _FILES = ("quiz.md", "cards.md")
 
@@ -72,13 +73,12 @@ def write_files(folder: Path, slug: str, files: Mapping[str, str]) -> None:
             beside.unlink(missing_ok=True)
 
 
-def title_of(folder: Path) -> str:
-    """The exam that a course prepares for, or the name of its folder."""
+def about(folder: Path) -> About:
+    """What a course says of itself; one without a name has that of its folder."""
     readings, _ = WatchedFiles(folder, None).read()
-    syllabus = (
-        readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    )
-    return (syllabus.exam if syllabus else "") or folder.resolve().name
+    read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    syllabus = read or NO_SYLLABUS
+    return About(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
 def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
