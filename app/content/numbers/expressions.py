@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from app.content.identity import did_you_mean
 from app.content.numbers import estimates, quantities
 from app.content.numbers.quantities import Quantity, UnitMismatch
+from app.content.numbers.units import UNITS
 from app.estimator import registry
-from app.estimator.units import UNITS
 
 Value = Quantity | str | bool
 

@@ -6,7 +6,8 @@ import re
 from app.content.identity import did_you_mean
 from app.content.numbers import quantities
 from app.content.numbers.quantities import Quantity, UnitMismatch
-from app.estimator.units import MINUS, UNITS
+from app.content.numbers.units import UNITS
+from app.estimator.units import MINUS
 from app.questions.kinds.numeric.model import Range
 
 _PARTS = re.compile(
@@ -92,6 +93,7 @@ def _quantity(text: str) -> tuple[float, str]:
     unit = quantities.known_unit(word)
     if unit is None:
         hint = did_you_mean(word, (u for u in UNITS if u))
+        hint = hint or "Ask for the number alone, and name its unit in the question."
         raise BadRange("E42", f"“{word}” is not a known unit.", hint)
     return number, unit
 
