@@ -15,6 +15,7 @@ from app.content.codes import RULES, explain
 from app.content.fixing import as_diff, changes, fix_folder, note_on
 from app.content.identity import did_you_mean
 from app.content.live.courses import folders
+from app.content.live.shared import SHARED
 from app.content.problems import Problem
 
 
@@ -25,11 +26,12 @@ def check_content(given: argparse.Namespace) -> int:
     if given.dry_run and not given.fix:
         raise Stop("--dry-run shows what --fix would write; say --fix as well.")
     courses = folders(folder_of(given))
-    problems = []
+    problems: list[Problem] = []
     for name, folder in courses.items():
         if given.fix:
             _fix(folder, given)
-        found = [_within(name, p) for p in check(folder)]
+        every = [_within(name, p) for p in check(folder)]
+        found = [p for p in every if p not in problems]  # what is shared is told once
         if given.format == "text":
             print(_told(name, found))
         problems += found
@@ -40,10 +42,12 @@ def check_content(given: argparse.Namespace) -> int:
 
 
 def _within(course: str, found: Problem) -> Problem:
-    """A problem with its path as seen from the folder of all courses."""
-    if not course:
+    """A problem with its path as seen from the folder that was named."""
+    shared = found.path.startswith(f"{SHARED}/")
+    if shared == bool(course):  # as it is named there already
         return found
-    return dataclasses.replace(found, path=f"{course}/{found.path}")
+    above = ".." if shared else course
+    return dataclasses.replace(found, path=f"{above}/{found.path}")
 
 
 def _told(course: str, found: list[Problem]) -> str:

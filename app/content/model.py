@@ -219,7 +219,7 @@ class Term:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """An entry of the bibliography."""
+    """An entry of the bibliography, and the file that it stands in."""
 
     key: str
     title: str
@@ -228,6 +228,7 @@ class Source:
     read: dt.date | None
     year: str = ""
     note: str = ""
+    path: str = "sources.toml"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

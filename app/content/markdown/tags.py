@@ -119,6 +119,6 @@ def local_address(href: str, folder: str) -> str:
     parts = posixpath.normpath(posixpath.join("topics", folder, path)).split("/")
     if parts[0] == "topics" and len(parts) > 1:
         return f"/concepts/{parts[1]}{hash_}{anchor}"
-    if parts[0] == "glossary.md":
+    if parts[0] == "glossary.md" or parts == ["..", "shared", "glossary.md"]:
         return f"/glossary{hash_}{anchor}"
     return f"/concepts/{path}{hash_}{anchor}"

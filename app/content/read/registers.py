@@ -182,6 +182,7 @@ def _source(
         read if isinstance(read, dt.date) else None,
         _text(table, "year", sheet),
         _text(table, "note", sheet),
+        sheet.path,
     )
 
 

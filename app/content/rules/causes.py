@@ -10,7 +10,9 @@ _UNREAD = frozenset({"E00", "E88"})
 _REGISTERS = {
     "syllabus.toml": frozenset({"E14", "E70", "E71", "W36", "W73"}),
     "sources.toml": frozenset({"E86"}),
+    "shared/sources.toml": frozenset({"E86"}),
     "glossary.md": frozenset(),
+    "shared/glossary.md": frozenset(),
 }
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
 _QUOTED = re.compile(r"“([^”]*)”")
