@@ -23,7 +23,10 @@ def place_of(folder: Path, slug: str) -> Place:
         known = ", ".join(
             sorted({p.split("/")[1] for p in readings if p.startswith("topics/")})
         )
-        raise Unusable(f"There is no topic “{slug}” with a concept.md; known: {known}.")
+        where = f"{folder.absolute().name} has"
+        raise Unusable(
+            f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
+        )
     topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
     if not topic.objectives or not topic.sources:
         raise Unusable(f"The page of “{slug}” names no objective or no source.")
@@ -91,7 +94,8 @@ def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
         p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")
     ]
     if slug and not wanted:
-        raise Unusable(f"There is no topic “{slug}”.")
+        where = folder.absolute().name
+        raise Unusable(f"There is no topic “{slug}” in {where}.")
     for path in wanted:
         sound = {q.id for q in readings[path].questions} | {
             c.id for c in readings[path].cards
