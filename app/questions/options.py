@@ -16,6 +16,8 @@ from app.content.source_file import Manuscript
 
 _BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
 
+_LONGEST_ANSWER = 40
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
@@ -43,6 +45,16 @@ class Option:
     def words(self) -> str:
         """The text of the option without marks."""
         return plain([self.inline])
+
+    @property
+    def box(self) -> str:
+        """Its box as it is written."""
+        return "[x]" if self.ticked else "[ ]"
+
+    def place(self, sheet: Manuscript) -> tuple[int, int]:
+        """Where its words begin, behind the box."""
+        first = self.source.strip().split("\n")[0]
+        return sheet.find(first, self.line, self.line)
 
 
 def is_task_list(tokens: list[Token], at: int) -> bool:
@@ -178,9 +190,11 @@ def code_or_report(option: Option, sheet: Manuscript) -> str | None:
     """The one code span that an option has to be; anything else is reported."""
     template = code_of(option)
     if template is None:
-        hint = "Write the whole answer as one code span: - [x] `140 GB ± 3%`."
-        message = f"“{option.words[:40]}” is not one code span."
-        sheet.report("E40", option.line, 1, message, hint)
+        words = " ".join(option.words.replace("`", "").split())
+        whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"
+        hint = f"Write the whole answer as one code span: - {option.box} `{whole}`."
+        message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
+        sheet.report("E40", *option.place(sheet), message, hint)
     return template
 
 

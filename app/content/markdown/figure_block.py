@@ -102,7 +102,8 @@ def _amount(node: Node, unit: str) -> float:
     except Unanswerable as error:
         raise _Unusable(node, error.code, error.message, error.hint) from None
     except UnitMismatch as error:
-        raise _Unusable(node, "E42", f"{error}.") from None
+        message = f"“{written[:60]}” does not fit: {error}."
+        raise _Unusable(node, "E42", message) from None
     except OverflowError:
         amount = math.inf
     if amount and not _LEAST <= amount <= _MOST:

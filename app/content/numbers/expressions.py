@@ -165,7 +165,8 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
         value = _evaluate(expression.tree, names)
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatch as error:
-        raise BadExpression("E42", f"{error}.") from None
+        message = f"“{expression.text}” has no value: {error}."
+        raise BadExpression("E42", message) from None
     except estimates.Unanswerable as error:
         code = "E44" if error.code in {"E80", "E81"} else "E47"
         raise BadExpression(code, error.message, error.hint) from None

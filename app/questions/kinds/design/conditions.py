@@ -100,7 +100,9 @@ def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quanti
     if quantities.kind(limit.unit or "") != quantities.kind(unit):
         message = f"“{condition.text}” compares {quantities.named(unit)} with "
         message += f"{quantities.named(limit.unit)}."
-        raise BadExpression("E42", message, "Write the limit with its unit: <= 1 s.")
+        bare = not limit.unit and unit
+        hint = f"{condition.text} {unit}" if bare else f"<= 1 {unit}".rstrip()
+        raise BadExpression("E42", message, f"Write the limit with its unit: {hint}.")
     return quantities.convert(limit, unit)
 
 

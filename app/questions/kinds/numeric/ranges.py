@@ -19,6 +19,7 @@ _NUMBER = re.compile(
     r"^(?P<number>[-+−]?[\d,_ \u00a0\u202f]*\d(?:\.\d+)?(?:[eE][-+]?\d+)?)"
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
+_TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
 _SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
 _DUST = 1e-9
@@ -80,6 +81,9 @@ def _quantity(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None:
         hint = "Write a number first, then its unit: 140 GB ± 3%."
+        turned = _TURNED.match(text.strip())
+        if turned:
+            hint = f"Write the number first: {turned['number']} {turned['unit']}."
         raise BadRange("E40", f"“{text.strip()}” is not a number.", hint)
     if _DECIMAL_COMMA.search(match["number"]):
         hint = "Write 7.5; a comma parts thousands: 7,500."
@@ -106,7 +110,10 @@ def _between(low: tuple[float, str], high: str) -> Range:
     low_factor = UNITS[bottom_unit][1] if bottom_unit else factor
     first, last = sorted((bottom * low_factor, top * factor))
     if bottom_unit and quantities.kind(bottom_unit) != quantities.kind(unit):
-        raise BadRange("E42", f"{bottom_unit} and {unit} do not measure the same.")
+        message = (
+            f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
+        )
+        raise BadRange("E42", message, "Write both ends in units of one kind.")
     return Range((first + last) / 2, first, last, unit)
 
 
@@ -123,7 +130,9 @@ def _tolerance(text: str, center: float, unit: str) -> float:
             * (UNITS[unit][1])
         )
     except UnitMismatch as error:
-        raise BadRange("E42", f"The tolerance: {error}.") from None
+        hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
+        message = f"The tolerance “{text.strip()}” does not fit: {error}."
+        raise BadRange("E42", message, hint) from None
 
 
 def _half_digit(number: float, digits: int) -> float:

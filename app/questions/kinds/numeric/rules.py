@@ -46,10 +46,12 @@ def clashing(answer: Numeric) -> tuple[Option, Option] | None:
 def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
-        first = units[0][1]
-        if kind(unit) != kind(first):
+        first, as_first = units[0]
+        if kind(unit) != kind(as_first):
             place = sheet.find(f"`{option.template}`", line, line + 60)
-            message = f"“{option.template}” does not measure what “{first}” measures."
+            message = (
+                f"“{option.template}” does not measure what “{first.template}” does."
+            )
             sheet.report("E42", *place, message, "Use units of one kind.")
 
 
