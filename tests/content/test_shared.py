@@ -19,7 +19,7 @@ TERMS = """\
 
 Was eine Wunde bedeckt.
 
-See: druckverband
+See: kv-cache
 
 ## KV cache
 

@@ -248,8 +248,10 @@ def _unknown(path: str, mention: Mention, hint: str) -> Problem:
         "source": ("E86", "a key of sources.toml"),
         "topic": ("E61", "a topic of this course"),
     }[mention.kind]
-    message = f"“{mention.value}” is not {where}."
+    if "," in mention.value:
+        hint = f"Write several as a list: [{mention.value[:60]}]."
     place = (path, mention.line, mention.column)
+    message = f"“{mention.value}” is not {where}."
     return problem(place, code, message, hint, mention.item)
 
 
@@ -390,10 +392,9 @@ def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
                 hint = did_you_mean(number, domains)
                 found.append(problem((path, 1, 1), "E70", message, hint))
             elif per_domain[number] < wanted:
-                message = (
-                    f"The exam asks {wanted} questions of domain {number}, "
-                    f"the course has {per_domain[number]}."
-                )
+                held = per_domain[number]
+                message = f"The exam asks {wanted} questions of domain {number}, "
+                message += f"the course has {held}."
                 hint = "Write more questions, or ask fewer."
                 found.append(problem((path, 1, 1), "E71", message, hint))
     return found

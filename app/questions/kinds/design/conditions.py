@@ -20,6 +20,7 @@ _OPERATOR = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<righ
 _BEST = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")
 _MARK = "best_of_"
 _DUST = 1e-9
+_TURNED = re.compile(r"=[<>]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +66,9 @@ class Judgment:
 @functools.lru_cache(maxsize=1024)
 def read_condition(text: str) -> Condition:
     """Read one condition; raises BadExpression (E44, E45, E42)."""
+    if turned := _TURNED.search(text):
+        hint = f"Write {text.replace(turned[0], turned[0][::-1], 1)[:60]}."
+        raise BadExpression("E45", f"“{turned[0]}” compares nothing.", hint)
     match = _OPERATOR.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
         return Condition(text, compile_expression(text))

@@ -9,10 +9,11 @@ from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.content.numbers.units import UNITS
 from app.estimator.units import MINUS
 from app.questions.kinds.numeric.model import Range
+from app.questions.kinds.numeric.numbers import Unit, read_unit
 
 _PARTS = re.compile(
     r"^(?P<number>.+?)\s*(?:(?:±|\+-|\+/-)\s*(?P<tolerance>.+)"
-    r"|\.\.\s*(?P<high>.+)|\bsig\s+(?P<digits>\d{1,2}))?$",
+    r"|(?:\.\.\.?|…)\s*(?P<high>.+)|\bsig\s+(?P<digits>\d{1,2}))?$",
     re.DOTALL,
 )
 _NUMBER = re.compile(
@@ -20,10 +21,14 @@ _NUMBER = re.compile(
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
 _TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
+_SPAN = re.compile(r"^[^\d\s]{0,8}\s*(?P<sign>[–—-]|\bor\b|\bto\b|/)\s*(?P<rest>\d.*)$")
+_DOTTED = re.compile(r"^\.\d")
+_OPEN = re.compile(r"^(?P<unit>[^\d\s±]{0,12})\s*±$")
 _SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
 _DUST = 1e-9
 _MOST_LETTERS = 200
+_MOST_DIGITS = 15  # that a float can tell apart
 
 
 class BadRange(ValueError):  # noqa: N818 - reads as what it is at the raise
@@ -58,12 +63,9 @@ def _read(text: str, otherwise: float | None) -> Range:
     number, unit = _quantity(match["number"])
     if match["high"]:
         return _between((number, unit), match["high"])
-    factor = UNITS[unit][1]
-    center = number * factor
     if match["digits"]:
-        digits = max(1, int(match["digits"]))
-        half = _half_digit(number, digits) * factor
-        return Range(center, center - half, center + half, unit, digits)
+        return _significant(text, match, (number, unit))
+    center = number * UNITS[unit][1]
     if match["tolerance"]:
         half = _tolerance(match["tolerance"], center, unit)
     elif otherwise is not None:
@@ -75,6 +77,29 @@ def _read(text: str, otherwise: float | None) -> Range:
         half = 0.0
     half = max(half, abs(center) * _DUST)
     return Range(center, center - half, center + half, unit)
+
+
+def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> Range:
+    number, unit = found
+    factor = UNITS[unit][1]
+    digits = int(match["digits"])
+    if not 1 <= digits <= _MOST_DIGITS:
+        hint = f"Write {match['number'].strip()} sig 3."
+        raise BadRange("E40", f"“{text}” asks for {digits} digits.", hint)
+    half = _half_digit(number, digits) * factor
+    center = number * factor
+    return Range(center, center - half, center + half, unit, digits)
+
+
+def _check_share(percent: float, center: float, unit: str) -> None:
+    """A share of zero is no tolerance, and one of everything accepts zero."""
+    if not center:
+        zero = f"0 {unit}".strip()
+        message = f"“{zero} ± {percent:g}%” accepts nothing but 0: a share of 0 is 0."
+        raise BadRange("E41", message, f"Write {zero} ± {f'1 {unit}'.strip()}.")
+    if percent >= 100:
+        message = f"With ± {percent:g}% zero is accepted as well."
+        raise BadRange("E40", message, "Narrow the tolerance below 100%.")
 
 
 def _quantity(text: str) -> tuple[float, str]:
@@ -96,10 +121,47 @@ def _quantity(text: str) -> tuple[float, str]:
     word = (match["unit"] or "").strip()
     unit = quantities.known_unit(word)
     if unit is None:
-        hint = did_you_mean(word, (u for u in UNITS if u))
-        hint = hint or "Ask for the number alone, and name its unit in the question."
-        raise BadRange("E42", f"“{word}” is not a known unit.", hint)
+        raise _bad_unit(word, match["number"])
     return number, unit
+
+
+def _bad_unit(word: str, number: str) -> BadRange:
+    """What was meant by words that are no unit."""
+    known = read_unit(word, "") or _in_other_case(word)
+    if known and known.name:
+        return BadRange("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
+    meant = _meant(word, number.strip())
+    if meant:
+        return BadRange("E40", *meant)
+    hint = did_you_mean(word, (u for u in UNITS if u))
+    hint = hint or "Ask for the number alone, and name its unit in the question."
+    return BadRange("E42", f"“{word}” is not a known unit.", hint)
+
+
+def _meant(word: str, number: str) -> tuple[str, str] | None:
+    """What words behind a number are where they are more than a unit."""
+    if _DOTTED.match(word):
+        hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
+        return f"“{number}{word}” has more than one dot.", hint
+    if found := _OPEN.match(word):
+        message = f"“{number} {word}” has no tolerance behind its sign."
+        amount = f"{number} {found['unit']}".strip()
+        return message, f"Write {amount} ± 3%."
+    found = _SPAN.match(word)
+    if found and found["sign"] in {"or", "/"}:
+        hint = "Write each answer as an option of its own."
+        return f"“{number} {word}” is not one number.", hint
+    if found:
+        hint = f"Write a range with two dots: {number} .. {found['rest']}."
+        return f"“{number}{word}” is not a number.", hint
+    return None
+
+
+def _in_other_case(word: str) -> Unit | None:
+    """The one unit that differs from a word in capital letters alone."""
+    same = [u for u in UNITS if u.casefold() == word.casefold()]
+    factors = {UNITS[u] for u in same}
+    return Unit(same[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
 def _between(low: tuple[float, str], high: str) -> Range:
@@ -123,6 +185,7 @@ def _tolerance(text: str, center: float, unit: str) -> float:
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise BadRange("E40", f"The tolerance “{text.strip()}” is negative.", hint)
     if word == "%":
+        _check_share(number, center, unit)
         return abs(center) * number / 100
     try:
         return (
