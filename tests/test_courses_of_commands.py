@@ -3,18 +3,20 @@
 import csv
 import datetime as dt
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
-from app.content.live.library import load
+from app.content.live.courses import Courses
+from app.content.live.library import LiveLibrary, load
 from app.db.engine import make_engine
 from app.db.tables import Attempt, Learner, Regrade
 from app.db.writer import WRITING
 from app.quiz.store import keep_revision
-from tests.conftest import two_courses
+from tests.conftest import FIRST_AID, two_courses
 
 
 @pytest.fixture
@@ -197,3 +199,48 @@ def an_attempt(learner: int, name: str) -> Attempt:
         study_day="2026-01-01",
         at=1,
     )
+
+
+def test_a_question_of_another_course_is_found_there(content: Path, capsys) -> None:
+    assert content
+    assert main(["regrade", "b-druck", "--course", "sizing"]) == 2
+
+    said = capsys.readouterr().err
+    assert "no question “b-druck” in the course “sizing”; there is one in aid" in said
+
+
+def test_a_topic_that_is_not_there_is_missed_in_its_course(
+    content: Path, capsys
+) -> None:
+    assert content
+    words = ["--topic", "gpu", "--course", "aid"]
+    assert main(["new", "question", "--type", "short", *words]) == 2
+    assert "There is no topic “gpu” in aid." in capsys.readouterr().err
+    assert main(["export", "gift", "-", *words]) == 2
+    assert "There is no topic “gpu” in aid." in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_course_is_named_by_the_check(
+    content: Path, capsys
+) -> None:
+    (content / "draft" / "topics").mkdir(parents=True)
+    (content / "pictures").mkdir()
+    shutil.copytree(FIRST_AID, content / "First Aid")
+
+    assert main(["check", str(content)]) == 1
+
+    said = capsys.readouterr().out
+    assert "draft/syllabus.toml:1:1 E00 The folder “draft” is no course" in said
+    assert "The folder “First Aid” is no course of the server: its name makes" in said
+    assert "pictures" not in said
+    assert said.endswith("2 errors, 0 warnings.\n")
+
+
+def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
+    (content / "draft").mkdir()
+    (content / "draft" / "sources.toml").write_text("", encoding="utf-8")
+
+    found = Courses.under(content, LiveLibrary)
+
+    assert set(found.libraries) == {"aid", "sizing"}
+    assert "draft: this folder is not served as a course: it has no" in caplog.text

@@ -30,6 +30,7 @@ class CourseOut(BaseModel):
     title: str
     version: str
     license: str = Field(description="The license of its content; empty: not said.")
+    language: str = Field(description="That of its content, as BCP 47 names it.")
 
 
 class ObjectiveOut(BaseModel):
@@ -147,6 +148,7 @@ class GlossaryOut(BaseModel):
 
     version: str
     license: str
+    language: str
     terms: list[TermOut]
 
 
@@ -155,6 +157,7 @@ class CardsOut(BaseModel):
 
     version: str
     license: str
+    language: str
     cards: list[CardOut]
 
 
@@ -163,6 +166,7 @@ class QuestionsOut(BaseModel):
 
     version: str
     license: str
+    language: str
     questions: list[QuestionOut]
 
 
@@ -187,7 +191,12 @@ def _course(library: Library, name: str) -> dict[str, Any]:
 
 
 def _edition(library: Library) -> dict[str, str]:
-    return {"version": library.version, "license": library.syllabus.license}
+    told = library.syllabus
+    return {
+        "version": library.version,
+        "license": told.license,
+        "language": told.language,
+    }
 
 
 def syllabus(library: Library, name: str) -> SyllabusOut:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.content.live.library import Library
+from app.content.live.shared import file_of
 from app.content.problems import Problem
 
 _AROUND = 8
@@ -81,7 +82,8 @@ def lines_around(
 ) -> list[Line]:
     """The lines of a file near one of them; none where it cannot be read."""
     try:
-        text = (folder / path).read_text(encoding="utf-8-sig", errors="replace")
+        file = file_of(folder, path)
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return []
     lines = text.splitlines()

@@ -125,7 +125,8 @@ def new_question(
     topic = topics.get(slug)
     if topic is None:
         hint = did_you_mean(slug, set(topics))
-        raise Unwilling(f"There is no topic “{slug}”. {hint}".strip())
+        where = course.folder.absolute().name
+        raise Unwilling(f"There is no topic “{slug}” in {where}. {hint}".strip())
     if name in course.ids:
         raise Unwilling(f"The id “{name}” was used before; choose another.")
     if name:

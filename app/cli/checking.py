@@ -14,8 +14,9 @@ from app.content.check import check, write
 from app.content.codes import RULES, explain
 from app.content.fixing import as_diff, changes, fix_folder, note_on
 from app.content.identity import did_you_mean
-from app.content.live.courses import folders
-from app.content.problems import Problem
+from app.content.live.courses import folders, passed_over
+from app.content.live.shared import SHARED
+from app.content.problems import Problem, problem
 
 
 def check_content(given: argparse.Namespace) -> int:
@@ -25,25 +26,46 @@ def check_content(given: argparse.Namespace) -> int:
     if given.dry_run and not given.fix:
         raise Stop("--dry-run shows what --fix would write; say --fix as well.")
     courses = folders(folder_of(given))
-    problems = []
+    problems: list[Problem] = []
     for name, folder in courses.items():
         if given.fix:
             _fix(folder, given)
-        found = [_within(name, p) for p in check(folder)]
+        every = [_within(name, p) for p in check(folder)]
+        found = [p for p in every if p not in problems]  # what is shared is told once
         if given.format == "text":
             print(_told(name, found))
         problems += found
+    beside = _passed_over(folder_of(given))
+    if beside and given.format == "text":
+        print(write(beside))
+    problems += beside
     gc.freeze()  # the command ends: nothing is left that should be looked for
     if given.format != "text":
         print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
 
 
+def _passed_over(content: Path) -> list[Problem]:
+    """E00: a folder beside the courses, or in place of one, that is none."""
+    hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
+    return [
+        problem(
+            (f"{name}/syllabus.toml", 1, 1),
+            "E00",
+            f"The folder “{name}” is no course of the server: {why}.",
+            hints[0] if why.endswith(".toml") else f"Rename it. {hints[1]}",
+        )
+        for name, why in passed_over(content).items()
+    ]
+
+
 def _within(course: str, found: Problem) -> Problem:
-    """A problem with its path as seen from the folder of all courses."""
-    if not course:
+    """A problem with its path as seen from the folder that was named."""
+    shared = found.path.startswith(f"{SHARED}/")
+    if shared == bool(course):  # as it is named there already
         return found
-    return dataclasses.replace(found, path=f"{course}/{found.path}")
+    above = ".." if shared else course
+    return dataclasses.replace(found, path=f"{above}/{found.path}")
 
 
 def _told(course: str, found: list[Problem]) -> str:

@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def regrade(words: Sequence[str]) -> int:
     folder = course_folder(settings, name)
     courses = folders(settings.content)
     course = next(n for n, place in courses.items() if place == folder)
-    question = _question(folder, given.question)
+    question = _question(courses, course, given.question)
     with database(settings) as engine:
         with Session(engine) as db:
             plan = plan_of(db, course, question, reworded=given.reworded)
@@ -65,15 +65,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _question(folder: Path, item: str) -> Question:
-    library = load(folder)
+def _question(courses: Mapping[str, Path], course: str, item: str) -> Question:
+    library = load(courses[course])
     found = library.questions.get(item)
     if found is not None:
         return found
     if item in library.as_authored().questions:
         raise Stop(f"the question “{item}” is not live; only a live key can count.")
+    where = f"the course “{course}”" if course else str(courses[course])
+    others = [n for n in courses if n != course and item in load(courses[n]).questions]
+    if others:
+        raise Stop(
+            f"there is no question “{item}” in {where}; there is one in "
+            f"{', '.join(others)}: name it with --course."
+        )
     raise Stop(
-        f"there is no question “{item}” in {folder}; `headroom check` names what is "
+        f"there is no question “{item}” in {where}; `headroom check` names what is "
         "left out of the course."
     )
 

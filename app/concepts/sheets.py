@@ -13,6 +13,7 @@ from app.content.model import Calculator, Embedded, Piece, Section, Topic
 from app.estimator import registry
 from app.instruments.forms import instrument
 from app.web.course import course_of
+from app.web.render import marks
 
 Part = Markup | Embedded
 _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
@@ -73,12 +74,12 @@ class Sheets:
     def _make(self, library: Library, topic: Topic) -> Sheet:
         return Sheet(
             topic=topic,
-            head=self._render("concepts/_head.html", **_head(library, topic)),
+            head=self._render(library, "concepts/_head.html", **_head(library, topic)),
             sections=tuple(
                 self._section(library, section, index)
                 for index, section in enumerate(topic.sections)
             ),
-            foot=self._render("concepts/_foot.html", **_foot(library, topic)),
+            foot=self._render(library, "concepts/_foot.html", **_foot(library, topic)),
             calculators=sum(
                 isinstance(piece, Calculator)
                 for section in topic.sections
@@ -111,10 +112,11 @@ class Sheets:
         block = instrument(
             entry, piece.inputs, course=course_of(library), id=name, block=True
         )
-        return self._render("calculators/_instrument.html", instrument=block)
+        return self._render(library, "calculators/_instrument.html", instrument=block)
 
-    def _render(self, template: str, **context: Any) -> Markup:
-        html = self._templates.get_template(template).render(**context)
+    def _render(self, library: Library, template: str, **context: Any) -> Markup:
+        whole = {**marks(library.syllabus.language), **context}
+        html = self._templates.get_template(template).render(whole)
         return Markup(html)  # noqa: S704 - a template has escaped it
 
 

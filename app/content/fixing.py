@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from app.content.identity import slug
+from app.content.live.shared import file_of
 from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem
@@ -35,7 +36,7 @@ def fix_folder(folder: Path, today: dt.date) -> list[Change]:
     """Write what needs no judgment; raises OSError where a file cannot be written."""
     made = changes(folder, today)
     for change in made:
-        _write(folder / change.path, change.after)
+        _write(file_of(folder, change.path), change.after)
     return made
 
 
@@ -46,7 +47,7 @@ def changes(folder: Path, today: dt.date) -> list[Change]:
     copies = [p for p in check_identity(Bank(readings, today)) if p.code == "E08"]
     made = []
     for path, reading in readings.items():
-        lines = _lines(folder / path)
+        lines = _lines(file_of(folder, path))
         wanted = [p for p in reading.problems if p.code == "E01"]
         wanted += [p for p in copies if p.path == path]
         edits = [*reading.edits, *_id_edits(wanted, lines, ids)]
@@ -142,7 +143,7 @@ def _new(name: str, ids: set[str]) -> str:
 
 def _edited(folder: Path, path: str, edits: Iterable[Edit]) -> Change:
     """Make the edits from the last to the first, keeping the file's line ends."""
-    raw = (folder / path).read_bytes().decode("utf-8")
+    raw = file_of(folder, path).read_bytes().decode("utf-8")
     ending = "\r\n" if "\r\n" in raw else "\n"
     lines = raw.replace("\r\n", "\n").split("\n")
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)

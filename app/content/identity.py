@@ -68,13 +68,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """The known word closest to `word`, or an empty string."""
     if len(word) > _LONGEST_WORD:
         return ""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    every = list(known)
+    same = [one for one in every if one.casefold() == word.casefold()]
+    found = same or difflib.get_close_matches(word, every, n=1, cutoff=0.6)
     return found[0] if found else ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint for an unknown word: the nearest known one, or all of them."""
-    words = sorted(known)
+    words = sorted(set(known))
     near = nearest(word, words)
     if near:
         return f"Did you mean “{near}”?"

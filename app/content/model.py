@@ -219,7 +219,7 @@ class Term:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """An entry of the bibliography."""
+    """An entry of the bibliography, and the file that it stands in."""
 
     key: str
     title: str
@@ -228,6 +228,7 @@ class Source:
     read: dt.date | None
     year: str = ""
     note: str = ""
+    path: str = "sources.toml"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -263,7 +264,8 @@ class Syllabus:
     """The exam a course prepares for; `topics` are slugs in reading order.
 
     `license` is that of the content; empty where the syllabus names none.
-    `calculators` says whether the course offers those of the app, and its hardware.
+    `calculators` says whether the course offers those of the app, and its hardware;
+    `language` is that of all that its authors wrote, as BCP 47 names it.
     """
 
     exam: str
@@ -273,6 +275,7 @@ class Syllabus:
     notes: tuple[str, ...] = ()
     license: str = ""
     calculators: bool = True
+    language: str = "en"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

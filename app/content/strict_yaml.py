@@ -12,6 +12,8 @@ Report = Callable[[str, int, int, str, str], None]  # code, line, column, messag
 _BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 # A line that YAML reads as a word and a text, whatever stands in the other lines.
 _PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
+_BARE = re.compile(r"(?P<key>[a-z]+)(?: *= *| +|:)(?P<value>[\w\"'\[{][^:]*)")
+_COLON = re.compile(r"""(?P<key>[a-z]+): +(?P<value>[^\s"'\[{|>][^"#]*: [^"#]*)""")
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
 _MOST_NESTED = 40
@@ -68,7 +70,8 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
         deep = _DEEP.search(text) is not None and _depth(text) > _MOST_NESTED
         node = None if deep else yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        _report_unreadable(error, report, line, column)
+        if not _reported_bare(text, report, line, column):
+            _report_unreadable(error, report, line, column)
         return empty
     if deep:
         report("E88", line, column, *_TOO_DEEP)
@@ -77,7 +80,9 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
     built = _Builder(report, line, column).build(node)
     if isinstance(built, Mapped):
         return built
-    report("E10", line, column, "This is not a list of “key: value” lines.", "")
+    if not _reported_bare(text, report, line, column):
+        message = "This is not a list of “key: value” lines."
+        report("E10", line, column, message, "Write “key: value”, one to a line.")
     return empty
 
 
@@ -116,6 +121,9 @@ def _read_plain(text: str, line: int, column: int) -> Mapped | None:
     return Mapped(values, keys, line, column)
 
 
+_OPENED = ("while scanning a quoted", "while parsing a flow")
+
+
 class _Loader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
     """Reads YAML without asking what kind of thing each text might be."""
 
@@ -130,10 +138,29 @@ class _Loader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
         return ""
 
 
+def _reported_bare(text: str, report: Report, line: int, column: int) -> bool:
+    """Report the first line of a key without its colon, or no space behind it."""
+    for number, row in enumerate(text.split("\n")):
+        place = (line + number, 1 if number else column)
+        if found := _BARE.fullmatch(row):
+            hint = f"Write {found['key']}: {found['value'][:40]}"
+            message = f"“{row.strip()[:60]}” has no colon and space behind its key."
+            report("E10", *place, message, hint)
+            return True
+        if found := _COLON.fullmatch(row):
+            hint = f'Write {found["key"]}: "{found["value"][:60]}"'
+            message = f"“{found['value'][:60]}” holds a colon, and no quotes around it."
+            report("E10", place[0], place[1] + found.start("value"), message, hint)
+            return True
+    return False
+
+
 def _report_unreadable(
     error: Exception, report: Report, line: int, column: int
 ) -> None:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
+    opened = str(getattr(error, "context", "")).startswith(_OPENED)
+    mark = marks[1] if opened and marks[1] else marks[0] or marks[1]
     what = getattr(error, "problem", None) or "it is not YAML"
     at_line = line + (mark.line if mark else 0)
     at_column = 1 + mark.column if mark and mark.line else column

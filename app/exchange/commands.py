@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.db.database_url import shown, without_password
 from app.db.engine import make_engine
-from app.exchange.course.files import items_of, place_of, title_of, write_files
+from app.exchange.course.files import about, items_of, place_of, write_files
 from app.exchange.course.intake import take_in
 from app.exchange.formats.decoding import MOST_BYTES
 from app.exchange.formats.registry import (
@@ -117,7 +117,7 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     folder, topic = place
     reading = items_of(folder, topic, seed)
     wanted = tuple(i for i in reading.items if _fits(form, i))
-    written = WRITERS[form](wanted, title_of(folder))
+    written = WRITERS[form](wanted, about(folder))
     _write(path, written.content)
     names = {i.name for i in wanted}
     refused = (*(reading.refused if form not in CARDS else ()), *written.refused)

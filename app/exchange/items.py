@@ -124,6 +124,14 @@ class Reading:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class About:
+    """What a file says of the course its items are from; the language is a tag."""
+
+    title: str
+    language: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Writing:
     """Items in another format, which were refused, and what was lost."""
 

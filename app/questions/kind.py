@@ -44,12 +44,13 @@ class Kind(abc.ABC, Generic[A]):
     `name` is its type in the comment. `models` are the values that its answer part
     consists of, the answer itself first. `keys` are its own keys of the comment,
     `block` the token that opens the list or table it takes as its answer, `gapped`
-    whether it takes the stem's text. `template` has its macros `form` and `marks`, and
-    `exam` where its form is another one there; `fields` are the names that the form
-    sends, or their beginnings up to a dot. `listed` is the field of the answer with the
-    options of which each has a key, `chosen` whether an answer names some of these, and
-    `least` how many of them a question of a mock exam has. `in_parts` is whether a part
-    of the answer can count, `of_exam` whether the real exam has the kind. What cannot
+    whether it takes the stem's text, `boxed` whether it reads options in boxes.
+    `template` has its macros `form` and `marks`, and `exam` where its form is another
+    one there; `fields` are the names that the form sends, or their beginnings up to a
+    dot. `listed` is the field of the answer with the options of which each has a key,
+    `chosen` whether an answer names some of these, and `least` how many of them a
+    question of a mock exam has. `in_parts` is whether a part of the answer can count,
+    `credits` by which rules, `of_exam` whether the real exam has the kind. What cannot
     stand in exams or come back as a card says so.
     """
 
@@ -64,7 +65,9 @@ class Kind(abc.ABC, Generic[A]):
     chosen: ClassVar[bool] = False
     least: ClassVar[int] = 0
     several: ClassVar[bool] = False
+    boxed: ClassVar[bool] = True
     in_parts: ClassVar[bool] = False
+    credits: ClassVar[tuple[str, ...]] = ("off", "each")
     in_exams: ClassVar[bool] = True
     of_exam: ClassVar[bool] = False
     as_card: ClassVar[bool] = True

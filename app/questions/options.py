@@ -16,6 +16,10 @@ from app.content.source_file import Manuscript
 
 _BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
 
+_LONGEST_ANSWER = 40
+_PIN = re.compile(r"<!--\s*=.*?-->")
+_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
@@ -43,6 +47,16 @@ class Option:
     def words(self) -> str:
         """The text of the option without marks."""
         return plain([self.inline])
+
+    @property
+    def box(self) -> str:
+        """Its box as it is written."""
+        return "[x]" if self.ticked else "[ ]"
+
+    def place(self, sheet: Manuscript) -> tuple[int, int]:
+        """Where its words begin, behind the box."""
+        first = self.source.strip().split("\n")[0]
+        return sheet.find(first, self.line, self.line)
 
 
 def is_task_list(tokens: list[Token], at: int) -> bool:
@@ -73,7 +87,26 @@ def read_options(tokens: list[Token], at: int, sheet: Manuscript) -> list[Option
         if option is not None:
             options.append(option)
         index = closing + 1
+    _check_pins(options, sheet)
     return options
+
+
+def _check_pins(options: list[Option], sheet: Manuscript) -> None:
+    """E10, E11: a pinned key can be read, and belongs to one option."""
+    seen: dict[str, int] = {}
+    for option in options:
+        found = _PIN.search(option.source)
+        if found and not option.pinned_key:
+            message = f"The key in “{found[0][:40]}” cannot be read."
+            hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
+            place = sheet.find("<!--", option.line, option.line)
+            sheet.report("E10", *place, message, hint)
+        if option.pinned_key in seen and option.pinned_key:
+            first = seen[option.pinned_key]
+            message = f"“{option.pinned_key}” is the key of the option in line {first}."
+            place = sheet.find("<!--", option.line, option.line)
+            sheet.report("E11", *place, message, "Give this one a key of its own.")
+        seen.setdefault(option.pinned_key, option.line)
 
 
 def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
@@ -178,9 +211,16 @@ def code_or_report(option: Option, sheet: Manuscript) -> str | None:
     """The one code span that an option has to be; anything else is reported."""
     template = code_of(option)
     if template is None:
-        hint = "Write the whole answer as one code span: - [x] `140 GB ± 3%`."
-        message = f"“{option.words[:40]}” is not one code span."
-        sheet.report("E40", option.line, 1, message, hint)
+        words = " ".join(option.words.replace("`", "").split())
+        whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"
+        hint = f"Write the whole answer as one code span: - {option.box} `{whole}`."
+        message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
+        sheet.report("E40", *option.place(sheet), message, hint)
+    elif found := _UNSEEN.search(template):
+        message = (
+            f"The answer holds a character that nobody types (U+{ord(found[0]):04X})."
+        )
+        sheet.report("E76", *option.place(sheet), message, "Delete it; it is not seen.")
     return template
 
 

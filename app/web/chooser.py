@@ -5,7 +5,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.content.live.courses import Courses
 from app.errors import NotFound
-from app.web.render import page
+from app.web.render import marks, page
 
 router = APIRouter(include_in_schema=False)
 
@@ -18,5 +18,9 @@ def choose(request: Request) -> Response:
         raise NotFound("There is no page at this address.")
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # out of the course
-    named = [(name, live.current()) for name, live in courses.libraries.items()]
+    named = [
+        (name, library, marks(library.syllabus.language)["lang"])
+        for name, live in courses.libraries.items()
+        for library in (live.current(),)
+    ]
     return page(request, "shared/courses.html", courses=named)

@@ -1,12 +1,16 @@
 """From values to HTML: whole pages, and fragments for htmx."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
+from app.content.languages import same_language
 from app.content.live.courses import Courses
 from app.drawings.meters import draw_meter, draw_meters, draw_shares, draw_steps
 from app.drawings.signs import SIGNS
@@ -21,6 +25,9 @@ from app.web.words import (
     weekday_of,
     whole_of,
 )
+
+INTERFACE = "en"
+"""The language of all words that are ours."""
 
 
 def make_templates(folder: Path, static: StaticFiles) -> Environment:
@@ -104,4 +111,37 @@ def _theme_of(request: Request) -> str:
 
 def _render(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
-    return environment.get_template(template).render(request=request, **context)
+    spoken = marks(request.state.library.syllabus.language)
+    whole = {"request": request, **spoken, **context}
+    return environment.get_template(template).render(whole)
+
+
+def marks(language: str) -> dict[str, Any]:
+    """What templates mark words with, empty where the course speaks our language.
+
+    `lang` is the attribute of an element of authored words, `english` that of ours in
+    one. `authored` puts words of the course among ours, `named` does so with what
+    follows a colon. Names inside of our sentences stay as they are.
+
+    >>> "<h1{lang}>".format(**marks("de")), "<h1{lang}>".format(**marks("en-GB"))
+    ('<h1 lang="de">', '<h1>')
+    >>> print(marks("de")["authored"]("Druck & Zug"))
+    <bdi lang="de">Druck &amp; Zug</bdi>
+    >>> print(marks("de")["named"]("Read: Druck"))
+    Read: <bdi lang="de">Druck</bdi>
+    """
+    if same_language(language, INTERFACE):
+        same = {"authored": escape, "named": escape}
+        return {"lang": Markup(), "english": Markup(), **same}
+    authored = functools.partial(Markup('<bdi lang="{}">{}</bdi>').format, language)
+    return {
+        "lang": Markup(' lang="{}"').format(language),
+        "english": Markup(' lang="{}"').format(INTERFACE),
+        "authored": authored,
+        "named": functools.partial(_named, authored),
+    }
+
+
+def _named(authored: Callable[[str], Markup], words: str) -> Markup:
+    ours, colon, name = words.partition(": ")
+    return escape(ours + colon) + (authored(name) if name else "")

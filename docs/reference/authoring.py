@@ -5,9 +5,9 @@ from collections import defaultdict
 from app.content import limits
 from app.content.codes import RULES
 from app.content.numbers.estimates import catalogue_value
+from app.content.numbers.units import UNITS
 from app.estimator import registry
 from app.estimator.inputs import declared
-from app.estimator.units import UNITS
 from docs.reference.parts import DOCS, code, codes, filled, table
 
 PATH = DOCS / "authoring.md"
@@ -29,6 +29,26 @@ _KINDS = {
     "token/s": "tokens for each second",
     "sequence": "sequences",
     "GPU": "GPUs",
+    "m": "length",
+    "m*m": "area",
+    "L": "volume",
+    "L/s": "flow",
+    "mol": "amount of substance",
+    "mol/L": "concentration of a substance",
+    "kg/L": "concentration by mass",
+    "m/s": "speed",
+    "m/s*s": "acceleration",
+    "N": "force",
+    "Pa": "pressure",
+    "1/s": "frequency",
+    "A": "current",
+    "V": "voltage",
+    "Ω": "resistance",
+    "Ah": "charge",
+    "EUR": "euros",
+    "GBP": "pounds",
+    "JPY": "yen",
+    "INR": "rupees",
 }
 _CATALOGUE = (
     ("hw", "an accelerator", "h100-sxm5-80"),
@@ -80,7 +100,13 @@ def _units() -> str:
         for base, units in kinds.items()
         if len(units) == 1 and base not in _KINDS
     ]
-    return table(("what", "units"), [*several, ("each by itself", codes(alone))])
+    return table(
+        ("what", "units"),
+        [
+            *several,
+            ("each by itself, currencies by their code of ISO 4217", codes(alone)),
+        ],
+    )
 
 
 def _catalogue() -> str:

@@ -1,6 +1,8 @@
 """`headroom import` and `headroom export` on a course of two topics."""
 
+import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from app.content.live.library import load
 from app.exchange.formats.registry import READERS, WRITERS
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
+FIRST_AID = TINY.parent / "first-aid"
 GIFT = """\
 // [tag:objective:1.1] [tag:objective:9.9] [tag:difficulty:2]
 ::Weights of 7 B::How much memory do the weights take in FP16?{
@@ -96,6 +99,24 @@ def test_a_course_leaves_and_comes_back(
     if form != "aiken":  # knows no ids
         assert lost <= set(load(course).questions)
     assert errors(course) == errors(TINY)
+
+
+@pytest.mark.parametrize("form", ["qti", "qti21"])
+def test_an_item_says_the_language_of_its_course(tmp_path: Path, form: str) -> None:
+    target = tmp_path / "out.zip"
+    assert main(["export", form, str(target), "--content", str(FIRST_AID)]) == 0
+    with zipfile.ZipFile(target) as package:
+        items = [package.read(n) for n in package.namelist() if n.startswith("items/")]
+
+    assert items
+    assert all(b'xml:lang="de"' in item for item in items)
+
+
+def test_a_file_of_json_says_the_language_of_its_course(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    assert main(["export", "json", str(target), "--content", str(FIRST_AID)]) == 0
+
+    assert json.loads(target.read_text(encoding="utf-8"))["language"] == "de"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def reviews_due(library: Library, today: dt.date) -> list[Due]:
         elif page.status == "live" and (why := _why(day, today, "was never reviewed")):
             found.append(Due(page.title, path, page.slug, day, why))
     found += [
-        Due(source.key, "sources.toml", "", source.read, why)
+        Due(source.key, source.path, "", source.read, why)
         for source in library.sources.values()
         if (why := _why(source.read, today, ""))
     ]

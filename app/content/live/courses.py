@@ -1,14 +1,20 @@
 """The courses of a server: one folder of files, or several beside each other."""
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.content.live.library import LiveLibrary
+from app.content.live.shared import SHARED
 from app.content.live.watched_files import exists
+from app.content.problems import on_one_line
+
+_log = logging.getLogger("headroom")
 
 ALONE = ""
 """The name of the one course of a server; it stands in no address."""
+_PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
@@ -25,6 +31,20 @@ def folders(content: Path) -> dict[str, Path]:
     return courses or {ALONE: content}
 
 
+def passed_over(content: Path) -> dict[str, str]:
+    """Folders that look like courses and are none, each with the reason."""
+    if exists(content / "syllabus.toml"):
+        return {}
+    found = {}
+    for folder in sorted(f for f in content.glob("[!.]*/") if f.name != SHARED):
+        if not exists(folder / "syllabus.toml"):
+            if any((folder / name).exists() for name in _PARTS):
+                found[folder.name] = "it has no syllabus.toml"
+        elif not _NAME.fullmatch(folder.name):
+            found[folder.name] = "its name makes no address"
+    return found
+
+
 class Courses:
     """The libraries of a server by the names of their courses."""
 
@@ -34,6 +54,9 @@ class Courses:
     @classmethod
     def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "Courses":
         """The courses of a content folder, each with the library made for it."""
+        for name, why in passed_over(content).items():
+            words = "content %s: this folder is not served as a course: %s"
+            _log.warning(words, on_one_line(name), why)
         return cls({name: make(folder) for name, folder in folders(content).items()})
 
     @property

@@ -14,6 +14,7 @@ from app.content.live.assembly import Assembled, assemble, version_of
 from app.content.live.drafts import NOTHING, Authored
 from app.content.live.lastgood import LastGood
 from app.content.live.pictures import flaw_of
+from app.content.live.shared import SHARED
 from app.content.live.watched_files import (
     TOPIC_FILES,
     Watch,
@@ -209,7 +210,7 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
             ("syllabus.toml", "Name the exam, its domains and the order of topics."),
             ("sources.toml", "List what the pages rest on."),
         )
-        if name not in readings
+        if name not in readings and f"{SHARED}/{name}" not in readings
     ]
 
 

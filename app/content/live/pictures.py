@@ -19,7 +19,7 @@ _WHERE = "lies in a folder of its own; only the topic's is served"
 def flaw_of(folder: Path, name: str) -> str:
     """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing."""
     file, place = folder / name, name.split("/")
-    shown = "/".join(place[2:])
+    shown = "/".join(place[2:]) or place[-1]
     try:
         if not file.is_file():
             return f"There is no file “{shown}”."

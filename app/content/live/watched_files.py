@@ -12,6 +12,7 @@ from app.content.limits import MOST_BYTES
 from app.content.live.cache import Cache
 from app.content.live.lastgood import LastGood
 from app.content.live.parsing_processes import read_all
+from app.content.live.shared import SHARED, file_of, shared_files, without_own
 from app.content.model import Flaw
 from app.content.parsed import ParsedFile
 from app.content.problems import problem
@@ -19,6 +20,7 @@ from app.content.read import parse
 from app.content.terms import Names, anchors_of, names_of
 
 _SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
+_GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
 TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
 _TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
 _EMPTY = ("it is empty", "Write it, or delete it.")
@@ -31,6 +33,7 @@ NO_NAMES = names_of(())
 def paths(folder: Path) -> list[str]:
     """The files of a course, relative to its folder, in reading order."""
     found = [name for name in _SINGLE if exists(folder / name)]
+    found += shared_files(folder)
     found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
     for topic in sorted(folder.glob("topics/*")):
         for name in TOPIC_FILES:
@@ -113,7 +116,8 @@ class Watch:
 def watch(folder: Path, names: list[str]) -> Watch:
     """Take the stamps of files and of the folders in which new ones would appear."""
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
-    every = [str(p) for p in places] + [str(folder / name) for name in names]
+    places += [folder.absolute().parent / SHARED]
+    every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
     stamps = {path: _stamp(path) for path in every}
     newest = max((s[0] for s in stamps.values() if s), default=0)
     return Watch(stamps, time.time() - newest / 1e9 > _FRESH)
@@ -138,7 +142,8 @@ class WatchedFiles:
         with without_collection():
             names = self._names(found)
             readings = self._readings(found, names)
-            shown = {p: self._shown(p, r, names) for p, r in readings.items()}
+            read = {p: self._shown(p, r, names) for p, r in readings.items()}
+            shown = without_own(read)
         for path in set(self.good) - set(found):
             del self.good[path]
             self.readings.pop(path, None)
@@ -158,11 +163,10 @@ class WatchedFiles:
         self.kept.forget_all_but(paths(self.folder))
 
     def _names(self, found: list[str]) -> Names:
-        if "glossary.md" not in found:
-            return NO_NAMES
-        reading = self._readings(["glossary.md"], NO_NAMES)["glossary.md"]
-        shown = self._shown("glossary.md", reading, NO_NAMES)
-        return names_of(anchors_of(shown.terms))
+        read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)
+        known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
+        terms = [t for r in without_own(known).values() for t in r.terms]
+        return names_of(anchors_of(terms))
 
     def _shown(self, path: str, now: ParsedFile, names: Names) -> ParsedFile:
         """The newest reading, or the last good one with the problems of the newest."""
@@ -205,7 +209,7 @@ class WatchedFiles:
     def _content(self, path: str) -> bytes | ParsedFile:
         """The bytes of a file, or a reading that says why there are none."""
         try:
-            with (self.folder / path).open("rb") as stream:
+            with file_of(self.folder, path).open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
             content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -13,10 +13,10 @@ from app.content.markdown import checked_numbers as numbers
 from app.content.numbers import quantities
 from app.content.numbers.estimates import Unanswerable
 from app.content.numbers.quantities import Quantity, UnitMismatch
+from app.content.numbers.units import UNITS
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
 from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
-from app.estimator.units import UNITS
 
 _KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
@@ -102,7 +102,8 @@ def _amount(node: Node, unit: str) -> float:
     except Unanswerable as error:
         raise _Unusable(node, error.code, error.message, error.hint) from None
     except UnitMismatch as error:
-        raise _Unusable(node, "E42", f"{error}.") from None
+        message = f"“{written[:60]}” does not fit: {error}."
+        raise _Unusable(node, "E42", message) from None
     except OverflowError:
         amount = math.inf
     if amount and not _LEAST <= amount <= _MOST:

@@ -107,6 +107,9 @@ def _without_comments(content: str) -> str:
     return "".join([*kept, content[at:]])
 
 
+_PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
+
+
 def local_address(href: str, folder: str) -> str:
     """Where a relative link leads in the app: `../kv-cache/concept.md#x` is a topic.
 
@@ -118,7 +121,9 @@ def local_address(href: str, folder: str) -> str:
     path, hash_, anchor = href.partition("#")
     parts = posixpath.normpath(posixpath.join("topics", folder, path)).split("/")
     if parts[0] == "topics" and len(parts) > 1:
-        return f"/concepts/{parts[1]}{hash_}{anchor}"
-    if parts[0] == "glossary.md":
+        beyond = "/".join(parts[2:])  # a file that is no page leads nowhere
+        rest = "" if beyond in _PAGES else f"/{beyond}"
+        return f"/concepts/{parts[1]}{rest}{hash_}{anchor}"
+    if parts[0] == "glossary.md" or parts == ["..", "shared", "glossary.md"]:
         return f"/glossary{hash_}{anchor}"
     return f"/concepts/{path}{hash_}{anchor}"

@@ -159,7 +159,7 @@ class _Writer(RendererHTML):
             return _span(tokens, index)
         if not href.startswith(("http", "mailto:")):
             href = tags.local_address(href, scope.folder)
-            if href.startswith(("/concepts/", "#")):
+            if href.startswith(("/concepts/", "#", "/glossary#")):
                 line, column = scope.sheet.find("](", scope.first, scope.last)
                 scope.sheet.mention("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from app.content.identity import did_you_mean
 from app.content.numbers import estimates, quantities
 from app.content.numbers.quantities import Quantity, UnitMismatch
+from app.content.numbers.units import UNITS
 from app.estimator import registry
-from app.estimator.units import UNITS
 
 Value = Quantity | str | bool
 
@@ -65,6 +65,7 @@ def compile_expression(text: str) -> Expression:
     """
     if len(text) > MOST_CHARACTERS:
         raise BadExpression("E45", "The expression is longer than 500 characters.")
+    _refuse_hyphens(text)
     try:
         tree = ast.parse(_with_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -73,6 +74,17 @@ def compile_expression(text: str) -> Expression:
     seen = _Seen(set(), [])
     _check(tree, seen)
     return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
+
+
+def _refuse_hyphens(text: str) -> None:
+    """E44: the name of an estimate as pages write it is a difference here."""
+    for entry in registry.entries():
+        if "-" in entry.name and f"{entry.name}(" in text:
+            hint = f"Write {entry.name.replace('-', '_')}."
+            message = (
+                f"“{entry.name}” is a difference here, not the name of an estimate."
+            )
+            raise BadExpression("E44", message, hint)
 
 
 def _with_units(text: str) -> str:
@@ -165,7 +177,8 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
         value = _evaluate(expression.tree, names)
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatch as error:
-        raise BadExpression("E42", f"{error}.") from None
+        message = f"“{expression.text}” has no value: {error}."
+        raise BadExpression("E42", message) from None
     except estimates.Unanswerable as error:
         code = "E44" if error.code in {"E80", "E81"} else "E47"
         raise BadExpression(code, error.message, error.hint) from None

@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from app.estimator.units import COUNT_SUFFIX, MINUS, UNITS, split_number
+from app.content.numbers.units import TYPED, UNITS
+from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
 
 _COUNTED = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
 _ALIASES = {
@@ -55,7 +56,7 @@ def known_unit(word: str) -> str | None:
     >>> known_unit("TFLOPS")
     'TFLOP/s'
     """
-    unit = _ALIASES.get(word, word)
+    unit = _ALIASES.get(word) or TYPED.get(word, word)
     return unit if unit in UNITS else None
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from markdown_it.common.utils import escapeHtml
@@ -15,9 +15,23 @@ from app.estimator.units import format_value
 
 T = TypeVar("T")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+_BEGUN = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
 # In math a pair of braces groups, and \text{batch} is not a placeholder.
 _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 _FIRST = 0xE100  # a private character stands for a placeholder while math is converted
+
+
+def broken(text: str, known: Collection[str]) -> list[str]:
+    """What begins like a placeholder of a known name and is none.
+
+    >>> broken("{size:.3g GB and {size + 1} of {size}", {"size"})
+    ['{size:.3g', '{size + 1}']
+    """
+    return [
+        match[0]
+        for match in _BEGUN.finditer(text)
+        if match[1] in known and not PLACEHOLDER.fullmatch(match[0])
+    ]
 
 
 def protect(tokens: Sequence[Token], computed: Computed) -> None:

@@ -59,14 +59,18 @@ def _read(sheet: Manuscript, names: Names) -> ParsedFile:
     return read(sheet) if read else read_topic_file(sheet, where, names)
 
 
+def _sources(sheet: Manuscript) -> ParsedFile:
+    return ParsedFile(sheet.path, sources=read_sources(sheet), entries=entries(sheet))
+
+
 _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
         s.path, syllabus=read_syllabus(s), entries=entries(s)
     ),
-    "sources.toml": lambda s: ParsedFile(
-        s.path, sources=read_sources(s), entries=entries(s)
-    ),
+    "sources.toml": _sources,
+    "shared/sources.toml": _sources,
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
+    "shared/glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
     "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
 }
 

@@ -31,6 +31,10 @@ def read_glossary(sheet: Manuscript) -> tuple[Term, ...]:
                 sheet.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
                 break
             terms.append(_term(found[at:end], scope))
+        elif found[at].type == "heading_open" and at and found[at].tag == "h1":
+            words = plain(found[at + 1 : at + 2])[:60]
+            message = f"“{words}” is a title, and no term."
+            sheet.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
         at = end
     return _without_doubles([t for t in terms if t.meaning.html], sheet)
 
@@ -47,6 +51,12 @@ def _term(block: list[Token], scope: Scope) -> Term:
     name = plain(block[1:2])[:_LONGEST]
     line = first_line(block[0])
     body, see = _part_see(block[3:])
+    for anchor in see:
+        at = scope.sheet.find("See:", line, line + _LONGEST)
+        scope.sheet.mention("page", f"/glossary#{anchor}", *at)
+    if not name:
+        hint = "Write the term behind the ##."
+        scope.sheet.report("E10", line, 1, "A term has no name.", hint)
     meaning = write(body, scope) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from markdown_it.token import Token
 
-from app.content.identity import did_you_mean, revision
+from app.content.identity import did_you_mean, normal, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
-from app.content.markdown.syntax import close_of, plain
+from app.content.markdown.syntax import close_of, first_line, plain
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Card, Computed, Level, Place, Status, Text
 from app.content.numbers import templates
@@ -71,15 +71,27 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     if not kind_of:
         return None
     refuse_foreign(draft.comment, kind_of, sheet)
-    if kind == "page" and use_of(draft.comment.fields, sheet):
-        place = draft.comment.place("use")
-        message = "A question in the text of a page cannot be kept for exams."
-        sheet.report("E13", *place, message, "Put it into quiz.md.")
+    _check_fitting(draft, parts, (kind, kind_of), sheet)
     written = Written(draft, parts, scope, computed is not None)
     common = _common(draft, front, sheet)
     if kind_of == "card":
         return Built(_card(draft, common, scope), written)
     return Built(_question(written, KINDS[kind_of], computed, common), written)
+
+
+def _check_fitting(
+    draft: Draft, parts: Parts, kinds: tuple[FileKind, str], sheet: Manuscript
+) -> None:
+    """E13, E24: what its file or its type does not take."""
+    file, kind = kinds
+    if parts.options and kind in KINDS and not KINDS[kind].boxed:
+        message = f"A question of the type “{kind}” reads no options in boxes."
+        hint = "Take them out, or change the type."
+        sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
+    if file == "page" and use_of(draft.comment.fields, sheet):
+        place = draft.comment.place("use")
+        message = "A question in the text of a page cannot be kept for exams."
+        sheet.report("E13", *place, message, "Put it into quiz.md.")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -160,6 +172,14 @@ def _take_answer(
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, 0, sheet))
         return True
+    numbered = kind == "ordered_list_open" and wanted != "order"
+    if numbered and is_task_list(block, 0):
+        if not parts.options:
+            message = "The options are numbered."
+            hint = "Write - [ ] text for each of them."
+            sheet.report("E24", first_line(block[0]), 1, message, hint)
+        parts.options.extend(read_options(block, 0, sheet))
+        return True
     if wanted in KINDS and KINDS[wanted].block == kind and not parts.block:
         parts.block = block
         return True
@@ -195,6 +215,10 @@ def _choice_type(options: list[Option]) -> str:
 def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
     front = write([draft.heading], scope)
     back = write([t for t in draft.body if t.type != "hr"], scope)
+    if back.plain.strip() and normal(back.plain) == normal(front.plain):
+        hint = "Write the answer, or what the term means."
+        message = f"The back of “{front.plain[:60]}” says the same as its front."
+        scope.sheet.report("E57", draft.line, 1, message, hint)
     if not back.html:
         hint = "Write the answer as text below the comment."
         message = f"The card “{front.plain[:60]}” has no back."
@@ -237,7 +261,7 @@ def _question(
         tuple(write(hint, scope) for hint in parts.hints),
         _text(parts.explanation, scope),
         _text(parts.mistake, scope),
-        _partial(draft, scope.sheet),
+        _partial(draft, kind, scope.sheet),
         computed,
         level=common.level,
         use=use_of(draft.comment.fields, scope.sheet),
@@ -279,12 +303,16 @@ def _difficulty(draft: Draft, sheet: Manuscript) -> int:
     return 3
 
 
-def _partial(draft: Draft, sheet: Manuscript) -> Partial:
+def _partial(draft: Draft, kind: Kind[Any], sheet: Manuscript) -> Partial:
     said = draft.comment.word("partial")
     found = PARTIAL.get(said)
+    place = draft.comment.place("partial")
+    if found and kind.in_parts and found not in kind.credits:
+        message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
+        hint = f"Known: {', '.join(kind.credits)}."
+        sheet.report("E13", *place, message, hint)
     if found is not None:
         return found
-    place = draft.comment.place("partial")
     hint = did_you_mean(said, [p for p in PARTIAL if p])
     sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
     return ""

@@ -69,6 +69,11 @@ def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]
         found = tuple(value_of(n.text) for n in node.items if isinstance(n, Scalar))
     elif isinstance(node, Scalar) and ".." in node.text:
         found = _range(name, node, sheet)
+    elif isinstance(node, Scalar) and "," in node.text:
+        message = f"“{node.text[:40]}” is one word, not a list."
+        hint = f"Write {name}: [{node.text[:40]}]"
+        sheet.report("E45", node.line, node.column, message, hint)
+        return (0,)
     elif isinstance(node, Scalar):
         found = (value_of(node.text),)
     else:
@@ -107,8 +112,9 @@ def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
         return (math.inf,)
     if step <= 0 or high < low or (high - low) / step >= _MOST_VALUES:
         message = f"The range of “{name}” is empty or has over 10,000 values."
-        sheet.report("E45", node.line, node.column, message)
-        return ()
+        hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
+        sheet.report("E45", node.line, node.column, message, hint)
+        return (0,)
     places = max(_places(match[k] or "1") for k in ("low", "high", "step"))
     count = int((high - low) / step + 1e-9) + 1
     values = (round(low + step * i, places) for i in range(count))

@@ -13,6 +13,7 @@ from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 _BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
+_OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _UNCLOSED = "<!-- -->"
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _MOST_SHOWN = 60
@@ -68,12 +69,21 @@ def _with_comments_closed(text: str, sheet: Manuscript) -> str:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
             _report_unclosed(opened, sheet)
-            lines[opened] = _UNCLOSED
+            _empty(lines, opened)
             opened = -1
     if opened >= 0:
         _report_unclosed(opened, sheet)
-        lines[opened] = _UNCLOSED
+        _empty(lines, opened)
     return "\n".join(lines)
+
+
+def _empty(lines: list[str], opened: int) -> None:
+    """Take away a comment that is never closed, as far as its keys go."""
+    lines[opened] = _UNCLOSED
+    for index in range(opened + 1, len(lines)):
+        if not _OF_COMMENT.match(lines[index]):
+            return
+        lines[index] = ""
 
 
 def _report_unclosed(index: int, sheet: Manuscript) -> None:

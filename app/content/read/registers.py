@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.identity import SLUG, did_you_mean
+from app.content.languages import tag_of
 from app.content.limits import MOST_ENTRIES, MOST_MINUTES
 from app.content.model import (
     Domain,
@@ -26,9 +27,13 @@ _SYLLABUS_KEYS = (
     "notes",
     "license",
     "calculators",
+    "language",
     "domains",
 )
+_ENGLISH = "en"
 _SHORT_WORDS, _SHORT_LETTERS = 4, 28
+_DOMAIN_KEYS = ("number", "title", "weight", "objectives")
+_OBJECTIVE_KEYS = ("number", "short", "title")
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
@@ -44,8 +49,12 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
         at = re.search(r"at line (\d+), column (\d+)", message)
         line, column = (int(at[1]), int(at[2])) if at else (len(sheet.lines), 1)
         what = message.partition(" (at ")[0]
-        code = "E11" if "overwrite" in what.lower() else "E10"
+        what = _DECLARED.sub(r"“\1” is written twice", what)
+        twice = re.search(r"overwrite|twice", what, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
+        if twice:
+            hint = "Keep one; of what may stand several times, write [[two brackets]]."
+        code = "E11" if twice else "E10"
         sheet.report(code, line, column, f"The file cannot be read: {what}.", hint)
         return {}
     if deep:
@@ -56,6 +65,7 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
 
 # A key of very many parts takes its length squared to read.
 _DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
+_DECLARED = re.compile(r"Cannot declare \('(.*)',\) twice")
 _MOST = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
@@ -135,6 +145,15 @@ def _place(key: str, sheet: Manuscript) -> tuple[int, int]:
     return sheet.find(key, 1, len(sheet.lines))
 
 
+def _place_below(key: str, line: int, sheet: Manuscript) -> tuple[int, int]:
+    """Where the value of a key is set from a line on."""
+    setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
+    for number, text in enumerate(sheet.lines[line - 1 :], line):
+        if match := setting.match(text):
+            return number, match.end() + 1
+    return line, 1
+
+
 def _refuse(key: str, wanted: str, sheet: Manuscript) -> None:
     place = _place(key, sheet)
     sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
@@ -149,7 +168,11 @@ def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
         table, place = tables[key], (lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
-            sheet.report("E10", *sheet.find(key, 1, len(sheet.lines)), message)
+            hint = "Write it below the [key] of a source."
+            if isinstance(table, list):
+                message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
+            at = sheet.find(key, 1, len(sheet.lines))
+            sheet.report("E10", *at, message, hint)
             continue
         if not SLUG.match(key):
             hint = "Use lower-case letters, digits and hyphens."
@@ -157,7 +180,8 @@ def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
             continue
         _refuse_unknown(table, _SOURCE_KEYS, sheet)
         if not table.get("title"):
-            sheet.report("E10", *place, f"The source “{key}” has no title.", "")
+            message = f"The source “{key}” has no title."
+            sheet.report("E10", *place, message, 'Write title = "…" below it.')
             continue
         found.append(_source(key, table, place, sheet))
     return tuple(found)
@@ -171,6 +195,13 @@ def _source(
         message = f"The source “{key}” has no https address."
         sheet.report("W17", *place, message, 'Write address = "https://…".')
     read = table.get("read")
+    at = _place_below("read", place[0], sheet)
+    if isinstance(read, dt.date):
+        sheet.mention("day", str(read)[:10], *at)
+    elif read is not None:
+        message = f"“{read}” is not a date."
+        hint = "Write it without quotes: read = 2026-11-20."
+        sheet.report("E13", *at, message, hint)
     return Source(
         key,
         _text(table, "title", sheet, key),
@@ -179,6 +210,7 @@ def _source(
         read if isinstance(read, dt.date) else None,
         _text(table, "year", sheet),
         _text(table, "note", sheet),
+        sheet.path,
     )
 
 
@@ -194,10 +226,12 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
         hint = "Name each domain of the exam below a line [[domains]]."
         sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
     total = sum(d.weight for d in domains)
-    if tables and abs(total - 1) > 0.005:
+    refused = any("weight" in p.message for p in sheet.problems)
+    if tables and not refused and abs(total - 1) > 0.005:
         place = _place("weight", sheet)
         message = f"The weights of the domains add up to {total:.0%}, not to 100 %."
         sheet.report("E70", *place, message, "Correct the weights.")
+    _expect_title(tables, domains, sheet)
     order = _texts(tables, "order", sheet)
     for name in order:
         sheet.mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
@@ -209,7 +243,16 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
         _texts(tables, "notes", sheet),
         _text(tables, "license", sheet) if "license" in tables else "",
         _switch(tables, "calculators", sheet),
+        _language(tables, sheet),
     )
+
+
+def _expect_title(
+    tables: Mapping[str, Any], domains: tuple[Domain, ...], sheet: Manuscript
+) -> None:
+    if domains and not tables.get("title") and not tables.get("exam"):
+        hint = 'Write title = "…" and exam = "…" above the first domain.'
+        sheet.report("E10", 1, 1, "The course has no title.", hint)
 
 
 def _switch(table: Mapping[str, Any], key: str, sheet: Manuscript) -> bool:
@@ -219,6 +262,18 @@ def _switch(table: Mapping[str, Any], key: str, sheet: Manuscript) -> bool:
         _refuse(key, "true or false", sheet)
         return True
     return found
+
+
+def _language(table: Mapping[str, Any], sheet: Manuscript) -> str:
+    """The language of the course: English, unless the key names another."""
+    found = _text(table, "language", sheet, _ENGLISH)
+    tag = tag_of(found)
+    if not tag:
+        place = _place("language", sheet)
+        message = f"“{found}” is not the tag of a language."
+        hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
+        sheet.report("E13", *place, message, hint)
+    return tag or _ENGLISH
 
 
 def _whole_weight(rows: list[Any]) -> int:
@@ -241,6 +296,15 @@ def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
 
 def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
     number = _text(table, "number", sheet)
+    _refuse_unknown(table, _DOMAIN_KEYS, sheet)
+    _expect("domain", table, sheet)
+    if number and "weight" not in table:
+        place = sheet.find(f'"{number}"', 1, len(sheet.lines))
+        message = f"The domain “{number}” has no weight."
+        sheet.report("E10", *place, message, "Write weight = 40 below it.")
+    for row in _rows(table, "objectives", sheet):
+        _refuse_unknown(row, _OBJECTIVE_KEYS, sheet)
+        _expect("objective", row, sheet)
     objectives = tuple(
         Objective(
             _text(r, "number", sheet),
@@ -259,6 +323,16 @@ def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
         _refuse("weight", "a number from 0 to 100", sheet)
         weight = 0
     return Domain(number, _text(table, "title", sheet), weight / full, objectives)
+
+
+def _expect(what: str, table: Mapping[str, Any], sheet: Manuscript) -> None:
+    """E10: a domain or an objective has a number and a title."""
+    for key, other in (("number", "title"), ("title", "number")):
+        if not table.get(key):
+            known = str(table.get(other, ""))
+            place = sheet.find(f'"{known}"', 1, len(sheet.lines)) if known else (1, 1)
+            message = f"The {what} “{known[:60]}” has no {key}."
+            sheet.report("E10", *place, message, f'Write {key} = "…" below it.')
 
 
 def _short(table: Mapping[str, Any], sheet: Manuscript) -> str:
@@ -282,7 +356,7 @@ def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
             sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
         return None
-    if sum(counts.values()) != questions:
+    if sum(counts.values()) != questions and not sheet.problems:
         place = _place("questions", sheet)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."

@@ -196,7 +196,8 @@ def _with_page(
 
 def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> Topic:
     sheet = scope.sheet
-    if not front.title:
+    unread = any(p.code == "E10" and not p.item for p in sheet.problems)
+    if not front.title and not unread:
         hint = "Begin the file with --- and a line “title: …”."
         sheet.report("E10", 1, 1, "The page has no title in its front matter.", hint)
     cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))

@@ -58,6 +58,11 @@ class Bank:
             p.code in {"E00", "E10", "E11"} for p in reading.problems
         )
 
+    def is_known(self, paths: Iterable[str]) -> bool:
+        """Whether one of the files is there, and each that is could be read."""
+        there = [path for path in paths if path in self.readings]
+        return bool(there) and all(map(self.is_sound, there))
+
     def in_order(self) -> list[tuple[str, ParsedFile]]:
         """The files, those of topics that the syllabus does not name at the end.
 
@@ -176,7 +181,10 @@ def locked_keys(entry: LockEntry, fact: Fact) -> dict[str, str]:
 
 
 # Where nothing can be looked up, nothing is reported as unknown.
-_REGISTERS = {"objective": "syllabus.toml", "source": "sources.toml"}
+_REGISTERS = {
+    "objective": ("syllabus.toml",),
+    "source": ("sources.toml", "shared/sources.toml"),
+}
 
 
 def check_mentions(bank: Bank) -> list[Problem]:
@@ -186,7 +194,7 @@ def check_mentions(bank: Bank) -> list[Problem]:
         "source": bank.source_keys(),
         "topic": {r.topic.slug for r in bank.readings.values() if r.topic},
     }
-    unread = {k for k, f in _REGISTERS.items() if not bank.is_sound(f)}
+    unread = {kind for kind, files in _REGISTERS.items() if not bank.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
     found: list[Problem] = []
     for path, reading in bank.readings.items():
@@ -240,8 +248,10 @@ def _unknown(path: str, mention: Mention, hint: str) -> Problem:
         "source": ("E86", "a key of sources.toml"),
         "topic": ("E61", "a topic of this course"),
     }[mention.kind]
-    message = f"“{mention.value}” is not {where}."
+    if "," in mention.value:
+        hint = f"Write several as a list: [{mention.value[:60]}]."
     place = (path, mention.line, mention.column)
+    message = f"“{mention.value}” is not {where}."
     return problem(place, code, message, hint, mention.item)
 
 
@@ -382,10 +392,9 @@ def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
                 hint = did_you_mean(number, domains)
                 found.append(problem((path, 1, 1), "E70", message, hint))
             elif per_domain[number] < wanted:
-                message = (
-                    f"The exam asks {wanted} questions of domain {number}, "
-                    f"the course has {per_domain[number]}."
-                )
+                held = per_domain[number]
+                message = f"The exam asks {wanted} questions of domain {number}, "
+                message += f"the course has {held}."
                 hint = "Write more questions, or ask fewer."
                 found.append(problem((path, 1, 1), "E71", message, hint))
     return found

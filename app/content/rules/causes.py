@@ -1,5 +1,6 @@
 """One cause is told once: what only follows from it is left out of the report. Pure."""
 
+import dataclasses
 import re
 from collections.abc import Iterable
 
@@ -10,9 +11,13 @@ _UNREAD = frozenset({"E00", "E88"})
 _REGISTERS = {
     "syllabus.toml": frozenset({"E14", "E70", "E71", "W36", "W73"}),
     "sources.toml": frozenset({"E86"}),
+    "shared/sources.toml": frozenset({"E86"}),
     "glossary.md": frozenset(),
+    "shared/glossary.md": frozenset(),
 }
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
+_FRONT = 20  # lines that a front matter has at most, as far as this is concerned
+_KEYS = frozenset({"E12", "E13"})
 _QUOTED = re.compile(r"“([^”]*)”")
 
 
@@ -24,6 +29,8 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     codes = frozenset[str]().union(*(_REGISTERS.get(c, ()) for c in causes))
     if topics:
         codes |= _COUNTS
+    seen = _seen(problems)
+    problems = [p for p in problems if not _is_derived(p, seen)]
     opened = {p.path for p in problems if p.code == "E10" and not p.item}
     return [
         p
@@ -33,8 +40,53 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     ]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Seen:
+    """Where a cause stands that brings others in the same file."""
+
+    frontless: frozenset[str]
+    exams: frozenset[str]
+    undated: frozenset[str]
+    boxes: frozenset[tuple[str, int]]
+
+
+def _seen(problems: Iterable[Problem]) -> _Seen:
+    every = list(problems)
+    keyed = (p.path for p in every if p.code in _KEYS)
+    return _Seen(
+        frozenset(p.path for p in every if _is_frontless(p)),
+        frozenset(path for path in keyed if path.startswith("exams/")),
+        frozenset(p.path for p in every if p.message.endswith("is not a date.")),
+        frozenset((p.path, p.line) for p in every if p.code == "E74"),
+    )
+
+
+def _is_derived(found: Problem, seen: _Seen) -> bool:
+    """Whether a problem only says again what another one in its file says."""
+    if found.path in seen.frontless and _is_of_front(found):
+        return True
+    if found.path in seen.exams and found.message == "The mock exam is incomplete.":
+        return True
+    if found.path in seen.undated and found.code == "W38":
+        return "“reviewed”" in found.message
+    here = (found.path, found.line) in seen.boxes
+    return here and found.message.endswith("is not an alert.")
+
+
+def _is_frontless(found: Problem) -> bool:
+    """Whether the front matter of a file could not be read."""
+    return found.code == "E10" and not found.item and found.line <= _FRONT
+
+
+def _is_of_front(found: Problem) -> bool:
+    """Whether a problem says that something is not in a front matter."""
+    return found.code in {"E14", "E16", "W38"} and "not an objective" not in (
+        found.message
+    )
+
+
 def _is_cause(found: Problem) -> bool:
-    if found.path in _REGISTERS and found.code in {"E10", "E11"}:
+    if found.path in _REGISTERS and found.code in {"E03", "E10", "E11"}:
         return True
     return found.code in _UNREAD and not found.item
 

@@ -1,6 +1,7 @@
 """Rules for computed questions: every combination of their numbers has an answer."""
 
 import ast
+import re
 from collections.abc import Mapping
 
 from app.content.limits import A_COMBINATION, price_of
@@ -15,6 +16,8 @@ from app.questions.kind import Fault
 from app.questions.model import Question
 from app.questions.written import Comment
 
+_QUOTED = re.compile(r"“(\w+)”")
+_WORDS = re.compile(r"\w+")
 _LINES = 1_000  # in which an item ends
 
 
@@ -70,6 +73,8 @@ def _place(
     """The expression that a message quotes; else the last computed answer."""
     comment, sheet = where
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
+    words = set(_QUOTED.findall(message)) if not quoted else set()
+    quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
     kind = kinds.of(question)
     answers = [option.words for option in kind.options(question.answer)]
     answers += kind.templates(question.answer)
@@ -122,6 +127,7 @@ def _check_names(
     fine = True
     where = (question.place.line, 10**6)
     for text in _all_templates(question):
+        fine = _check_broken(text, known, where, sheet) and fine
         for name, spec in dict.fromkeys(templates.placeholders(text)):
             used.add(name)
             if name not in known:
@@ -148,6 +154,18 @@ def _check_names(
 def _mentions(expressions: str, name: str) -> bool:
     words = "".join(c if c.isalnum() or c == "_" else " " for c in expressions)
     return name in words.split()
+
+
+def _check_broken(
+    text: str, known: set[str], where: tuple[int, int], sheet: Manuscript
+) -> bool:
+    """E46: what begins like a placeholder is one."""
+    broken = templates.broken(text, known)
+    for words in broken:
+        message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
+        hint = "Write {name} or {name:.3g}, and compute in let."
+        sheet.report("E46", *sheet.find(words, *where), message, hint)
+    return not broken
 
 
 def _formats(spec: str) -> bool:

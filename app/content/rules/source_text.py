@@ -20,6 +20,14 @@ _STARTS = re.compile(
     r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
     r"|^Begin with the number that matters, and why it does\."
 )
+_BOXLESS = re.compile(
+    rf"^[\s>]*>\s*(?P<box>\[?!?(?P<name>{'|'.join(KINDS)})\]?:?)\s*$", re.IGNORECASE
+)
+# A box of an option that Markdown reads as a text.
+_LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
+_SECOND_BOX = re.compile(r"^(?:\[[ \txX]\]\s+.*\s[-*+]\s+|\[[ \txX]\]\s+)\[[ \txX]\]\s")
+_NOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
+_LINK = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
@@ -57,6 +65,8 @@ def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
             _check_table(token, sheet)
         elif token.type == "inline":
             _check_dollars(token, sheet)
+            _check_boxes(token, sheet)
+            _check_unread(token, sheet)
 
 
 def _check_fence(token: Token, sheet: Manuscript) -> None:
@@ -85,10 +95,50 @@ def _is_closed(fence: Token, sheet: Manuscript) -> bool:
 
 def _check_alert(token: Token, sheet: Manuscript) -> None:
     name = token.meta.get("alert", "")
+    if not name and (found := _BOXLESS.match(sheet.lines[first_line(token) - 1])):
+        message = f"“{found['box']}” is not a kind of box."
+        hint = f"Write > [!{found['name'].upper()}]"
+        sheet.report("E74", first_line(token), 1, message, hint)
+        return
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         hint = did_you_mean(name, KINDS) or f"Known: {', '.join(KINDS)}."
         sheet.report("E74", first_line(token), 1, message, hint)
+
+
+def _check_unread(inline: Token, sheet: Manuscript) -> None:
+    """E61, E86, W68: what was meant as a link, a footnote or a table, and is text."""
+    first = first_line(inline)
+    last = first + inline.content.count("\n")
+    for child in inline.children or ():
+        if child.type != "text":
+            continue
+        if found := _NOTE.search(child.content):
+            message = f"“{found[0][:40]}” is read as text, not as a footnote."
+            hint = "Write the key of a source without spaces: [^key]."
+            sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
+        if found := _LINK.search(child.content):
+            message = f"“{found[0][:60]}” is read as text, not as a link."
+            hint = "Take the spaces out of its address."
+            sheet.report("E61", *sheet.find(found[0], first, last), message, hint)
+    rows = [line.strip() for line in inline.content.split("\n")]
+    if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
+        message = "These lines are read as text, not as a table."
+        hint = "Write a line such as |---|---| below the first one, of as many cells."
+        sheet.report("W68", first, 1, message, hint)
+
+
+def _check_boxes(inline: Token, sheet: Manuscript) -> None:
+    """E24: a box that begins no option, since something is missing before it."""
+    for number, line in enumerate(inline.content.split("\n")):
+        lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
+        if lost or (not number and _SECOND_BOX.match(line)):
+            place = (first_line(inline) + number, 1)
+            message = f"“{line[:40]}” is read as text, not as an option."
+            if not lost:
+                message = f"“{line[:40]}” holds two boxes."
+            hint = "Write each option on a line of its own, as - [ ] text."
+            sheet.report("E24", *place, message, hint)
 
 
 def _check_table(token: Token, sheet: Manuscript) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import ParsedFile
+from app.content.rules.bank import NO_SYLLABUS
 from app.exchange.course.authored import read_authored
 from app.exchange.course.intake import Place
-from app.exchange.items import Item, Reading, Remark, Unusable
+from app.exchange.items import About, Item, Reading, Remark, Unusable
 
 _FILES = ("quiz.md", "cards.md")
 
@@ -22,7 +23,10 @@ def place_of(folder: Path, slug: str) -> Place:
         known = ", ".join(
             sorted({p.split("/")[1] for p in readings if p.startswith("topics/")})
         )
-        raise Unusable(f"There is no topic “{slug}” with a concept.md; known: {known}.")
+        where = f"{folder.absolute().name} has"
+        raise Unusable(
+            f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
+        )
     topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
     if not topic.objectives or not topic.sources:
         raise Unusable(f"The page of “{slug}” names no objective or no source.")
@@ -72,13 +76,12 @@ def write_files(folder: Path, slug: str, files: Mapping[str, str]) -> None:
             beside.unlink(missing_ok=True)
 
 
-def title_of(folder: Path) -> str:
-    """The exam that a course prepares for, or the name of its folder."""
+def about(folder: Path) -> About:
+    """What a course says of itself; one without a name has that of its folder."""
     readings, _ = WatchedFiles(folder, None).read()
-    syllabus = (
-        readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    )
-    return (syllabus.exam if syllabus else "") or folder.resolve().name
+    read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    syllabus = read or NO_SYLLABUS
+    return About(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
 def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
@@ -91,7 +94,8 @@ def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
         p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")
     ]
     if slug and not wanted:
-        raise Unusable(f"There is no topic “{slug}”.")
+        where = folder.absolute().name
+        raise Unusable(f"There is no topic “{slug}” in {where}.")
     for path in wanted:
         sound = {q.id for q in readings[path].questions} | {
             c.id for c in readings[path].cards

@@ -12,10 +12,10 @@ from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.formats.spreadsheet import read_spreadsheet
 from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
-from app.exchange.items import Item, Reading, Writing
+from app.exchange.items import About, Item, Reading, Writing
 
 Reader = Callable[[bytes], Reading]
-Writer = Callable[[tuple[Item, ...], str], Writing]
+Writer = Callable[[tuple[Item, ...], About], Writing]
 
 READERS: Mapping[str, Reader] = {
     "csv": lambda data: read_csv(decode(data)),
@@ -28,14 +28,14 @@ READERS: Mapping[str, Reader] = {
     "spreadsheet": read_spreadsheet,
 }
 WRITERS: Mapping[str, Writer] = {
-    "apkg": lambda items, title: write_apkg(items, title, int(time.time())),
-    "csv": lambda items, _title: write_csv(items),
-    "json": lambda items, _title: write_json(items),
-    "aiken": lambda items, _title: write_aiken(items),
-    "gift": lambda items, _title: write_gift(items),
-    "moodle": write_moodle,
-    "qti": lambda items, _title: write_qti(items, "3.0"),
-    "qti21": lambda items, _title: write_qti(items, "2.1"),
+    "apkg": lambda items, about: write_apkg(items, about.title, int(time.time())),
+    "csv": lambda items, _about: write_csv(items),
+    "json": lambda items, about: write_json(items, about.language),
+    "aiken": lambda items, _about: write_aiken(items),
+    "gift": lambda items, _about: write_gift(items),
+    "moodle": lambda items, about: write_moodle(items, about.title),
+    "qti": lambda items, about: write_qti(items, "3.0", about.language),
+    "qti21": lambda items, about: write_qti(items, "2.1", about.language),
 }
 WANTED: Mapping[str, str] = {
     "csv": "a table with the columns that “headroom export csv” writes",

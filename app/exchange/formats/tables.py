@@ -36,10 +36,12 @@ _WORDS = {
 _MOST = 100_000
 
 
-def write_json(items: tuple[Item, ...]) -> Writing:
-    """All of the items, whole."""
+def write_json(items: tuple[Item, ...], language: str = "") -> Writing:
+    """All of the items, whole; `language` is that of their words where it is known."""
     rows = [_row(item) for item in items]
-    text = json.dumps({"version": VERSION, "items": rows}, ensure_ascii=False, indent=1)
+    told = {"language": language} if language else {}
+    whole = {"version": VERSION, **told, "items": rows}
+    text = json.dumps(whole, ensure_ascii=False, indent=1)
     return Writing(f"{text}\n".encode(), len(rows))
 
 

@@ -32,6 +32,7 @@ from app.questions.verdict import (
 from app.questions.written import Written
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_HALF = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
 _MARK = "\ue0ff"
 _SEARCHING = 0.001  # microseconds for each character that is looked through
 
@@ -59,6 +60,7 @@ class ClozeKind(Kind[Cloze]):
     name = "cloze"
     models = (Cloze, Blank)
     template = "questions/cloze.html"
+    boxed = False
     in_parts = True
     fields = ("blank.",)
     gapped = True
@@ -67,6 +69,10 @@ class ClozeKind(Kind[Cloze]):
         """A text with gaps, cut at its blanks."""
         blocks = written.parts.stem
         made = _cloze(blocks, written)
+        if "[[" in written.draft.heading.content:
+            message = "A blank stands in the heading, where nobody can fill it."
+            hint = "Put it into the text below."
+            written.sheet.report("E54", written.draft.line, 1, message, hint)
         if not made.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
@@ -179,12 +185,26 @@ def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None
         at = written.sheet.find("[[", line, line + 20)
         message = "A blank is opened and not closed."
         written.sheet.report("E54", *at, message, "Close it with ]].")
+    elif "]]" in child.content:
+        near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
+        row, column = written.sheet.find(near, line, line + 20)
+        at = (row, column + len(near) - 2)
+        message = "A blank is closed that was not opened."
+        written.sheet.report("E54", *at, message, "Write [[answer]].")
+    elif half := _HALF.search(child.content):
+        at = written.sheet.find(half[0], line, line + 20)
+        message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
+        written.sheet.report("E54", *at, message, f"Write [{half[0][:40]}].")
 
 
 def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
     line, number = where
     body, _, hint = inside.partition("?")
     answers = tuple(a.strip() for a in body.split("|") if a.strip())
+    if answers and any(not a.strip() for a in body.split("|")):
+        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{inside.strip()[:40]}” has nothing beside its bar."
+        written.sheet.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
     if not answers:
         at = written.sheet.find("[[", line, line + 20)
         message = "A blank has no answer."

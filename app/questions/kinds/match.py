@@ -12,6 +12,7 @@ from app.content.identity import key, normal
 from app.content.markdown.syntax import first_line, plain
 from app.content.markdown.writer import write
 from app.content.model import NO_TEXT, Text
+from app.content.source_file import Manuscript
 from app.questions.faces import Faces, items, why
 from app.questions.kind import Gap, Kind, State, Typed
 from app.questions.options import fresh, is_full
@@ -63,7 +64,9 @@ class MatchKind(Kind[Match]):
     name = "match"
     models = (Match, Pair)
     template = "questions/match.html"
+    boxed = False
     in_parts = True
+    credits = ("off", "net", "coverage", "each")
     fields = ("pair.",)
     block = "table_open"
     verb = "had"
@@ -100,13 +103,15 @@ class MatchKind(Kind[Match]):
         at = first_line(table[0])
         width = len(rows_of(table)[0])
         if width not in {2, 3}:
-            message = f"The table has {width} columns; it needs two or three."
+            columns = f"{width} column{'s' * (width != 1)}"
+            message = f"The table has {columns}; it needs two or three."
             hint = "Write left, right and, if you like, why."
             sheet.report("E52", at, 1, message, hint)
             return
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             sheet.report("E52", at, 1, message, "Add a row.")
+        _check_filled(answer, at, sheet)
         _check_lefts(answer, at, written)
         _check_rights(answer, at, written)
         tables = [
@@ -220,6 +225,16 @@ def rows_of(table: list[Token]) -> list[list[list[Token]]]:
         elif token.type == "inline" and rows:
             rows[-1].append([token] if token.content.strip() else [])
     return rows
+
+
+def _check_filled(answer: Match, at: int, sheet: Manuscript) -> None:
+    """E52: each row has something to be matched with."""
+    for row, pair in enumerate(answer.pairs, at + 2):
+        if not pair.right.html:
+            message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
+            if not pair.left.html:
+                message = "This row is empty."
+            sheet.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
 def _check_lefts(answer: Match, at: int, written: Written) -> None:

@@ -20,12 +20,17 @@ class Multiple(Choosing):
     template = "questions/multiple.html"
     several = True
     in_parts = True
+    credits = ("off", "net", "coverage", "each")
     of_exam = True
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 
     def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
-        """Any number may be right."""
+        """E21: learners are told that several are right."""
+        if len(ticked) == 1:
+            message = "1 option is marked right in a multiple choice."
+            hint = "Mark another one, or leave the type out."
+            sheet.report("E21", ticked[0].line, 1, message, hint)
 
     def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
         """E33: not everything is right."""

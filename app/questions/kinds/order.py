@@ -5,6 +5,7 @@ import functools
 import itertools
 import math
 import random
+import re
 from collections.abc import Iterator, Sequence
 
 from app.content.identity import normal
@@ -28,6 +29,7 @@ from app.questions.verdict import (
 from app.questions.written import Written
 
 _LAST = 10**9
+_BOX = re.compile(r"\[[ xX]?\] ")
 _LONGEST = 6  # the mean run of more shuffled steps is taken from this many
 
 
@@ -51,6 +53,7 @@ class OrderKind(Kind[Order]):
     models = (Order, Choice)
     template = "questions/order.html"
     in_parts = True
+    credits = ("off", "each", "lcs")
     fields = ("place.",)
     block = "ordered_list_open"
     verb = "had"
@@ -77,9 +80,10 @@ class OrderKind(Kind[Order]):
         return Order(tuple(made), wrong)
 
     def check(self, answer: Order, written: Written, *, exam: bool) -> None:
-        """E50, E51."""
+        """E21, E24, E50, E51."""
         del exam
         sheet, line = written.sheet, written.line
+        _check_lists(answer, written)
         if len(answer.steps) < 3:
             message = f"The question has {len(answer.steps)} steps; three are needed."
             sheet.report("E50", line, 1, message, "Write a numbered list of steps.")
@@ -222,6 +226,32 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     if rule == "each":
         return share(_in_place(right, given), max(len(right), len(given)))
     return float(list(right) == list(given))
+
+
+def _check_lists(answer: Order, written: Written) -> None:
+    """Steps are one numbered list without boxes; what does not belong is not ticked."""
+    sheet, body = written.sheet, written.draft.body
+    for option in written.parts.options:
+        if option.ticked:
+            message = f"“{option.words[:40]}” is ticked, and is no step."
+            hint = "Put it into the numbered list, or take the tick away."
+            sheet.report("E21", *option.place(sheet), message, hint)
+    items = [t for t in written.parts.block if t.type == "list_item_open"]
+    for item, step in zip(
+        [t for t in items if t.level == 1], answer.steps, strict=False
+    ):
+        if not step.text.html:
+            message, hint = "This step is empty.", "Write it, or delete its number."
+            sheet.report("E50", first_line(item), 1, message, hint)
+        elif _BOX.match(step.text.plain):
+            message = f"“{step.text.plain[:40]}” is shown with its box."
+            hint = "Take the box away: the steps of an order are all right."
+            sheet.report("E24", first_line(item), 1, message, hint)
+    lists = [t for t in body if t.type == "ordered_list_open" and not t.level]
+    if len(lists) > 1:
+        message = "A second list stands behind the steps, and is no part of them."
+        hint = "Write all steps into one list; an explanation goes below [!NOTE]."
+        sheet.report("E50", first_line(lists[1]), 1, message, hint)
 
 
 def _number(place: str) -> int:

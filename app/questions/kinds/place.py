@@ -239,12 +239,16 @@ def _check_regions(answer: Places, written: Written) -> None:
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
-            hint = "Begin it with the id of one: - [ ] `bmc` The BMC."
-            written.sheet.report("E59", option.line, 1, message, hint)
+            words = option.words[:50]
+            hint = f"Begin it with the id of one: - {option.box} `id` {words}."
+            place = option.place(written.sheet)
+            written.sheet.report("E59", *place, message, hint)
         elif not label:
             message = f"The region “{region.region}” has no label."
-            hint = f"Write its name behind it: - [ ] `{region.region}` The name."
-            written.sheet.report("E59", option.line, 1, message, hint)
+            box = f"{option.box} `{region.region}`"
+            hint = f"Write its name behind it: - {box} The name."
+            place = option.place(written.sheet)
+            written.sheet.report("E59", *place, message, hint)
         before = seen.get(region.region) or seen.get(f" {label}")
         if before and region.region and label:
             message = f"This option says the same as the one in line {before}."

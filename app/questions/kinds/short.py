@@ -56,8 +56,13 @@ class ShortKind(Kind[Short]):
         return Short(tuple(made), written.comment.says_yes("case"))
 
     def check(self, answer: Short, written: Written, *, exam: bool) -> None:
-        """The rules of options."""
-        del answer, exam
+        """The rules of options, and E24 for an answer that is no word."""
+        del exam
+        for option, short in zip(written.parts.options, answer.options, strict=False):
+            if same_words(short.answer, "") and not written.computed:
+                place = option.place(written.sheet)
+                message = f"The answer “{short.answer}” holds no word to be typed."
+                written.sheet.report("E24", *place, message, "Write a word.")
         check_any_right(written.parts.options, written.line, written.sheet)
         check_doubles(written.parts.options, written.sheet)
         check_feedback(written.parts.options, written.sheet)

@@ -19,6 +19,7 @@ _MANIFESTS = {
     "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
 }
 _LONGEST_LABEL = 256
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _WRITERS: dict[str, Callable[[Maker, ET.Element, Item], None]] = {
     "single": choices,
     "multiple": choices,
@@ -31,12 +32,17 @@ _WRITERS: dict[str, Callable[[Maker, ET.Element, Item], None]] = {
 }
 
 
-def write_qti(items: tuple[Item, ...], version: str) -> Writing:
-    """A package of QTI 2.1 or 3.0 with one file for each item that fits."""
+def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Writing:
+    """A package of QTI 2.1 or 3.0 with one file for each item that fits.
+
+    Each says the `language` of its words where it is known.
+    """
     files: dict[str, bytes] = {}
 
     def put(item: Item) -> None:
         root = _item(Maker(version), item)
+        if language:
+            root.set(_LANGUAGE, language)
         files[f"items/{_identifier(item, files)}.xml"] = document(root, indent=False)
 
     put_in, refused, lost = carry(items, put, _losses)

@@ -28,6 +28,7 @@ class DesignKind(Kind[Design]):
     name = "design"
     models = (Design,)
     template = "questions/design.html"
+    boxed = False
     in_parts = True
     keys = ("estimate", "given", "choose", "accept")
     fields = ("choose.",)

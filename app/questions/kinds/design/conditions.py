@@ -20,6 +20,7 @@ _OPERATOR = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<righ
 _BEST = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")
 _MARK = "best_of_"
 _DUST = 1e-9
+_TURNED = re.compile(r"=[<>]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +66,9 @@ class Judgment:
 @functools.lru_cache(maxsize=1024)
 def read_condition(text: str) -> Condition:
     """Read one condition; raises BadExpression (E44, E45, E42)."""
+    if turned := _TURNED.search(text):
+        hint = f"Write {text.replace(turned[0], turned[0][::-1], 1)[:60]}."
+        raise BadExpression("E45", f"“{turned[0]}” compares nothing.", hint)
     match = _OPERATOR.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
         return Condition(text, compile_expression(text))
@@ -100,7 +104,9 @@ def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quanti
     if quantities.kind(limit.unit or "") != quantities.kind(unit):
         message = f"“{condition.text}” compares {quantities.named(unit)} with "
         message += f"{quantities.named(limit.unit)}."
-        raise BadExpression("E42", message, "Write the limit with its unit: <= 1 s.")
+        bare = not limit.unit and unit
+        hint = f"{condition.text} {unit}" if bare else f"<= 1 {unit}".rstrip()
+        raise BadExpression("E42", message, f"Write the limit with its unit: {hint}.")
     return quantities.convert(limit, unit)
 
 

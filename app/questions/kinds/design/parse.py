@@ -15,6 +15,13 @@ from app.questions.kinds.design.conditions import judge, read_condition
 from app.questions.kinds.design.model import Design
 from app.questions.written import Comment
 
+_NONE = Mapped({}, {}, 1, 1)
+_EXAMPLES = {
+    "estimate": "estimate: and the name of one, such as inference-memory",
+    "choose": "choose: and the inputs that are left open, such as [gpu]",
+    "accept": "accept: and what has to hold, such as [fits]",
+}
+
 
 def design(comment: Comment) -> Design:
     """A plan to be judged by an estimate."""
@@ -33,10 +40,16 @@ def design(comment: Comment) -> Design:
 def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
     """E80, E81, E11, E13: unknown and doubled names; notes the estimate."""
     for name in ("estimate", "choose", "accept"):
-        if not comment.fields.values.get(name):
+        node = comment.fields.values.get(name)
+        if not node or not any(word.text for word in strict_yaml.words(node)):
             message = f"A design exercise needs “{name}”."
-            sheet.report("E13", comment.line, comment.column, message)
+            place = comment.place(name) if node else (comment.line, comment.column)
+            sheet.report("E13", *place, message, f"Write {_EXAMPLES[name]}.")
             return
+    if not isinstance(comment.fields.values.get("given", _NONE), Mapped):
+        message = "“given” is not a list of inputs with their values."
+        hint = "Write given: {model: 70B, context: 8192}."
+        sheet.report("E13", *comment.place("given"), message, hint)
     try:
         entry = known(made.estimate)
     except Unanswerable as error:
@@ -63,6 +76,9 @@ def _check_inputs(
             message = f"“{name}” is given and to be chosen."
             hint = "Take it out of one of the two."
             sheet.report("E11", *comment.place(where), message, hint)
+    for name in dict.fromkeys(n for n in made.choose if made.choose.count(n) > 1):
+        message = f"“{name}” is to be chosen twice."
+        sheet.report("E11", *comment.place("choose"), message, "Name it once.")
 
 
 def _check_condition(

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from app.estimator.units import NBSP, UNITS, format_number
+from app.content.numbers.units import UNITS
+from app.estimator.units import NBSP, format_number
 from app.questions.faces import Faces, aside, told
 from app.questions.kind import State
 from app.questions.kinds.numeric.grade import unit_of

@@ -3,7 +3,8 @@
 import math
 
 from app.content.model import Text
-from app.estimator.units import NBSP, UNITS, format_number
+from app.content.numbers.units import UNITS
+from app.estimator.units import NBSP, format_number
 from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
 from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only

@@ -5,7 +5,8 @@ import math
 import re
 import unicodedata
 
-from app.estimator.units import COUNT_SUFFIX, UNITS
+from app.content.numbers.units import TYPED, UNITS
+from app.estimator.units import COUNT_SUFFIX
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
@@ -45,6 +46,24 @@ _SPELLED = {
     "tbps": "Tbit/s",
     "gpus": "GPUs",
     "gpu": "GPU",
+    "euro": "EUR",
+    "euros": "EUR",
+    "francs": "CHF",
+    "yen": "JPY",
+    "meter": "m",
+    "meters": "m",
+    "kilometer": "km",
+    "kilometers": "km",
+    "liter": "L",
+    "liters": "L",
+    "gram": "g",
+    "grams": "g",
+    "kilogram": "kg",
+    "kilograms": "kg",
+    "kmh": "km/h",
+    "kph": "km/h",
+    "volts": "V",
+    "ohms": "Ω",
 }
 _PREFIX = {
     "kilo": "k",
@@ -201,6 +220,7 @@ def _name(word: str) -> str | None:
     """The unit written exactly so, or spelled out."""
     if re.fullmatch(r"[kMGTPE]b", word):
         word = word.replace("b", "bit")
+    word = TYPED.get(word, word)
     if word in UNITS:
         return word
     lower = word.lower()

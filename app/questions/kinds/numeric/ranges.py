@@ -6,22 +6,29 @@ import re
 from app.content.identity import did_you_mean
 from app.content.numbers import quantities
 from app.content.numbers.quantities import Quantity, UnitMismatch
-from app.estimator.units import MINUS, UNITS
+from app.content.numbers.units import UNITS
+from app.estimator.units import MINUS
 from app.questions.kinds.numeric.model import Range
+from app.questions.kinds.numeric.numbers import Unit, read_unit
 
 _PARTS = re.compile(
     r"^(?P<number>.+?)\s*(?:(?:±|\+-|\+/-)\s*(?P<tolerance>.+)"
-    r"|\.\.\s*(?P<high>.+)|\bsig\s+(?P<digits>\d{1,2}))?$",
+    r"|(?:\.\.\.?|…)\s*(?P<high>.+)|\bsig\s+(?P<digits>\d{1,2}))?$",
     re.DOTALL,
 )
 _NUMBER = re.compile(
     r"^(?P<number>[-+−]?[\d,_ \u00a0\u202f]*\d(?:\.\d+)?(?:[eE][-+]?\d+)?)"
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
+_TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
+_SPAN = re.compile(r"^[^\d\s]{0,8}\s*(?P<sign>[–—-]|\bor\b|\bto\b|/)\s*(?P<rest>\d.*)$")
+_DOTTED = re.compile(r"^\.\d")
+_OPEN = re.compile(r"^(?P<unit>[^\d\s±]{0,12})\s*±$")
 _SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
 _DUST = 1e-9
 _MOST_LETTERS = 200
+_MOST_DIGITS = 15  # that a float can tell apart
 
 
 class BadRange(ValueError):  # noqa: N818 - reads as what it is at the raise
@@ -56,12 +63,9 @@ def _read(text: str, otherwise: float | None) -> Range:
     number, unit = _quantity(match["number"])
     if match["high"]:
         return _between((number, unit), match["high"])
-    factor = UNITS[unit][1]
-    center = number * factor
     if match["digits"]:
-        digits = max(1, int(match["digits"]))
-        half = _half_digit(number, digits) * factor
-        return Range(center, center - half, center + half, unit, digits)
+        return _significant(text, match, (number, unit))
+    center = number * UNITS[unit][1]
     if match["tolerance"]:
         half = _tolerance(match["tolerance"], center, unit)
     elif otherwise is not None:
@@ -75,10 +79,36 @@ def _read(text: str, otherwise: float | None) -> Range:
     return Range(center, center - half, center + half, unit)
 
 
+def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> Range:
+    number, unit = found
+    factor = UNITS[unit][1]
+    digits = int(match["digits"])
+    if not 1 <= digits <= _MOST_DIGITS:
+        hint = f"Write {match['number'].strip()} sig 3."
+        raise BadRange("E40", f"“{text}” asks for {digits} digits.", hint)
+    half = _half_digit(number, digits) * factor
+    center = number * factor
+    return Range(center, center - half, center + half, unit, digits)
+
+
+def _check_share(percent: float, center: float, unit: str) -> None:
+    """A share of zero is no tolerance, and one of everything accepts zero."""
+    if not center:
+        zero = f"0 {unit}".strip()
+        message = f"“{zero} ± {percent:g}%” accepts nothing but 0: a share of 0 is 0."
+        raise BadRange("E41", message, f"Write {zero} ± {f'1 {unit}'.strip()}.")
+    if percent >= 100:
+        message = f"With ± {percent:g}% zero is accepted as well."
+        raise BadRange("E40", message, "Narrow the tolerance below 100%.")
+
+
 def _quantity(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None:
         hint = "Write a number first, then its unit: 140 GB ± 3%."
+        turned = _TURNED.match(text.strip())
+        if turned:
+            hint = f"Write the number first: {turned['number']} {turned['unit']}."
         raise BadRange("E40", f"“{text.strip()}” is not a number.", hint)
     if _DECIMAL_COMMA.search(match["number"]):
         hint = "Write 7.5; a comma parts thousands: 7,500."
@@ -91,9 +121,47 @@ def _quantity(text: str) -> tuple[float, str]:
     word = (match["unit"] or "").strip()
     unit = quantities.known_unit(word)
     if unit is None:
-        hint = did_you_mean(word, (u for u in UNITS if u))
-        raise BadRange("E42", f"“{word}” is not a known unit.", hint)
+        raise _bad_unit(word, match["number"])
     return number, unit
+
+
+def _bad_unit(word: str, number: str) -> BadRange:
+    """What was meant by words that are no unit."""
+    known = read_unit(word, "") or _in_other_case(word)
+    if known and known.name:
+        return BadRange("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
+    meant = _meant(word, number.strip())
+    if meant:
+        return BadRange("E40", *meant)
+    hint = did_you_mean(word, (u for u in UNITS if u))
+    hint = hint or "Ask for the number alone, and name its unit in the question."
+    return BadRange("E42", f"“{word}” is not a known unit.", hint)
+
+
+def _meant(word: str, number: str) -> tuple[str, str] | None:
+    """What words behind a number are where they are more than a unit."""
+    if _DOTTED.match(word):
+        hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
+        return f"“{number}{word}” has more than one dot.", hint
+    if found := _OPEN.match(word):
+        message = f"“{number} {word}” has no tolerance behind its sign."
+        amount = f"{number} {found['unit']}".strip()
+        return message, f"Write {amount} ± 3%."
+    found = _SPAN.match(word)
+    if found and found["sign"] in {"or", "/"}:
+        hint = "Write each answer as an option of its own."
+        return f"“{number} {word}” is not one number.", hint
+    if found:
+        hint = f"Write a range with two dots: {number} .. {found['rest']}."
+        return f"“{number}{word}” is not a number.", hint
+    return None
+
+
+def _in_other_case(word: str) -> Unit | None:
+    """The one unit that differs from a word in capital letters alone."""
+    same = [u for u in UNITS if u.casefold() == word.casefold()]
+    factors = {UNITS[u] for u in same}
+    return Unit(same[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
 def _between(low: tuple[float, str], high: str) -> Range:
@@ -104,7 +172,10 @@ def _between(low: tuple[float, str], high: str) -> Range:
     low_factor = UNITS[bottom_unit][1] if bottom_unit else factor
     first, last = sorted((bottom * low_factor, top * factor))
     if bottom_unit and quantities.kind(bottom_unit) != quantities.kind(unit):
-        raise BadRange("E42", f"{bottom_unit} and {unit} do not measure the same.")
+        message = (
+            f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
+        )
+        raise BadRange("E42", message, "Write both ends in units of one kind.")
     return Range((first + last) / 2, first, last, unit)
 
 
@@ -114,6 +185,7 @@ def _tolerance(text: str, center: float, unit: str) -> float:
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise BadRange("E40", f"The tolerance “{text.strip()}” is negative.", hint)
     if word == "%":
+        _check_share(number, center, unit)
         return abs(center) * number / 100
     try:
         return (
@@ -121,7 +193,9 @@ def _tolerance(text: str, center: float, unit: str) -> float:
             * (UNITS[unit][1])
         )
     except UnitMismatch as error:
-        raise BadRange("E42", f"The tolerance: {error}.") from None
+        hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
+        message = f"The tolerance “{text.strip()}” does not fit: {error}."
+        raise BadRange("E42", message, hint) from None
 
 
 def _half_digit(number: float, digits: int) -> float:

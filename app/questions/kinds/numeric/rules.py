@@ -15,12 +15,27 @@ Option = NumericOption
 
 
 def check_numeric(answer: Numeric, line: int, sheet: Manuscript) -> None:
-    """E42, E43 for a numeric question without parameters."""
+    """E23, E42, E43 for a numeric question without parameters."""
     clash = clashing(answer)
     if clash:
         place = sheet.find(f"`{clash[1].template}`", line, line + 60)
         sheet.report("E43", *place, _said(clash), "Narrow the tolerance, or delete it.")
     _check_units(answer, line, sheet)
+    _check_twice(answer, line, sheet)
+
+
+def _check_twice(answer: Numeric, line: int, sheet: Manuscript) -> None:
+    """E23: a number is foreseen once."""
+    seen: dict[tuple[float, float], str] = {}
+    for option in answer.options:
+        if option.range is None:
+            continue
+        one = (option.range.low, option.range.high)
+        if one in seen:
+            place = sheet.find(f"`{option.template}`", line, line + 60)
+            message = f"“{option.template}” is “{seen[one]}”, which stands above."
+            sheet.report("E23", *place, message, "Change or delete one of them.")
+        seen.setdefault(one, option.template)
 
 
 def _said(clash: tuple[Option, Option]) -> str:
@@ -46,10 +61,12 @@ def clashing(answer: Numeric) -> tuple[Option, Option] | None:
 def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
-        first = units[0][1]
-        if kind(unit) != kind(first):
+        first, as_first = units[0]
+        if kind(unit) != kind(as_first):
             place = sheet.find(f"`{option.template}`", line, line + 60)
-            message = f"“{option.template}” does not measure what “{first}” measures."
+            message = (
+                f"“{option.template}” does not measure what “{first.template}” does."
+            )
             sheet.report("E42", *place, message, "Use units of one kind.")
 
 
