@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -89,6 +90,7 @@ def test_a_new_course_passes_the_check(content: Path, capsys) -> None:
     assert "at /courses/verband/" in capsys.readouterr().out
 
     assert main(["check", "--course", "verband"]) == 0
+    assert re.findall(r"[EW]\d\d", capsys.readouterr().out) == ["W73"]
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
     assert main([*words, "--dir", str(content / "aid")]) == 2

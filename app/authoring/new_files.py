@@ -103,7 +103,7 @@ def new_topic(
         "source": course.source,
         "today": today.isoformat(),
     }
-    page = _filled("concept.md", {**words, "heading": _quoted(title)})
+    page = _page(words, computed=course.library.syllabus.calculators)
     quiz = _as_draft(_head("quiz", words), "---\n")
     used = set(course.ids)
     for number, kind in enumerate(_FIRST, 1):
@@ -198,6 +198,16 @@ def _before(course: Course, topic: Topic, path: Path) -> str:
     return _head(path.stem, words)
 
 
+def _page(words: Mapping[str, str], *, computed: bool) -> str:
+    """A page; with a figure and a calculator where the course offers them."""
+    more = {
+        "heading": _quoted(words["title"]),
+        "figure": f" {_start('figure.md').rstrip()}" if computed else "",
+        "calculator": _start("calculator.md") if computed else "",
+    }
+    return _filled("concept.md", {**words, **more})
+
+
 def _head(stem: str, words: Mapping[str, str]) -> str:
     kind = "questions" if stem == "quiz" else "cards"
     heading = _quoted(f"{words['title']}: {kind}")
@@ -216,8 +226,11 @@ def _as_draft(text: str, head: str) -> str:
 
 
 def _filled(name: str, words: Mapping[str, str]) -> str:
-    text = (_STARTS / name).read_text(encoding="utf-8")
-    return Template(text).substitute(words)
+    return Template(_start(name)).substitute(words)
+
+
+def _start(name: str) -> str:
+    return (_STARTS / name).read_text(encoding="utf-8")
 
 
 def _fresh(name: str, used: set[str]) -> str:

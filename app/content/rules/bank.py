@@ -376,7 +376,7 @@ def check_coverage(
         lacking = [name for name, have in classes if number not in have]
         if lacking:
             message = f"Objective {number} has no {' and no '.join(lacking)}."
-            hint = "Write a topic for it, or add its number to one that treats it."
+            hint = "Write a topic for it, or add its number to one that is live."
             place = ("syllabus.toml", lines.get(number, 1), 1)
             found.append(problem(place, "W73", message, hint))
     return found
