@@ -272,6 +272,11 @@ def simulate(library: Library, learners: int, seed: int) -> tuple[list[Said], in
 
 def told(learner: Learner) -> Iterator[Said | None]:
     """What a learner is told at the end of each week or after a pause, and gets."""
+    return (one_exam(learner, day) for day in studied(learner))
+
+
+def studied(learner: Learner) -> Iterator[int]:
+    """Let a learner study; yields the last day of each week, after its work."""
     pauses = {learner.lot.randrange(2, WEEKS) for _ in range(2)}
     for day in range(1, WEEKS * 7 + 1):
         if day // 7 not in pauses:
@@ -279,7 +284,7 @@ def told(learner: Learner) -> Iterator[Said | None]:
         if learner.with_mocks and day in MOCKS:
             learner.mock(day)
         if day % 7 == 0:
-            yield one_exam(learner, day)
+            yield day
 
 
 def one_exam(learner: Learner, day: int) -> Said | None:
@@ -365,21 +370,22 @@ def errors(name: str, said: Sequence[Said]) -> str:
 
     Each with its standard error, by learner: the predictions of one go together.
     """
-    bias = clustered(said, [one.mean - one.score for one in said])
-    error = clustered(said, [abs(one.mean - one.score) for one in said])
-    inside = clustered(said, [one.low <= one.score <= one.high for one in said])
+    whose = [one.learner for one in said]
+    bias = clustered(whose, [one.mean - one.score for one in said])
+    error = clustered(whose, [abs(one.mean - one.score) for one in said])
+    inside = clustered(whose, [one.low <= one.score <= one.high for one in said])
     width = sum(one.high - one.low for one in said) / len(said)
     told = f"{bias[0]:+6.2f} ± {bias[1]:.2f} {error[0]:6.2f} ± {error[1]:.2f}"
     share = f"{inside[0]:11.1%} ± {inside[1]:.1%}"
     return f"{name:13} {len(said):6} {told} {share} {width:7.1f}"
 
 
-def clustered(said: Sequence[Said], values: Sequence[float]) -> tuple[float, float]:
+def clustered(whose: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
     """The mean of the values and its standard error, learners as clusters."""
     mean = sum(values) / len(values)
     sums: dict[int, float] = {}
-    for one, value in zip(said, values, strict=True):
-        sums[one.learner] = sums.get(one.learner, 0.0) + value - mean
+    for learner, value in zip(whose, values, strict=True):
+        sums[learner] = sums.get(learner, 0.0) + value - mean
     return mean, math.sqrt(math.fsum(s * s for s in sums.values())) / len(values)
 
 

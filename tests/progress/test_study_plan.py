@@ -126,11 +126,18 @@ def test_what_does_not_fit_is_named():
 @pytest.mark.parametrize("days", [4, 9, 30])
 @pytest.mark.parametrize("minutes", [10, 25])
 def test_with_the_minutes_that_are_advised_it_fits(days: int, minutes: float):
-    work = Work(pages=pages(50), mocks=[SHORT])
+    work = Work(pages=pages(20), mocks=[SHORT])
     short = planned(days, work, minutes)
 
     assert short.more > 0 or not short.left
     assert planned(days, work, minutes + short.more).left == ()
+
+
+def test_no_day_is_advised_that_nobody_has():
+    plan = planned(4, Work(pages=pages(100)), minutes=10)
+
+    assert plan.left
+    assert plan.more == 0
 
 
 def test_without_a_day_to_read_on_no_minutes_are_advised():
