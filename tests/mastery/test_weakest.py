@@ -122,7 +122,7 @@ def test_practice_begins_where_today_points(
     rosa.post("/quiz/runs", data={"pick": "weakest", "count": "5", "token": "t" * 20})
 
     assert said
-    weakest = re.search(r"Weakest first</h2>\s*<p>(\d\.\d) .*?, ([^<]*)</p>", page)
+    weakest = re.search(r"Weakest first</h2>\s*<p>(\d\.\d) .*?,\s([^<]*)</p>", page)
     assert weakest
     assert said.groups() == weakest.groups()
     items = session.exec(select(PracticeRun.items)).one()
