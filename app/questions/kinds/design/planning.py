@@ -67,19 +67,17 @@ def best_value(problem: Problem, output: str) -> Quantity | None:
 
     The lowest where a condition limits it from above, else the highest. None where
     no plan was found. The search changes one choice at a time, then two together,
-    from two starts, and looks at no more than 400 plans: it may miss the very best,
+    from three starts, and looks at no more than 400 plans: it may miss the very best,
     never by a rule. The tests compare it with all plans of each exercise.
     """
     search = _Search(problem, output)
     fields = declared(estimates.known(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
-    for part in (0, 2):
-        at = {n: values[len(values) * part // 4] for n, values in options.items()}
-        search.improve(at, lambda _: options)
-    if search.plan:
-        search.improve(search.plan, lambda at: _beside(options, at), together=2)
-        between = {n: _between(fields[n], v) for n, v in search.plan.items()}
-        search.improve(search.plan, lambda _: between)
+    for part in (0, 1, 2):
+        start = {n: values[len(values) * part // 4] for n, values in options.items()}
+        at = search.improve(start, lambda _: options)
+        at = search.improve(at, lambda at: _beside(options, at), together=2)
+        search.improve(at, functools.partial(_between, fields, at))
     return search.found
 
 
@@ -133,28 +131,28 @@ class _Search:
         self.seen: dict[Plan, Cost] = {}
         self.solved = False
         self.found: Quantity | None = None
-        self.plan: dict[str, str] = {}
 
     def improve(
         self,
         plan: Mapping[str, str],
         options: Callable[[Mapping[str, str]], Options],
         together: int = 1,
-    ) -> None:
+    ) -> dict[str, str]:
         """Take the best of each choice in turn until nothing gets better.
 
         `options` says which values are worth trying around a plan, `together` how
         many choices change at once.
         """
-        plan = dict(plan)
+        now = dict(plan)
         for _ in range(_SWEEPS):
-            before, values = self.cost(plan), options(plan)
+            before, values = self.cost(now), options(now)
             for names in itertools.combinations(values, together):
                 chosen = itertools.product(*(values[name] for name in names))
-                tried = [{**plan, **dict(zip(names, c, strict=True))} for c in chosen]
-                plan = min([plan, *tried], key=self.cost)
-            if self.cost(plan) >= before:
-                return
+                tried = [{**now, **dict(zip(names, c, strict=True))} for c in chosen]
+                now = min([now, *tried], key=self.cost)
+            if self.cost(now) >= before:
+                break
+        return now
 
     def cost(self, plan: Mapping[str, str]) -> Cost:
         """How far a plan is from feasible, how dear it is, how near to its limits."""
@@ -180,7 +178,7 @@ class _Search:
             return _LOST
         price = self.sign * value.value
         if not missed and (self.found is None or price < self.sign * self.found.value):
-            self.found, self.plan = value, dict(plan)
+            self.found = value
         # Of plans of one price the one with more room lets the next choice save more.
         return missed, price, sum(map(_strain, verdicts))
 
@@ -242,8 +240,14 @@ def _beside(options: Options, plan: Mapping[str, str]) -> Options:
     return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
 
 
-def _between(field: Input, value: str) -> tuple[str, ...]:
-    """Counts between the doublings that were tried, around the best of them."""
+def _between(
+    fields: Mapping[str, Input], best: Mapping[str, str], _: Mapping[str, str]
+) -> Options:
+    """Counts between the doublings that were tried, around those of the best plan."""
+    return {name: _around(fields[name], value) for name, value in best.items()}
+
+
+def _around(field: Input, value: str) -> tuple[str, ...]:
     if not value.isdigit():
         return (value,)
     count = int(value)
