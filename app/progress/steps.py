@@ -13,6 +13,7 @@ from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
 from app.scheduling import Left
+from app.scheduling.card_pace import whole_minutes
 
 QUESTION_MINUTES = 1.2
 _ROUND = 10
@@ -93,9 +94,9 @@ class TodayPlan:
     beyond: tuple[Step, ...]
 
     @property
-    def minutes(self) -> float:
-        """How long the steps take."""
-        return sum(step.minutes for step in self.steps)
+    def minutes(self) -> int:
+        """How long the steps take: the sum of what is shown beside them."""
+        return sum(whole_minutes(step.minutes) for step in self.steps)
 
 
 def plan(now: Situation) -> TodayPlan:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.progress.pace import USUAL, Pace
 from app.progress.steps import Mock
+from app.scheduling.card_pace import whole_minutes
 from app.scheduling.habits import USUAL as NO_HABITS
 from app.scheduling.habits import Habits
 
@@ -126,18 +127,22 @@ class StudyPlan:
         return len({slug for day in self.days for slug, _, _ in day.pages})
 
     @property
-    def minutes(self) -> float:
-        """All the time that it takes."""
-        return sum(day.minutes for day in self.days)
+    def minutes(self) -> int:
+        """All the time that it takes: the sum of what is shown for its days."""
+        return _shown(self.days)
 
     @property
-    def weeks(self) -> Iterator[tuple[dt.date, tuple[PlannedDay, ...]]]:
-        """The days by week, each under its Monday."""
+    def weeks(self) -> Iterator[tuple[dt.date, tuple[PlannedDay, ...], int]]:
+        """The days by week, each under its Monday, and the minutes shown for them."""
         by_week: dict[dt.date, list[PlannedDay]] = {}
         for day in self.days:
             monday = day.day - dt.timedelta(days=day.day.weekday())
             by_week.setdefault(monday, []).append(day)
-        return ((monday, tuple(days)) for monday, days in by_week.items())
+        return ((at, tuple(days), _shown(days)) for at, days in by_week.items())
+
+
+def _shown(days: Sequence[PlannedDay]) -> int:
+    return sum(whole_minutes(day.minutes) for day in days)
 
 
 def plan_days(

@@ -44,3 +44,12 @@ def shrunk(spent: Spent, usual: float) -> float:
     """
     mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)
     return min(_MOST * usual, max(_LEAST * usual, mean))
+
+
+def whole_minutes(minutes: float) -> int:
+    """Minutes as pages show them, so that what is shown adds up.
+
+    >>> [whole_minutes(n) for n in (0, 0.4, 14.6)]
+    [0, 1, 15]
+    """
+    return max(1, round(minutes)) if minutes else 0

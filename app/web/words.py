@@ -2,6 +2,8 @@
 
 import datetime as dt
 
+from app.scheduling.card_pace import whole_minutes
+
 NBSP = "\u00a0"
 
 
@@ -17,7 +19,7 @@ def weekday_of(day: dt.date) -> str:
 
 def minutes_of(minutes: float) -> str:
     """A length of time, at least one minute, e.g. “14 minutes”."""
-    return count_of(max(1, round(minutes)), "minute")
+    return count_of(whole_minutes(minutes) or 1, "minute")
 
 
 def time_of(minutes: float) -> str:

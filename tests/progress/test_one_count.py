@@ -164,6 +164,30 @@ def test_the_first_day_of_the_plan_is_what_today_proposes(
     assert ("/exams/" in today) == ("/exams" in row)
 
 
+def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> None:
+    _, _, today = pages.words("/").partition("Today\u2019s plan takes")
+    whole, _, steps = today.partition("1 Review")
+    parts = re.findall(
+        r"\u00b7 about (\d+) minutes?", steps.partition("If you have")[0]
+    )
+    assert sum(map(int, parts)) == number(r"about (\d+) minutes?", whole)
+    if not days:
+        return
+    weeks, first = [], 0
+    for row in pages.rows("/plan"):
+        if (said := re.fullmatch(r"(\d+) min", row[-1])) and row[0].startswith("Week"):
+            weeks.append([int(said[1])])
+        elif said:
+            weeks[-1].append(int(said[1]))
+            first = first or int(said[1])
+    assert all(sum(rest) == total for total, *rest in weeks)
+    assert first == sum(map(int, parts))
+    total = sum(week[0] for week in weeks)
+    hours = re.search(r": (?:(\d+) h)? ?(?:(\d+) min)? to go", pages.words("/plan"))
+    assert hours
+    assert int(hours[1] or 0) * 60 + int(hours[2] or 0) == total
+
+
 def test_the_questions_of_an_objective_are_one_number(
     pages: Pages, library: Library
 ) -> None:
