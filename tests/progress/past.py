@@ -122,8 +122,10 @@ def memory_of(card: Card, standing: Standing, turns: int) -> Row:
 
 
 def known(library: Library) -> list[Question]:
-    """The questions that a veteran has answered: three of four."""
-    return [q for n, q in enumerate(library.questions.values()) if n % 4]
+    """The questions that a veteran has answered: three of four that practice shows."""
+    return [
+        q for n, q in enumerate(library.questions.values()) if n % 4 and not q.reserved
+    ]
 
 
 def unanswered(library: Library) -> list[Question]:

@@ -188,6 +188,15 @@ def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> Non
     assert int(hours[1] or 0) * 60 + int(hours[2] or 0) == total
 
 
+def test_what_mixed_practice_has_leaves_out_what_is_kept_for_exams(
+    pages: Pages,
+) -> None:
+    practice = pages.words("/quiz")
+    new = number(r"([\d,]+) new\.", practice)
+    kept = number(r"([\d,]+) questions? (?:is|are) kept", practice)
+    assert number(r"([\d,]+) of which you have not seen", practice) == new - kept
+
+
 def test_the_questions_of_an_objective_are_one_number(
     pages: Pages, library: Library
 ) -> None:

@@ -106,6 +106,9 @@ def test_outside_of_a_placement_test_nothing_chosen_is_refused(rosa: TestClient)
 def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     run = begin(rosa)
     assert "Go on with the test" in rosa.get("/").text
+    practice = rosa.get("/quiz").text
+    assert "Go on with the placement test" in practice
+    assert 'value="placement"' not in practice
 
     give_up(rosa, run, 1)
     page = rosa.get("/").text

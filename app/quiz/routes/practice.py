@@ -41,6 +41,16 @@ class Part:
     tally: Tally
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Begun:
+    """A run that was left: so many of its questions are answered."""
+
+    id: int
+    mode: str
+    answered: int
+    count: int
+
+
 @router.get("")
 def index(desk: Reader) -> HTMLResponse:
     """Every way to practice, with what there is of it."""
@@ -48,6 +58,7 @@ def index(desk: Reader) -> HTMLResponse:
     keep(desk.request, desk.learner.next_study_day(desk.now))
     past = store.history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
+    kept = _kept(desk)
     newest = store.newest_run(desk.db, desk.learner.id)
     domains, order = standing_of(desk)
     return page(
@@ -55,7 +66,8 @@ def index(desk: Reader) -> HTMLResponse:
         "quiz/index.html",
         learner=desk.learner,
         all=_tally(questions, past),
-        kept=_kept(desk, questions),
+        kept=len(kept),
+        fresh=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_by_topic(desk, past),
         domains=_by_objective(desk, past, domains),
         weakest=order[0] if order and past else None,
@@ -74,7 +86,7 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
     found = find_topic(desk.library, topic)
     past = store.history(desk.db, desk.learner.id)
     questions = of_topic(desk.library, topic)
-    hidden = away(desk)
+    kept, hidden = _kept(desk), away(desk)
     rows = [
         {"id": q.id, "words": title_of(q), "past": past.get(q.id), "level": q.level}
         for q in sorted(questions, key=lambda q: q.level)
@@ -87,16 +99,15 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
         topic=found,
         all=_tally(questions, past),
         rows=rows,
-        kept=_kept(desk, questions),
+        kept=sum(q.id in kept for q in questions),
         token=new_token(),
     )
 
 
-def _kept(desk: Desk, questions: Iterable[Question]) -> int:
-    """How many of these are kept for mock exams to come."""
+def _kept(desk: Desk) -> frozenset[str]:
+    """The questions that are kept for mock exams to come."""
     met = in_past_exams(desk.db, desk.learner.id, desk.now)
-    kept = held_back(desk.library, met)
-    return sum(question.id in kept for question in questions)
+    return held_back(desk.library, met)
 
 
 def _tally(questions: Iterable[Question], past: Mapping[str, Past]) -> Tally:
@@ -136,7 +147,7 @@ def _by_objective(
     return [part for part in parts if part.goals]
 
 
-def _unfinished(run: Run | None) -> dict[str, int] | None:
+def _unfinished(run: Run | None) -> _Begun | None:
     if run is None or len(run.answers) >= len(run.items):
         return None
-    return {"id": run.id, "answered": len(run.answers), "count": len(run.items)}
+    return _Begun(run.id, run.mode, len(run.answers), len(run.items))
