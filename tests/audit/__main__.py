@@ -88,7 +88,7 @@ def _counted(report: Path) -> tuple[int, int]:
 
 
 def _forms(requests: int, below: str = "") -> tuple[str, bool]:
-    tally = fuzz(requests, below)
+    tally = fuzz(requests, below, seed=2 if below else 1)
     for found in tally.found[:20]:
         print(f"       {found}")
     spread = ", ".join(f"{n:,} × {s}" for s, n in sorted(tally.statuses.items()))
