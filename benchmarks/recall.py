@@ -62,7 +62,7 @@ class Truth:
     def __init__(self, seed: str, deck: Deck) -> None:
         dice = random.Random(seed)
         self._seed = seed
-        self.curve = Curve(Policy(parameters=_own_parameters(dice)))
+        self.curve = Curve(Policy(parameters=own_parameters(dice)))
         self._ease = [
             dice.lognormvariate(0, 0.3) for _ in range(len(deck.begun) + deck.unseen)
         ]
@@ -124,7 +124,7 @@ def _drawn(luck: float, grades: Iterable[tuple[int, float]]) -> int:
     return rating
 
 
-def _own_parameters(dice: random.Random) -> tuple[float, ...]:
+def own_parameters(dice: random.Random) -> tuple[float, ...]:
     return tuple(
         value * dice.lognormvariate(0, 0.125 if place in _EXPONENTS else 0.25)
         for place, value in enumerate(Policy().parameters)
