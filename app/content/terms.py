@@ -17,11 +17,15 @@ _CLOSED = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Names:
-    """The names of a glossary: pattern for all, anchor of each in lower case."""
+    """The names of a glossary: pattern for all, anchor of each in lower case.
+
+    Names with a capital inside are abbreviations or brands: "zero" is not ZeRO.
+    """
 
     pattern: re.Pattern[str] | None
     anchors: dict[str, str]
     fingerprint: str
+    capitals: frozenset[str] = frozenset()
 
 
 def names_of(terms: Sequence[tuple[str, str]]) -> Names:
@@ -29,17 +33,21 @@ def names_of(terms: Sequence[tuple[str, str]]) -> Names:
 
     "Time to first token (TTFT)" is also found as either of its two forms.
     """
+    forms = [(form, anchor) for name, anchor in terms for form in _forms(name)]
     anchors: dict[str, str] = {}
-    for name, anchor in terms:
-        for form in _forms(name):
-            anchors.setdefault(form.lower(), anchor)
+    for form, anchor in forms:
+        anchors.setdefault(form.lower(), anchor)
     if not anchors:
         return Names(None, {}, "")
     ordered = sorted(anchors, key=lambda n: (-len(n), n))
     words = "|".join(re.escape(n).replace(r"\ ", r"\s+") for n in ordered)
     pattern = re.compile(rf"(?<![\w-])({words})(?:(?:e?s)?(?![\w-]))")
+    capitals = frozenset(f.lower() for f, _ in forms if f[1:].lower() != f[1:])
     return Names(
-        pattern, anchors, "\n".join(f"{n}={a}" for n, a in sorted(anchors.items()))
+        pattern,
+        anchors,
+        "\n".join(f"{n}={a}" for n, a in sorted(anchors.items())),
+        capitals,
     )
 
 
@@ -81,19 +89,17 @@ class FirstMentions:
         done = 0
         for match in pattern.finditer(lower):
             written = text[match.start() : match.end()]
-            anchor = self.names.anchors.get(" ".join(unescape(match[1]).split()))
-            if anchor is None or anchor in self.linked or _is_other_word(written):
+            name = " ".join(unescape(match[1]).split())
+            anchor = self.names.anchors.get(name)
+            if anchor is None or anchor in self.linked:
                 continue
+            if written.islower() and (len(name) <= 3 or name in self.names.capitals):
+                continue  # an ordinary word: "it" is not IT
             self.linked[anchor] = None
             link = f'<a class="term" href="/glossary#{anchor}">{written}</a>'
             out += [text[done : match.start()], link]
             done = match.end()
         return "".join([*out, text[done:]])
-
-
-def _is_other_word(written: str) -> bool:
-    """Whether a short name was met as an ordinary word: "it" is not IT."""
-    return len(written) <= 3 and written.islower()
 
 
 def _follow(tag: str, closed: list[str]) -> None:

@@ -199,6 +199,13 @@ def test_a_term_is_not_found_inside_another_word_or_link() -> None:
     assert linker.link("A mig is not MIG.").endswith(">MIG</a>.")
 
 
+def test_a_name_with_capitals_inside_is_not_found_in_lower_case() -> None:
+    linker = FirstMentions(names_of([("ZeRO", "zero"), ("Warp", "warp")]))
+
+    assert linker.link("A warp skips zeros.").count("term") == 1
+    assert linker.link("ZeRO shards.").startswith("<a ")
+
+
 def test_math_becomes_mathml_without_a_namespace_or_style() -> None:
     found = html("So $70\\times10^9$ and\n\n$$\\frac{a}{b}$$\n")
 
