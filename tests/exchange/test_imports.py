@@ -141,7 +141,6 @@ def test_others_write_between_two_slices(
         seen.append(counted(session))
 
     desk.write(somebody_writes)
-    engine.dispose()
 
     assert seen[0] == (0, 0)
     assert len(seen) > 3
