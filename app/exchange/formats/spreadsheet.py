@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.exchange.formats.archive import unpacking
 from app.exchange.formats.decoding import MOST_BYTES, decode
+from app.exchange.formats.plain_answers import bare, kind_of, named_in
 from app.exchange.formats.workbook import rows_of
 from app.exchange.items import (
     Item,
@@ -25,7 +26,6 @@ from app.exchange.items import (
     label,
 )
 from app.exchange.markup.hypertext import from_plain
-from app.exchange.markup.texts import read_number, span_around
 
 _MOST_ROWS = 20_000
 _LETTER = re.compile(r"(?:(?:option|choice|answer)[ _-]?)?([a-z])")
@@ -40,7 +40,6 @@ _NAMES = {
     "hint": ("hint",),
 }
 _COLUMNS = {word: name for name, words in _NAMES.items() for word in words}
-_PARTS = re.compile(r"\s*(?:[,;&+/]|\band\b)\s*")
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 Row = tuple[int, Sequence[str]]
 
@@ -159,7 +158,7 @@ class _Row:
             for letter, place in self.heads.choices.items()
             if self._at(place)
         }
-        kind, options = self._choice(choices) if choices else self._bare()
+        kind, options = self._choice(choices) if choices else bare(self.cell("answer"))
         return Item(
             "",
             kind,
@@ -174,7 +173,7 @@ class _Row:
         )
 
     def _choice(self, choices: Mapping[str, str]) -> tuple[Kind, tuple[Option, ...]]:
-        right = self._right(choices)
+        right = named_in(self.cell("answer"), choices)
         options = tuple(
             Option(
                 from_plain(words),
@@ -183,34 +182,7 @@ class _Row:
             )
             for letter, words in choices.items()
         )
-        if len(right) > 1:
-            return "multiple", options
-        said = {words.strip(" .").lower() for words in choices.values()}
-        return ("true-false" if said == {"true", "false"} else "single"), options
-
-    def _right(self, choices: Mapping[str, str]) -> set[str]:
-        """The letters that the answer names, by letter or by the words of a choice."""
-        answer = self.cell("answer")
-        for letter, words in choices.items():
-            if words.casefold() == answer.casefold():
-                return {letter}
-        named = [part.strip(" .()").upper() for part in _PARTS.split(answer) if part]
-        if len(named) == 1 and len(named[0]) > 1 and set(named[0]) <= set(choices):
-            named = list(named[0])  # “AC”
-        strange = [name for name in named if name not in choices]
-        if strange or not named:
-            raise NotCarried(f"its answer “{answer[:40]}” names none of its choices")
-        return set(named)
-
-    def _bare(self) -> tuple[Kind, tuple[Option, ...]]:
-        """An answer without choices: a number, or words."""
-        answer = self.cell("answer")
-        try:
-            span = span_around(read_number(answer), 0.0)
-        except NotCarried:
-            words = [part.strip() for part in answer.split("|") if part.strip()]
-            return "short", tuple(Option(word, True) for word in words)
-        return "numeric", (Option("", True, span=span),)
+        return kind_of(options), options
 
     def _difficulty(self) -> int:
         word = self.cell("difficulty")
