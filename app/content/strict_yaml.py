@@ -155,6 +155,10 @@ def _reported_bare(text: str, report: Report, line: int, column: int) -> bool:
     return False
 
 
+_KEYED = "Write “key: value”, one to a line; put quotes around a value that holds “: ”."
+_TABLESS = "Begin the line with spaces in place of the tab, or with the key itself."
+
+
 def _report_unreadable(
     error: Exception, report: Report, line: int, column: int
 ) -> None:
@@ -169,7 +173,7 @@ def _report_unreadable(
         at_line,
         at_column,
         f"This cannot be read: {what}.",
-        "Write “key: value”, one to a line; put quotes around a value that holds “: ”.",
+        _TABLESS if "tab character" in what or "'\\t'" in what else _KEYED,
     )
 
 

@@ -10,6 +10,7 @@ from app.content.markdown.syntax import close_of, first_line, plain, take_pin, t
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Place, Term
 from app.content.read.metadata import front_matter
+from app.content.read.regions import glued, report_glued
 from app.content.source_file import Manuscript
 
 _LONGEST = 200  # characters of a term
@@ -57,6 +58,9 @@ def _term(block: list[Token], scope: Scope) -> Term:
     if not name:
         hint = "Write the term behind the ##."
         scope.sheet.report("E10", line, 1, "A term has no name.", hint)
+    for token in body:
+        if token.type == "inline" and (no_heading := glued(token)):
+            report_glued("E10", first_line(token), no_heading, scope.sheet)
     meaning = write(body, scope) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."

@@ -170,16 +170,29 @@ class _Desk:
             self.numbered += 1
             address = anchor(block[1], self.scope)
             title = plain(block[1:2])
+            if not title:
+                message, hint = (
+                    "The heading has no words.",
+                    "Write its title behind it.",
+                )
+                self.scope.sheet.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _Open(address, title, self.numbered)
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
-            key = block[0].content
-            self.notes[key] = write(block[1:2], self.scope)
+            self._note(block)
         elif image := picture_in(block):
             self._picture(image, block)
         else:
             self._calculator(block[0])
+
+    def _note(self, block: list[Token]) -> None:
+        key = block[0].content
+        if key in self.notes:
+            message = f"“[^{key}]:” stands on this page a second time."
+            hint = "Keep one of the two; the text may cite it more than once."
+            self.scope.sheet.report("E11", first_line(block[0]), 1, message, hint)
+        self.notes[key] = write(block[1:2], self.scope)
 
     def _picture(self, image: Token, block: list[Token]) -> None:
         """Note an SVG file: what it turns out to be decides how it is shown."""

@@ -110,13 +110,12 @@ def _report_glued_above(token: Token, sheet: Manuscript) -> bool:
     line = sheet.lines[above - 1] if above > 0 else ""
     found = _GLUED.fullmatch(line.strip())
     if found:
-        _report_glued("E02", above, found, sheet)
+        report_glued("E02", above, found, sheet)
     return bool(found)
 
 
-def _report_glued(
-    code: str, line: int, found: re.Match[str], sheet: Manuscript
-) -> None:
+def report_glued(code: str, line: int, found: re.Match[str], sheet: Manuscript) -> None:
+    """Say of a line that it would be a heading, were there a space; once."""
     hashes, words = found.groups()
     short = words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
     message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
@@ -177,7 +176,7 @@ def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = None if _has_broken_comment(prose, at) else token
-        elif token.type == "paragraph_open" and _glued(prose[at + 1]):
+        elif token.type == "paragraph_open" and glued(prose[at + 1]):
             heading = prose[at + 1]
         elif token.type == "bullet_list_open" and not token.level and heading:
             boxes = _boxes(prose, at)
@@ -186,7 +185,7 @@ def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
                 heading = None
 
 
-def _glued(inline: Token) -> re.Match[str] | None:
+def glued(inline: Token) -> re.Match[str] | None:
     """A paragraph that would be a heading, were there a space after its hashes."""
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
@@ -237,9 +236,9 @@ def _boxes(prose: list[Token], at: int) -> list[str]:
 
 def _report_unnamed(heading: Token, sheet: Manuscript) -> None:
     sheet.item = ""
-    found = _glued(heading)
+    found = glued(heading)
     if found:
-        _report_glued("E01", first_line(heading), found, sheet)
+        report_glued("E01", first_line(heading), found, sheet)
         return
     hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
     message = "This heading has answers but no id."

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from app.content.identity import normal, revision, sketch
@@ -204,6 +204,7 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
         sheet.report("E16", 1, 1, "The page names no source.", hint)
+    _check_notes(page, cited, sheet)
     return Topic(
         scope.folder,
         front.title or scope.folder,
@@ -223,6 +224,16 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
         front.level,
         front.status,
     )
+
+
+def _check_notes(page: Page, cited: Collection[str], sheet: Manuscript) -> None:
+    """W96: a footnote is explained on a page that has it."""
+    for key in page.notes:
+        if key not in cited:
+            place = sheet.find(f"[^{key}]:", 1, len(sheet.lines))
+            message = f"“[^{key}]:” explains a footnote that the page does not have."
+            hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
+            sheet.report("W96", *place, message, hint)
 
 
 def _sections_of(page: Page) -> dict[str, str]:

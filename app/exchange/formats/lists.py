@@ -24,7 +24,8 @@ _LETTERED = re.compile(
 )
 _BULLET = re.compile(r"[-*+•]\s+(?:\\?\[(?P<box>[ xX✓]?)\\?\]\s+)?(?P<words>\S.*)")
 _ANSWER = re.compile(
-    rf"{_BOLD}(?:correct |right )?(?:answers?|key){_BOLD}\s*[:=]{_BOLD}\s*(?P<words>.+)",
+    rf"{_BOLD}(?:correct |right )?(?:answers?|key){_BOLD}\s*[:=]"
+    rf"{_BOLD}\s*(?P<words>.+)",
     re.IGNORECASE,
 )
 _WHY = re.compile(
