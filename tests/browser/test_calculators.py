@@ -128,7 +128,7 @@ def test_a_calculator_in_a_text_answers_in_its_place(
     ("question", "says"),
     [
         ("Does it fit on my card?", "Fits"),
-        ("How many GPUs serve my users?", "Kept"),
+        ("How many GPUs serve my users?", "Meets the targets"),
         ("How is the largest model laid out?", "Tensor 8"),
         ("And a mixture of experts?", "experts over"),
     ],

@@ -54,7 +54,7 @@ def _variation(label: str) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServingCapacity:
-    """A service: the model, its users, and what it promises them."""
+    """A service: the model, its users, and the latencies that they are to see."""
 
     model: str = ask_model()
     weights: str = ask_weights("fp8")
@@ -156,14 +156,14 @@ class ServingCapacity:
     prompt_variation: float = _variation("Variation of prompts")
     answer_variation: float = _variation("Variation of answers")
     ttft_target: float | None = _target(
-        2.0, "Target: first token", "The time to the first token that is promised."
+        2.0, "Target: first token", "The longest wait for the first token."
     )
     tpot_target: float | None = _target(
-        0.05, "Target: per token", "The pause between tokens that is promised."
+        0.05, "Target: per token", "The longest pause between tokens."
     )
     percentile: str = ask(
         "p95",
-        "Kept for",
+        "Targets hold for",
         kind="choice",
         choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
         help="For how many requests the targets have to hold.",
@@ -176,7 +176,7 @@ class ServingCapacity:
         kind="count",
         minimum=0,
         maximum=1000,
-        help="Copies that may fail without breaking the promise.",
+        help="Copies that may fail while the targets are still met.",
         group="Hardware",
         topic="cluster-components",
     )

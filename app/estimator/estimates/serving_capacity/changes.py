@@ -56,12 +56,14 @@ def _more_load(
         most = math.floor(top.batch * replicas / asked.peak)
         field, label, now = "concurrent", "Users at once", float(asked.concurrent)
         flips = format_number(most + (1 if found.met else 0))
-    becomes = "Kept again."
+    becomes = "Meets the targets."
     if found.met:
         becomes = "Too slow." if asked.replicas else "Takes one more replica."
     changes = [Change(field, label, format_number(now), flips, becomes)]
     if not found.met and asked.replicas:
         needed = math.ceil(now / max(1e-9, most) * asked.replicas)
         now_words, then = str(asked.replicas), str(needed)
-        changes.append(Change("replicas", "Replicas", now_words, then, "Kept."))
+        changes.append(
+            Change("replicas", "Replicas", now_words, then, "Meets the targets.")
+        )
     return tuple(changes)

@@ -66,7 +66,7 @@ def check_experts(model: Architecture, asked: ServingCapacity) -> None:
 
 
 def targets_of(asked: ServingCapacity) -> Targets:
-    """The promise as numbers."""
+    """The targets as numbers."""
     share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
     return Targets(share, asked.ttft_target, asked.tpot_target)
 

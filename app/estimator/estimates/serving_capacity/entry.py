@@ -15,7 +15,7 @@ from app.estimator.registry import Entry
 
 
 def estimate(asked: ServingCapacity) -> Estimate:
-    """Find the replicas that keep the promise, and what they do."""
+    """Find the replicas that meet the targets, and what they do."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(model, gpu, asked.weights, asked.tensor_parallel)
     check_experts(model, asked)
@@ -26,7 +26,7 @@ def estimate(asked: ServingCapacity) -> Estimate:
 ENTRY = Entry(
     name="serving-capacity",
     title="Serving capacity",
-    summary="From users and promised latencies to replicas, GPUs, nodes and cost.",
+    summary="From users and latency targets to replicas, GPUs, nodes and cost.",
     group="Serving",
     inputs=ServingCapacity,
     answer=estimate,

@@ -32,7 +32,7 @@ from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_rounded, format_value
 
 OUTPUTS = (
-    Output("fits", "Keeps the promise", better="more"),
+    Output("fits", "Meets the targets", better="more"),
     Output("replicas", "Replicas", better="less"),
     Output("gpus", "GPUs", "GPU", better="less"),
     Output("nodes", "Nodes", "node", better="less"),
@@ -121,8 +121,8 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if found.replicas is None:
-        text = "Even one request alone is slower than promised on this hardware."
-        return Verdict("no", "Cannot be kept.", text)
+        text = "Even one request alone is slower than the targets on this hardware."
+        return Verdict("no", "Targets cannot be met.", text)
     gpus = serving_of(asked).gpus
     copies = f"{format_number(found.replicas)} × {gpus} {gpu}"
     if asked.spare:
@@ -138,7 +138,7 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
     busy = found.utilization or 0.0
     return Verdict(
         "tight" if busy > 0.9 else "fits",
-        "Kept, but full." if busy > 0.9 else "Kept.",
+        "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
         text,
     )
 
