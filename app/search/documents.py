@@ -33,7 +33,9 @@ _PLACES = (
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
 _REVERSE = "~r"
-_ASKED_FOR = ("memory", "memory_bandwidth", "nvlink", "port_rate", "tdp", "power")
+_ASKED_FOR = (
+    *("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),
+)
 
 
 def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
@@ -100,8 +102,11 @@ def _tools(calculators: Iterable[Entry]) -> Iterator[Document]:
 def _hardware(part: Part) -> Document:
     """A part with its maker, its other names and the values that people ask for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
-    told = ", ".join(f"{v.field.label} {v.words}" for v in values)
-    body = _line(f"{part.vendor}. {told}. {part.note}")
+    told = ", ".join(
+        f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}"
+        for v in values
+    )
+    body = _line(". ".join(filter(None, (part.vendor, told, part.note))))
     return Document("part", part.name, body, address_of(part.id))
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from app.content.live.library import Library, load
+from app.search.documents import documents
 from app.search.findings import Findings, Hit
 from app.search.index import find
 from tests.conftest import TINY
@@ -241,3 +242,14 @@ def test_another_state_of_the_course_is_another_index(
     assert find(guarded, "visible prose").count == 1
     assert "Some visible prose" not in everything(find(library, "visible prose"))
     assert find(guarded, "visible prose").count == 1
+
+
+def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
+    parts_ = [d for d in documents(library, ()) if d.kind == "part"]
+
+    assert parts_
+    assert not [d.title for d in parts_ if ".." in d.body or not d.body]
+    link = next(d for d in parts_ if d.title.startswith("NVLink 4"))
+    assert (
+        link.body == "NVIDIA. Bandwidth 450 GB/s one way. All links of an H100 or H200."
+    )
