@@ -79,12 +79,22 @@ def _run(action: str, given: Any) -> int:
     return run(given)
 
 
+_BY_ENVIRONMENT = (
+    "What can be set is set in the environment, for example "
+    "HEADROOM_PORT=8080 headroom serve; headroom settings lists everything."
+)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headroom", description="Study for an exam, with live calculators."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="migrate, check the content and serve")
+    serve = commands.add_parser(
+        "serve",
+        help="migrate, check the content and serve",
+        epilog=_BY_ENVIRONMENT,
+    )
     serve.set_defaults(action="app.cli.serving:serve")
     _add_check(
         commands.add_parser("check", help="name everything wrong in the content")
