@@ -34,6 +34,10 @@ class Short:
     case_sensitive: bool = False
 
 
+def _first(answer: str) -> str:
+    return answer.partition("|")[0].strip()
+
+
 class ShortKind(Kind[Short]):
     """A word, forgiven its hyphens and end marks."""
 
@@ -63,6 +67,11 @@ class ShortKind(Kind[Short]):
                 place = option.place(written.sheet)
                 message = f"The answer “{short.answer}” holds no word to be typed."
                 written.sheet.report("E24", *place, message, "Write a word.")
+            elif "|" in short.answer:
+                place = option.place(written.sheet)
+                message = f"“{short.answer}” would have to be typed with its bar."
+                hint = f"Write each answer as an option: - [x] `{_first(short.answer)}`"
+                written.sheet.report("E24", *place, message, hint)
         check_any_right(written.parts.options, written.line, written.sheet)
         check_doubles(written.parts.options, written.sheet)
         check_feedback(written.parts.options, written.sheet)
