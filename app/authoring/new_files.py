@@ -215,7 +215,8 @@ def _head(stem: str, words: Mapping[str, str]) -> str:
 
 
 def _item(kind: str, name: str, title: str, number: int) -> str:
-    words = {"id": name, "title": title, "number": str(number)}
+    shown = title.replace("{", r"\{")  # else it would begin a placeholder
+    words = {"id": name, "title": shown, "number": str(number)}
     return _filled(f"{kind}.md", words)
 
 

@@ -127,7 +127,9 @@ def log_of(database: str) -> list[int]:
 def assert_nothing_lost_or_doubled(learners: Learners, database: str) -> None:
     """Each answer that was acknowledged is in the log once, and nothing else is."""
     assert learners.broken == []
-    assert sorted(learners.acknowledged) == log_of(database)
+    told, held = sorted(learners.acknowledged), log_of(database)
+    lost, beyond = set(told) - set(held), set(held) - set(told)
+    assert told == held, f"lost {sorted(lost)}, never acknowledged {sorted(beyond)}"
 
 
 def wait_until(fact: Callable[[], bool]) -> None:

@@ -53,10 +53,11 @@ def check_braces(draft: Draft, sheet: Manuscript, *, card: bool = False) -> None
         first = first_line(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
             found = PLACEHOLDER.search(child.content) if child.type == "text" else None
-            if found is None:
+            if found is None or f"\\{found[0]}" in token.content:
                 continue
             place = sheet.find(found[0], first, first + token.content.count("\n"))
-            what, code = ("card" if card else "item"), f"as code: `{found[0]}`."
+            what = "card" if card else "item"
+            code = f"as code, `{found[0]}`, or \\{found[0]}."
             message = f"“{found[0]}” is shown as it stands: the {what} has no params."
             hint = f"Define {found[1]} in params, or write it {code}"
             hint = f"Write it {code}" if card else hint
