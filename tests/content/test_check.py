@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import main
 from app.content.check import check, write
 from app.content.codes import RULES
 from app.content.live.library import load
@@ -217,3 +218,15 @@ def test_reviews_grow_old(course: Path) -> None:
     found = check(course, today=dt.date(2028, 1, 1))
 
     assert {p.code for p in found} == {"W18"}
+
+
+@pytest.mark.parametrize("spoil", ["name", "comment"])
+def test_what_cannot_be_read_is_not_called_gone(course: Path, spoil: str) -> None:
+    assert main(["check", str(course), "--fix"]) == 0
+    quiz = course / "topics/weights/quiz.md"
+    if spoil == "name":
+        quiz.rename(quiz.with_name("quizz.md"))
+    else:
+        quiz.write_text(quiz.read_text().replace("difficulty: 1", "difficulty 1", 1))
+
+    assert [p.code for p in check(course)] == ["E00" if spoil == "name" else "E10"]

@@ -17,6 +17,7 @@ _REGISTERS = {
 }
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
 _FRONT = 20  # lines that a front matter has at most, as far as this is concerned
+_TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
 _KEYS = frozenset({"E12", "E13"})
 _QUOTED = re.compile(r"“([^”]*)”")
 
@@ -28,9 +29,16 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     topics = {c.split("/")[1] for c in causes if c.startswith("topics/")}
     codes = frozenset[str]().union(*(_REGISTERS.get(c, ()) for c in causes))
     if topics:
-        codes |= _COUNTS
+        codes |= _COUNTS | {"E06"}  # what is unread is not gone
     seen = _seen(problems)
-    problems = [p for p in problems if not _is_derived(p, seen)]
+    if any(path.startswith("topics/") for path in seen.frontless):
+        codes |= _COUNTS
+    torn = {p.item for p in problems if p.code in _TORN and p.item}
+    problems = [
+        p
+        for p in problems
+        if not (_is_derived(p, seen) or (p.code == "E06" and p.item in torn))
+    ]
     opened = {p.path for p in problems if p.code == "E10" and not p.item}
     return [
         p
