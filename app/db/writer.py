@@ -12,6 +12,7 @@ import functools
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,6 +21,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
+from app.db.disk import Disk
 from app.db.presence import expect_database
 
 Turn = Callable[[], AbstractAsyncContextManager[Session]]
@@ -75,6 +77,7 @@ class _Queue:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._disk = Disk(Path(engine.url.database or "").resolve().parent)
         self._lock = asyncio.Lock()
         self._waiting = 0
         self._group: _Group | None = None
@@ -101,7 +104,7 @@ class _Queue:
         self._waiting -= 1
         if self._group is None:
             try:
-                self._group = _Group(await self._begin())
+                self._group = _Group(await self._begin(), self._disk)
             except BaseException:
                 self._lock.release()
                 raise
@@ -138,9 +141,10 @@ class _Queue:
 class _Group:
     """What is written under one commit. `done` fails where the commit failed."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, disk: Disk) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connection = connection
+        self._disk = disk
         self._kept = 0
         self._begun = time.monotonic()
 
@@ -192,6 +196,9 @@ class _Group:
             except BaseException:
                 connection.invalidate()  # it would come back with its transaction
                 raise
+        # Also where nothing new was written: who comes again with an answer that the
+        # disk lost is told by a memory of it.
+        self._disk.prove()
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

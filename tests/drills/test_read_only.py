@@ -1,17 +1,22 @@
 """The disk turns read-only under a running server, as disks do after an error."""
 
+import itertools
 import os
-import shutil
-import subprocess
+import random
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from app.db.disk import Disk
+from tests.amounts import FACTOR
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
+from tests.drills.failing_disk import FailingDisk, made
 from tests.drills.learners import (
     Learners,
     assert_nothing_lost_or_doubled,
@@ -19,55 +24,17 @@ from tests.drills.learners import (
 )
 
 pytestmark = ABOUT_SQLITE
-
-
-class Disk:
-    """A file system of its own in a file, which turns read-only after an error."""
-
-    def __init__(self, image: Path, folder: Path) -> None:
-        self._image, self.folder = image, folder
-        _run("truncate", "-s", "64M", str(image))
-        _run("mkfs.ext4", "-q", str(image))
-
-    def mount(self) -> None:
-        """Let it be seen under its folder; raises CalledProcessError."""
-        options = "loop,errors=remount-ro"
-        _run("mount", "-o", options, str(self._image), str(self.folder))
-
-    def fail(self) -> None:
-        """Have the kernel find an error in it."""
-        device = _run("findmnt", "-n", "-o", "SOURCE", str(self.folder)).strip()
-        trigger = Path("/sys/fs/ext4", Path(device).name, "trigger_fs_error")
-        trigger.write_text("1")
-
-    def mend(self) -> None:
-        """Have it checked, as at the next start of a machine, and mounted again."""
-        _run("umount", str(self.folder))
-        subprocess.run(["fsck.ext4", "-p", str(self._image)], check=False)
-        self.mount()
-
-
-def _run(*words: str) -> str:
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
-    return done.stdout
+RECORD = 4120  # bytes, as much as SQLite writes for a page
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    if os.geteuid() or not (shutil.which("mkfs.ext4") and shutil.which("findmnt")):
-        pytest.skip("only root, with the programs of ext4, can make such a disk")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    disk = Disk(tmp_path / "image", folder)
-    try:
-        disk.mount()
-    except subprocess.CalledProcessError:
-        pytest.skip("this system mounts no file")
+def disk(tmp_path: Path) -> Iterator[FailingDisk]:
+    disk = made(tmp_path)
     yield disk
-    _run("umount", "-l", str(folder))
+    disk.leave()
 
 
-def test_a_disk_that_turns_read_only_ends_writes_and_loses_none(disk: Disk):
+def test_a_disk_that_turns_read_only_ends_writes_and_loses_none(disk: FailingDisk):
     server = Server(disk.folder / "data", TINY, backups="off", rate_learners="off")
     with server, Learners(server.url) as learners:
         learners.wait_for(more=20)
@@ -90,3 +57,40 @@ def test_a_disk_that_turns_read_only_ends_writes_and_loses_none(disk: Disk):
         learners.wait_for(more=20)
     kept = f"sqlite:///{server.data / 'headroom.db'}"
     assert_nothing_lost_or_doubled(learners, kept)
+
+
+def write(folder: Path, proved: list[int]) -> None:
+    """Write one record after the other, each synced and then proved, to the end."""
+    disk = Disk(folder)
+    descriptor = os.open(folder / "records", os.O_RDWR | os.O_CREAT)
+    try:
+        for number in itertools.count():
+            record = number.to_bytes(8, "little").ljust(RECORD, b"x")
+            os.pwrite(descriptor, record, number * RECORD)
+            os.fdatasync(descriptor)
+            disk.prove()
+            proved.append(number)
+    except OSError:
+        os.close(descriptor)
+
+
+def kept(folder: Path) -> list[int]:
+    """The numbers of all records that are there in one piece."""
+    content = (folder / "records").read_bytes()
+    places = range(0, len(content) - RECORD + 1, RECORD)
+    return [int.from_bytes(content[place : place + 8], "little") for place in places]
+
+
+@pytest.mark.parametrize("seed", range(2 * FACTOR))
+def test_what_was_proved_after_a_sync_is_on_the_disk(disk: FailingDisk, seed: int):
+    proved: list[int] = []
+    writer = threading.Thread(target=write, args=(disk.folder, proved))
+    writer.start()
+    wait_until(lambda: proved)
+    time.sleep(random.Random(seed).uniform(0, 0.2))  # noqa: S311 - no secret
+
+    disk.fail()
+    writer.join()
+    disk.mend()
+
+    assert kept(disk.folder)[: len(proved)] == proved
