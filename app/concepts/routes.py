@@ -99,17 +99,18 @@ def add_reading(
     )
 
 
-@router.get("/concepts/{topic}/files/{name}")
+@router.get("/concepts/{topic}/files/{name:path}")
 def picture(
     request: Request, topic: str, name: str, library: CurrentLibrary
 ) -> FileResponse:
-    """A picture that lies beside the page."""
+    """A picture from the folder of the page."""
     slug = find_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
     # Looked for among the files that are there: no path is made of what was asked.
-    beside = folder.iterdir() if folder.is_dir() else ()
-    file = next((f.resolve() for f in beside if f.name == name), folder)
-    if file.parent != folder or file.suffix not in PICTURES or not file.is_file():
+    beside = folder.rglob("*") if folder.is_dir() else ()
+    file = next((f for f in beside if f.relative_to(folder).as_posix() == name), folder)
+    is_own = file.resolve() == file  # no link to another file
+    if not is_own or file.suffix not in PICTURES or not file.is_file():
         raise NotFound("There is no picture of this name beside the page.")
     return FileResponse(file)
 

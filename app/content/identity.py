@@ -81,3 +81,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean “{near}”?"
     return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""
+
+
+def lies_within(file: str) -> bool:
+    """Whether a name leads to a file in this folder or in one inside of it.
+
+    >>> lies_within("img/board.png"), lies_within("../board.png")
+    (True, False)
+    """
+    return not re.search(r"[\\:]|(?:^|/)(?:\.|/|$)", file)

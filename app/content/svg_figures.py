@@ -1,5 +1,6 @@
 """Cleaned drawings as HTML: the opening of one, and the figure of a page."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -25,7 +26,8 @@ def figure(picture: Picture, drawings: Sequence[Drawing], number: int = 1) -> st
 
     `number` counts how often the page has shown it, which keeps the ids apart.
     """
-    name = f"fig-{picture.file.removesuffix('.svg')}-{number}".replace(".", "-")
+    file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
+    name = f"fig-{file}-{number}"
     inside = "\n".join(
         f"{opening(drawing, width, name)}{drawing.markup}</svg>"
         for width, drawing in zip(WIDTHS, drawings, strict=False)

@@ -13,7 +13,10 @@ HERE = Path(__file__).parent
 
 def test_no_address_is_lost(app: FastAPI) -> None:
     now = {
-        " ".join((*sorted(route.methods or ()), route.path or ""))
+        # What takes a path of several names takes one name as well.
+        " ".join(
+            (*sorted(route.methods or ()), (route.path or "").replace(":path}", "}"))
+        )
         for route in iter_route_contexts(app.router.routes)
     }
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from app.content.identity import lies_within
+
 # How a file of each kind begins; the text of an SVG file is looked at elsewhere.
 _SIGNS: dict[str, tuple[bytes, ...]] = {
     ".svg": (b"",),
@@ -10,33 +12,38 @@ _SIGNS: dict[str, tuple[bytes, ...]] = {
     ".jpeg": (b"\xff\xd8\xff",),
     ".webp": (b"RIFF",),
     ".gif": (b"GIF87a", b"GIF89a"),
+    ".avif": (b"",),
 }
+# What stands further on in the files that are boxes within boxes.
+_BRANDS = {".webp": (b"WEBP",), ".avif": (b"ftypavif", b"ftypavis")}
 PICTURES = frozenset(_SIGNS)
 """The ends of names of files that are shown."""
-_WHERE = "lies in a folder of its own; only the topic's is served"
 
 
 def flaw_of(folder: Path, name: str) -> str:
-    """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing."""
+    """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing.
+
+    NAME may have folders in it.
+    """
     file, place = folder / name, name.split("/")
     shown = "/".join(place[2:]) or place[-1]
     try:
-        if not file.is_file():
+        if len(place) < 3 or not lies_within(shown) or not file.is_file():
             return f"There is no file “{shown}”."
-        why = _WHERE if len(place) != 3 else _why_not(file)
+        why = _why_not(file, folder)
     except (OSError, ValueError):
         return f"There is no file “{shown}”."
     return f"“{shown}” {why}." if why else ""
 
 
-def _why_not(file: Path) -> str:
-    if file.is_symlink():
+def _why_not(file: Path, folder: Path) -> str:
+    if file.resolve() != folder.resolve() / file.relative_to(folder):
         return "is a link to another file, which is not served"
     if file.suffix not in _SIGNS:
-        return "is no picture: SVG, PNG, JPEG, WebP and GIF are"
+        return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
         start = stream.read(12)
     fine = start.startswith(_SIGNS[file.suffix])
-    if file.suffix == ".webp":
-        fine = fine and start[8:] == b"WEBP"
+    if brands := _BRANDS.get(file.suffix):
+        fine = fine and start.endswith(brands)
     return "" if fine else "does not hold what the end of its name says"

@@ -39,7 +39,8 @@ def paths(folder: Path) -> list[str]:
         for name in TOPIC_FILES:
             if exists(topic / name):
                 found.append(f"topics/{topic.name}/{name}")
-        found += sorted(f"topics/{topic.name}/{f.name}" for f in topic.glob("*.svg"))
+        drawings = (f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
+        found += sorted(drawings)
     return [path for path in found if _is_text(path)]
 
 
@@ -116,6 +117,7 @@ class Watch:
 def watch(folder: Path, names: list[str]) -> Watch:
     """Take the stamps of files and of the folders in which new ones would appear."""
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
+    places += folder.glob("topics/*/**/")  # of pictures
     places += [folder.absolute().parent / SHARED]
     every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
     stamps = {path: _stamp(path) for path in every}

@@ -10,7 +10,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from app.content.identity import slug
+from app.content.identity import lies_within, slug
 from app.content.limits import (
     A_FORMULA,
     A_LETTER_OF_A_FORMULA,
@@ -178,8 +178,8 @@ class _Writer(RendererHTML):
                 "Say what the picture shows: ![four networks of a cluster](file.svg)."
             )
             scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
-        if ":" in source or source.startswith(("/", "..")):
-            hint = "Put the picture beside the page and write its file name."
+        if not lies_within(source):
+            hint = "Put the picture into the folder of the topic and name it here."
             scope.report(
                 "E62", source, f"The image {source} is not a local file.", hint
             )

@@ -8,6 +8,7 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content import strict_yaml
+from app.content.identity import lies_within
 from app.content.limits import price_of
 from app.content.markdown.syntax import close_of, first_line, last_line, plain
 from app.content.markdown.writer import Scope, anchor, write
@@ -243,14 +244,14 @@ def _place_of(message: str, fields: strict_yaml.Mapped, line: int) -> tuple[int,
 
 
 def picture_in(block: Sequence[Token]) -> Token | None:
-    """The image of a paragraph that is nothing but one SVG file of this folder."""
+    """The image of a paragraph that is nothing but one SVG file of the topic."""
     if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
         return None
     children = block[1].children or []
     if len(children) != 1 or children[0].type != "image":
         return None
     file = str(children[0].attrs.get("src", ""))
-    local = file.endswith(".svg") and not re.search(r"[/\\:]", file)
+    local = file.endswith(".svg") and lies_within(file)
     return children[0] if local else None
 
 

@@ -285,7 +285,7 @@ def _unshown(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
         gone = flaw.startswith("There is no")
         hint = "Correct the link, or create what it names."
         if not gone:
-            hint = "Put a picture beside the page, and name it here."
+            hint = "Put a picture into the folder of the topic, and name it here."
         place = (path, mention.line, mention.column)
         code = "E61" if gone else "E78"
         yield problem(place, code, flaw, hint, mention.item)

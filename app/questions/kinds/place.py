@@ -7,6 +7,7 @@ from html import escape
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from app.content.identity import lies_within
 from app.content.markdown.syntax import plain
 from app.content.markdown.writer import write
 from app.content.model import Area, Drawing
@@ -87,7 +88,7 @@ class PlaceKind(Kind[Places]):
         """The drawing, and each option as a region in code and its label."""
         file = written.comment.word("figure")
         place = written.comment.place("figure")
-        if file.endswith(".svg") and "/" not in file and "\\" not in file:
+        if file.endswith(".svg") and lies_within(file):
             written.sheet.mention("file", file, *place)
             written.sheet.mention("drawing", file, *place)
         else:
