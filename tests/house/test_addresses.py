@@ -13,12 +13,11 @@ HERE = Path(__file__).parent
 
 def test_no_address_is_lost(app: FastAPI) -> None:
     now = {
-        # What takes a path of several names takes one name as well.
-        " ".join(
-            (*sorted(route.methods or ()), (route.path or "").replace(":path}", "}"))
-        )
+        " ".join((*sorted(route.methods or ()), route.path or ""))
         for route in iter_route_contexts(app.router.routes)
     }
+    # What takes a path of several names takes one name as well.
+    now |= {address.replace(":path}", "}") for address in now}
 
     assert set((HERE / "kept_addresses.txt").read_text().splitlines()) - now == set()
 
