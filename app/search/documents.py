@@ -106,7 +106,8 @@ def _hardware(part: Part) -> Document:
         f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}"
         for v in values
     )
-    body = _line(". ".join(filter(None, (part.vendor, told, part.note))))
+    names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
+    body = _line(". ".join(filter(None, (part.vendor, told, names, part.note))))
     return Document("part", part.name, body, address_of(part.id))
 
 

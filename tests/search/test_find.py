@@ -253,3 +253,10 @@ def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
     assert (
         link.body == "NVIDIA. Bandwidth 450 GB/s one way. All links of an H100 or H200."
     )
+
+
+@pytest.mark.parametrize("name", ["H100-80GB", "H100-SXM-80GB", "A100-PCIe-40GB"])
+def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None:
+    found = [hit for hit in find(library, name).hits if hit.kind == "part"]
+
+    assert found

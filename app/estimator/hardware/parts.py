@@ -71,6 +71,7 @@ class Part:
     note: str
     values: tuple[Value, ...]
     entry: Entry
+    aliases: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Value:
         """The value called `name`; raises KeyError."""
@@ -158,6 +159,7 @@ def _part(entry: Entry) -> Part:
         note=entry.note,
         values=tuple(v for v in values if v is not None),
         entry=entry,
+        aliases=tuple(row.get("aliases", ())),
     )
 
 
