@@ -18,7 +18,7 @@ from app.authors import routes as authors
 from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
-from app.concepts.sheets import Sheets
+from app.concepts.finished_pages import Sheets
 from app.config import ROOT, Settings
 from app.content.live.courses import ALONE, Courses
 from app.content.live.library import LiveLibrary
@@ -28,7 +28,7 @@ from app.db.scrubbing import scrubbing
 from app.db.writer import Turn, turns
 from app.estimator.hardware.prices import price_list
 from app.exams import routes as exams
-from app.exams.closing import closing
+from app.exams.overdue import closing
 from app.exchange import routes as exchange
 from app.exchange.importing import Imports
 from app.flashcards import routes as flashcards
@@ -47,14 +47,14 @@ from app.web.clock import system_clock
 from app.web.course import with_calculators
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
-from app.web.front.cookies import CookieNames
+from app.web.front.cookie_renaming import CookieNames
 from app.web.front.middleware import Door, Front
 from app.web.front.proxies import Proxies
-from app.web.front.rate_limits import Rates
+from app.web.front.rate_counting import Rates
 from app.web.lifetime import ending_with_parent
 from app.web.metrics import Metrics, Sources
 from app.web.page_cache import Pages
-from app.web.readiness import Readiness
+from app.web.probes import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles
 from app.web.visitor import COOKIE, Doorkeeper

@@ -26,8 +26,8 @@ from pathlib import Path
 from app.content.live.library import Library, load
 from app.mastery.course import course_by_objective
 from app.mastery.evidence import First
-from app.mastery.forecast import Forecast, forecast
 from app.mastery.guessing import guess_rate
+from app.mastery.readiness import Forecast, forecast
 from app.mastery.standing import Record, TopicCards, standings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from app.content.live.library import Library, load
 from app.mastery.course import course_by_objective
 from app.mastery.evidence import First
-from app.mastery.forecast import Forecast, forecast
 from app.mastery.guessing import guess_rate
+from app.mastery.readiness import Forecast, forecast
 from app.mastery.standing import Record, standings
 from benchmarks.readiness import (
     CONTENT,

@@ -10,8 +10,8 @@ from app.cards.names import TERM, origin
 from app.cards.store import studied
 from app.concepts import store
 from app.concepts.cheatsheet import cheat_sheet, topics_of
+from app.concepts.finished_pages import Sheet, Sheets
 from app.concepts.outline import outline
-from app.concepts.sheets import Sheet, Sheets
 from app.concepts.terms import entries
 from app.content.live.library import Library
 from app.content.live.pictures import PICTURES

@@ -5,7 +5,7 @@ import textwrap
 import tomllib
 from pathlib import Path
 
-_TABLE = Path(__file__).with_name("codes.toml")
+_TABLE = Path(__file__).with_name("problem_codes.toml")
 _WIDTH = 80
 
 

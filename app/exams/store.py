@@ -12,8 +12,8 @@ from sqlalchemy import select as plain_select
 from sqlmodel import Session, col, select
 
 from app.cards.store import Addition, Work, add_missed, add_to_day
+from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
-from app.db.regrades import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot

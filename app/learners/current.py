@@ -28,7 +28,7 @@ from app.scheduling.retention import RETENTION
 from app.scheduling.study_day import begin_of, study_day_of
 from app.web.clock import Now, milliseconds, read_clock
 from app.web.devices import device_of
-from app.web.front.rate_limits import Rates, client_of
+from app.web.front.rate_counting import Rates, client_of
 from app.web.visitor import Doorkeeper, Visitor
 
 _A_DAY = 24 * 3600 * 1000

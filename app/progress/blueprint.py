@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.svg import frame, line, rect, text
-from app.mastery.forecast import Forecast, Part
+from app.mastery.readiness import Forecast, Part
 from app.mastery.standing import DomainStanding, Standing
 from app.web.words import percent_of
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from app.mastery.forecast import Forecast, forecast
+from app.mastery.readiness import Forecast, forecast
 from app.mastery.standing import counted, standings
 from app.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups

@@ -14,7 +14,7 @@ from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
 from app.flashcards.store import strays_of
 from app.learners.current import CurrentLearner, CurrentLearnerValue
-from app.mastery.forecast import Forecast, Lacking, chance_words, forecast
+from app.mastery.readiness import Forecast, Lacking, chance_words, forecast
 from app.mastery.standing import (
     DomainStanding,
     Record,

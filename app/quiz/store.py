@@ -13,8 +13,8 @@ from sqlmodel import Session, col
 
 from app.cards.names import question_card
 from app.cards.store import Addition, Work, add_missed, add_to_day
+from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
-from app.db.regrades import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.tables import (
     Attempt,
     ItemReport,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
 from app.web import metrics
-from app.web.readiness import Readiness
+from app.web.probes import Readiness
 
 router = APIRouter(include_in_schema=False)
 router.include_router(metrics.router)

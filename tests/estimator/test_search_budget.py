@@ -15,7 +15,7 @@ from app.estimator.estimates.parallelism_plan.search import STEPS, look
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.lookup import find_model
-from app.estimator.timing.fit import load_of
+from app.estimator.timing.room import load_of
 from app.estimator.timing.step import step_time
 
 # Counts with many divisors, long sequences and many experts: all that makes layouts.

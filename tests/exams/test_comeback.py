@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import AddedCard, Memory, Sitting
-from app.exams.closing import close_now
+from app.exams.overdue import close_now
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
 

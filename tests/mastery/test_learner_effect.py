@@ -5,10 +5,10 @@ import math
 import pytest
 
 from app.content.live.library import Library
-from app.mastery import forecast as forecasts
+from app.mastery import readiness
 from app.mastery.belief import Belief
 from app.mastery.learner_effect import NODES, SPREAD, moved
-from tests.mastery.test_forecast import ahead
+from tests.mastery.test_readiness import ahead
 
 
 def test_the_nodes_stand_for_a_normal_distribution() -> None:
@@ -38,7 +38,7 @@ def test_the_range_grows_and_the_expected_score_stays(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wide = ahead(library, 100, 0.6, 0.7)
-    monkeypatch.setattr(forecasts, "moved", lambda b, g: moved(b, g, 0.0))
+    monkeypatch.setattr(readiness, "moved", lambda b, g: moved(b, g, 0.0))
     narrow = ahead(library, 100, 0.6, 0.7)
 
     assert SPREAD > 0

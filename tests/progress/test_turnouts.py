@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Prediction, Sitting
-from app.mastery.forecast import RULE
+from app.mastery.readiness import RULE
 from app.mastery.turnout import Predicted, Result, inside_words, turnouts
 from app.web.clock import milliseconds
 from tests.conftest import Clock

@@ -20,7 +20,7 @@ from app.config import Settings
 from app.content.live.courses import Courses
 from app.content.live.library import LiveLibrary
 from app.main import create_app
-from app.web.readiness import Readiness, check_disk
+from app.web.probes import Readiness, check_disk
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE, NAME, SERVER
 from tests.loops import outcome

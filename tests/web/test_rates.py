@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 
 from app.config import Settings
 from app.main import create_app
-from app.web.front.rate_limits import Rates, client_of, kind_of
+from app.web.front.rate_counting import Rates, client_of, kind_of
 from app.web.front.rate_setting import read_rates
 from tests.conftest import visit
 

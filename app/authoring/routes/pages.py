@@ -7,7 +7,7 @@ from app.authoring.course.authored import AuthoredLibrary
 from app.authoring.listing import about, name_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
-from app.concepts.sheets import Sheet, Sheets
+from app.concepts.finished_pages import Sheet, Sheets
 from app.content.live.library import Library
 from app.errors import NotFound
 from app.learners.current import CurrentLearner

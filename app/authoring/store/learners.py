@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, select, update
 from sqlmodel import Session, col
 
-from app.db.regrades import ATTEMPT, GRADED, REVISION, SCORE
+from app.db.counted_scores import ATTEMPT, GRADED, REVISION, SCORE
 from app.db.tables import (
     Attempt,
     ItemReport,

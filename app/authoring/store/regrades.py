@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col
 
-from app.db.regrades import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
+from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.tables import Learner
 from app.web.clock import milliseconds
 

@@ -5,7 +5,7 @@ import re
 from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
 from app.estimator.accuracy.kinds import Translator
 from app.estimator.accuracy.question import Formula, Question, ask, formula
-from app.estimator.memory.kv_cache import bytes_per_token
+from app.estimator.memory.kv_cache import textbook_bytes_per_token
 from app.estimator.models.adapters import adapter_parameters
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of
@@ -59,7 +59,8 @@ def kv_bytes_per_token(asked: Asked) -> Question | Formula:
         width = asked.number("kv_dtype_bytes", 2) / (tensor if per_gpu else 1)
         rows = [(int(n), int(g), int(d)) for n, g, d in described]
         return formula(
-            bytes_per_token, sum(bytes_per_token(*row, width) for row in rows)
+            textbook_bytes_per_token,
+            sum(textbook_bytes_per_token(*row, width) for row in rows),
         )
     model = inline_model(config) if config else asked.model()
     asked.note("model")

@@ -14,7 +14,7 @@ _FILL = 0.15
 # operator tables of aiconfigurator: 0.67 to 0.87).
 STREAMING = 0.8
 # How rates follow the power limit when a long run is held by it; fitted with the
-# shares of data/throughput.toml.
+# shares of data/training_rates.toml.
 _POWER = 0.43
 
 
@@ -56,7 +56,7 @@ def generation(architecture: str) -> Generation:
     >>> generation("Hopper").matmul_bf16
     0.627
     """
-    rows = catalogue.load("throughput.toml", "generation")
+    rows = catalogue.load("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
     known = {f.name for f in dataclasses.fields(Generation)}

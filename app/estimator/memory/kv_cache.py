@@ -11,7 +11,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Mixer
 
 
-def bytes_per_token(
+def textbook_bytes_per_token(
     layers: int, kv_heads: int, head_dim: int, element_bytes: float
 ) -> float:
     """Cache of one token of one sequence: a key and a value in every layer.
@@ -20,7 +20,7 @@ def bytes_per_token(
     report. Calculators add up the layers of a model (`elements_per_token`).
     2 · L · g · d · W. Source: Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
-    >>> bytes_per_token(80, 8, 128, 2)
+    >>> textbook_bytes_per_token(80, 8, 128, 2)
     327680
     """
     return 2 * layers * kv_heads * head_dim * element_bytes

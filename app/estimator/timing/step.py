@@ -15,7 +15,7 @@ from app.estimator.timing.plan import (
     local_parameters,
 )
 
-# Fitted on a third of the published training rows (data/throughput.toml); each
+# Fitted on a third of the published training rows (data/training_rates.toml); each
 # multiplies the time of what it stands before.
 _TRAFFIC = 0.656  # of the counted activation traffic, with fused kernels
 _UNFUSED = 2.58  # times that where every operation is a kernel of its own

@@ -16,7 +16,7 @@ from app.learners.store import Arrival
 from app.web.addresses import public
 from app.web.clock import Now
 from app.web.devices import device_of
-from app.web.front.rate_limits import Rates, client_of
+from app.web.front.rate_counting import Rates, client_of
 from app.web.render import page
 from app.web.visitor import (
     FORGET_KEPT,

@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, func, select
 from sqlmodel import Session
 
-from app.db.regrades import ATTEMPT, GRADED, REGRADE, SCORE
+from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, SCORE
 from app.mastery.evidence import First
 from app.mastery.standing import Answers
 

@@ -3,7 +3,7 @@
 from markupsafe import Markup
 
 from app.drawings.ranges import Score, draw_score
-from app.mastery.forecast import Forecast
+from app.mastery.readiness import Forecast
 
 
 def draw_forecast(ahead: Forecast, target: int | None) -> Markup:

@@ -6,10 +6,10 @@ import json
 from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, SQLModel
 
+from app.db.counted_scores import ATTEMPT, NEWEST, REGRADE, SCORE
 from app.db.insert_once import insert_once
-from app.db.regrades import ATTEMPT, NEWEST, REGRADE, SCORE
 from app.db.tables import Prediction
-from app.mastery.forecast import RULE, Forecast
+from app.mastery.readiness import RULE, Forecast
 from app.mastery.turnout import Predicted, Result
 from app.web.clock import milliseconds
 

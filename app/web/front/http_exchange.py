@@ -7,7 +7,7 @@ from starlette.types import Message, Scope, Send
 from app.web.compression import Packed
 from app.web.front.headers import Headers
 from app.web.front.prefix import body_below, headers_below
-from app.web.front.rate_limits import client_of
+from app.web.front.rate_counting import client_of
 from app.web.page_cache import KeptPage, Target
 from app.web.visitor import COOKIE, Visitor
 

@@ -23,7 +23,7 @@ from app.web.front.characters import refuse_null, without_null
 from app.web.front.course_paths import way
 from app.web.front.headers import security
 from app.web.front.http_exchange import Exchange
-from app.web.front.rate_limits import Rates, kind_of
+from app.web.front.rate_counting import Rates, kind_of
 from app.web.metrics import Metrics
 from app.web.page_cache import KeptPage, Moment, Pages, Wish
 from app.web.static import StaticFiles

@@ -28,7 +28,7 @@ from app.estimator.estimates.accelerator_choice.tables import (
 )
 from app.estimator.estimates.accelerator_choice.terms import bought, named
 from app.estimator.estimates.inference_memory.compute import Load
-from app.estimator.fitting import capacity_note
+from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import added
 

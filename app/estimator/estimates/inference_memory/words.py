@@ -29,13 +29,13 @@ from app.estimator.estimates.inference_memory.compute import (
     sharing_gpus,
     widest,
 )
-from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.engines import ENGINES, measured_width
 from app.estimator.memory.generation import loading_bytes, prompt_bytes
 from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
+from app.estimator.room_verdict import capacity_note, memory_verdict
 from app.estimator.units import format_number, format_value
 from app.estimator.working import added, cached, split, times
 

@@ -17,9 +17,9 @@ from app.estimator.estimate import (
 from app.estimator.estimates.latency.asked import Latency
 from app.estimator.estimates.latency.changes import changes
 from app.estimator.estimates.latency.compute import Timed
-from app.estimator.fitting import capacity_note
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
 from app.estimator.models.formats import FORMATS
+from app.estimator.room_verdict import capacity_note
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
 from app.estimator.serving.step import Placed

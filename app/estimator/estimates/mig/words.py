@@ -10,9 +10,9 @@ from app.estimator.estimate import (
     Verdict,
     by_name,
 )
-from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.partitions import Card, Profile, most
+from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_value
 
 OUTPUTS = (

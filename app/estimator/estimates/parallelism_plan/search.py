@@ -10,8 +10,8 @@ from app.estimator.hardware.networks import Fabric, fabric_of
 from app.estimator.hardware.rates import engine_of
 from app.estimator.memory.training import Load
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.fit import load_of
 from app.estimator.timing.plan import SOFTWARE, Plan, Recompute, layers_per_stage
+from app.estimator.timing.room import load_of
 from app.estimator.timing.step import LayerTimes, StepTime, layer_times, step_of
 
 

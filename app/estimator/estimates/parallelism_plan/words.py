@@ -21,9 +21,9 @@ from app.estimator.estimates.parallelism_plan.compute import Found
 from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, ranking
 from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
-from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.models.architecture import Architecture
+from app.estimator.room_verdict import capacity_note
 from app.estimator.timing.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import added

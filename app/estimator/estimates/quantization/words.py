@@ -3,10 +3,10 @@
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.estimates.quantization.asked import Quantization
 from app.estimator.estimates.quantization.compute import Side, rate_used
-from app.estimator.fitting import capacity_note
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import weight_table
+from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_number, format_value
 
 OUTPUTS = (

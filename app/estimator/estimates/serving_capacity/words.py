@@ -17,7 +17,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
-from app.estimator.fitting import capacity_note
+from app.estimator.room_verdict import capacity_note
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.profile import (

@@ -14,10 +14,10 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.training_memory.changes import changes
 from app.estimator.estimates.training_memory.compute import Case, fewest_gpus, step_of
-from app.estimator.fitting import capacity_note, memory_verdict
 from app.estimator.memory.frameworks import framework_of
 from app.estimator.memory.layouts import Share, Stage, stage_share, stages
 from app.estimator.memory.training import Load, moving_on, worst
+from app.estimator.room_verdict import capacity_note, memory_verdict
 from app.estimator.units import format_number, format_value
 from app.estimator.working import added
 

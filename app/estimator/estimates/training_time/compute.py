@@ -14,9 +14,9 @@ from app.estimator.memory.states import recipe
 from app.estimator.models.architecture import Architecture
 from app.estimator.running.reliability import goodput, job_mtbf, young_interval
 from app.estimator.shared_inputs import refuse
-from app.estimator.timing.fit import layout_of, memory_per_gpu
 from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilization
 from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
+from app.estimator.timing.room import layout_of, memory_per_gpu
 from app.estimator.timing.step import StepTime, step_time
 
 

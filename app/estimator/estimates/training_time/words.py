@@ -15,10 +15,10 @@ from app.estimator.estimate import (
 from app.estimator.estimates.training_time.asked import TrainingTime
 from app.estimator.estimates.training_time.changes import changes
 from app.estimator.estimates.training_time.compute import Run
-from app.estimator.fitting import capacity_note, held
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
 from app.estimator.models.architecture import Architecture
+from app.estimator.room_verdict import capacity_note, held
 from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan

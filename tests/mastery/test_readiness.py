@@ -11,7 +11,7 @@ from app.content.live.library import Library
 from app.content.model import ExamBlueprint, Place
 from app.mastery.belief import Belief
 from app.mastery.evidence import Evidence
-from app.mastery.forecast import (
+from app.mastery.readiness import (
     Forecast,
     Lacking,
     chance_words,

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlmodel import Session
 
-from app.db.regrades import ATTEMPT, GRADED, REVISION, SCORE
+from app.db.counted_scores import ATTEMPT, GRADED, REVISION, SCORE
 from app.db.tables import Attempt, Learner, Regrade
 from tests.db.test_migrations import an_attempt
 
@@ -22,7 +22,7 @@ def test_whoever_counts_a_score_asks_for_the_one_that_counts() -> None:
     }
 
     # The report of a closed exam shows both.
-    assert readers == {"db/regrades.py", "exams/store.py"}
+    assert readers == {"db/counted_scores.py", "exams/store.py"}
 
 
 def test_the_regrade_that_none_follows_counts(session: Session) -> None:

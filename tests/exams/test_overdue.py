@@ -5,7 +5,7 @@ import datetime as dt
 from sqlmodel import Session, select
 
 from app.db.tables import Sitting
-from app.exams.closing import close_now
+from app.exams.overdue import close_now
 from tests.conftest import Clock
 from tests.exams.sitting import begin
 
