@@ -82,7 +82,7 @@ class ItemStatistics:
 class TestStatistics:
     """The indices of a set of items taken together, in percent.
 
-    `interval` covers the consistency with 95 %, from `LEAST` learners on.
+    `interval` covers the consistency with 95%, from `LEAST` learners on.
     """
 
     __test__ = False  # its name is the field's word, not a test of ours
@@ -192,7 +192,7 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
 def discrimination_interval(
     rows: Sequence[Response], earned: Standings, seed: int = 0
 ) -> tuple[float, float] | None:
-    """Give the 95 % bootstrap interval of an item's discrimination, −100..100.
+    """Give the 95% bootstrap interval of an item's discrimination, −100..100.
 
     `rows` are the responses to the item. Learners are drawn again with their marks;
     None under `LEAST` first attempts and from `SURE` on, where the index speaks for

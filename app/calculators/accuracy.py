@@ -192,7 +192,7 @@ def _counted(summary: Summary) -> Counted:
 
 
 def _percent(share: float | None, places: int = 1) -> str:
-    return "" if share is None else f"{share * 100:.{places}f}\u00a0%"
+    return "" if share is None else f"{share * 100:.{places}f}%"
 
 
 def _chart(label: str, results: list[Result]) -> Chart:

@@ -24,7 +24,7 @@ class Strip:
 
 
 def draw_strips(strips: tuple[Strip, ...]) -> Markup:
-    """Draw every error from −50 % to +50 %; what is beyond sits at its end."""
+    """Draw every error from −50% to +50%; what is beyond sits at its end."""
     bottom = _TOP + len(strips) * _STRIP
     marks = [_band(bottom), *_axis(bottom)]
     for row, strip in enumerate(strips):
@@ -62,7 +62,7 @@ def _axis(bottom: float) -> list[str]:
     marks = []
     for tick in _TICKS:
         words = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
-        marks.append(text(words.replace("%", " %"), place(tick), 14, _anchor(tick)))
+        marks.append(text(words, place(tick), 14, _anchor(tick)))
         marks.append(line("ax", place(tick), _TOP - 6, place(tick), bottom))
     return marks
 
@@ -74,7 +74,7 @@ def _anchor(tick: float) -> str:
 def _says(strips: tuple[Strip, ...]) -> str:
     told = "; ".join(
         f"{s.name}, {len(s.errors)} cases, "
-        f"{sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10 %"
+        f"{sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
         for s in strips
     )
     return f"Error of each prediction by kind: {told or 'no cases'}."

@@ -299,14 +299,14 @@ def format_value(value: float | str | bool | None, unit: str = "") -> str:
 
     `value` is in the base unit. For a base unit a readable multiple is chosen; for
     any other known unit (`GB`, `%`, `h`) the value is shown in that unit. A no-break
-    space parts number and unit.
+    space parts number and unit; a percent sign stands at its number.
 
     >>> format_value(1.12e12, "B").replace(NBSP, " ")
     '1,120 GB'
     >>> format_value(149.4e9, "B").replace(NBSP, " ")
     '149.4 GB'
     >>> format_value(0.413, "%").replace(NBSP, " ")
-    '41.3 %'
+    '41.3%'
     """
     if value is None or isinstance(value, bool | str):
         return _WORDS.get(value, str(value))
@@ -324,7 +324,7 @@ def _scaled(value: float, unit: str) -> str:
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
-    return f"{text}{NBSP}{word}"
+    return f"{text}{'' if word == '%' else NBSP}{word}"
 
 
 def _rung(size: float, unit: str) -> tuple[str, float]:

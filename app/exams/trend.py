@@ -9,7 +9,7 @@ from markupsafe import Markup
 from app.drawings.planes import SHARES, Plane, in_percent
 from app.drawings.svg import Box, dot, frame, line, text
 from app.exams.report import interval
-from app.web.words import percent_of
+from app.web.words import percent_of, short_date_of
 
 MOST = 12
 _PLANE = Plane(Box(0, 6.0, 92, 120.0), SHARES)
@@ -97,5 +97,5 @@ def _draw(
         )
         if past in (last[0], last[-1]):
             day = day_of(past.started)
-            marks.append(text(f"{day.day}\u00a0{day:%b}", x, 146, "m"))
+            marks.append(text(short_date_of(day), x, 146, "m"))
     return frame(marks, 150, says)

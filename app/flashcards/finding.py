@@ -15,7 +15,7 @@ from app.flashcards import store
 from app.flashcards.store import AddedDetails
 from app.learners.current import CurrentLearnerValue
 from app.questions.faces import Faces
-from app.web.words import NBSP
+from app.web.words import date_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,5 +126,5 @@ def _term(library: Library, card: str) -> Found | None:
 def _on(day: dt.date, today: dt.date) -> str:
     if day == today:
         return "today"
-    words = f"on {day.day}{NBSP}{day:%B}"
-    return words if day.year == today.year else f"{words}{NBSP}{day.year}"
+    words = f"on {date_of(day)}"
+    return words if day.year == today.year else f"{words}, {day.year}"

@@ -30,7 +30,7 @@ def late(desk: Desk, card: Card, graded: GradeForm) -> Response:
     given = moment(graded.given)
     if is_too_old(given, desk.now):
         raise Problem(
-            f"Given: {given:%-d %B %Y} is more than {OLDEST.days} days ago, "
+            f"Given: {given:%B %-d, %Y} is more than {OLDEST.days} days ago, "
             "so the grade was not counted.",
             "given",
         )

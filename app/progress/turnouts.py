@@ -9,6 +9,7 @@ from markupsafe import Markup
 from app.drawings.planes import SHARES, Plane, in_percent
 from app.drawings.svg import Box, across, dot, frame, line, text
 from app.mastery.turnout import Turnout, inside_words
+from app.web.words import short_date_of
 
 MOST = 12
 _PLANE = Plane(Box(0, 6.0, 92, 120.0), SHARES)
@@ -56,7 +57,8 @@ def _draw(
         x = _PLANE.box.width * (place + 0.5) / len(last)
         marks += _exam(turnout, x)
         if turnout in (last[0], last[-1]):
-            marks.append(text(_short(day_of(turnout.result.started)), x, 146, "m"))
+            day = short_date_of(day_of(turnout.result.started))
+            marks.append(text(day, x, 146, "m"))
     return frame(marks, 150, says)
 
 
@@ -81,9 +83,9 @@ def _line(turnout: Turnout, day_of: Callable[[int], dt.date]) -> Line:
     told, result = turnout.predicted, turnout.result
     return Line(
         number=result.number,
-        day=_short(day_of(result.started)),
+        day=short_date_of(day_of(result.started)),
         predicted=f"{told.expected:.0f}, {told.low} to {told.high}" if told else "",
-        told=_short(told.day) if told else "",
+        told=short_date_of(told.day) if told else "",
         result=f"{result.score:.3g} of {result.questions}",
         verdict=_verdict(turnout),
     )
@@ -98,7 +100,3 @@ def _verdict(turnout: Turnout) -> str:
     if turnout.inside:
         return "inside"
     return "above" if turnout.score > turnout.predicted.high else "below"
-
-
-def _short(day: dt.date) -> str:
-    return f"{day.day}\u00a0{day:%b}"

@@ -67,9 +67,9 @@ def refusal(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     if day <= last:
         return ""
     if exam is None or exam <= today:
-        return f"That is too far away. Choose a day until {last:%-d %B %Y}."
+        return f"That is too far away. Choose a day until {last:%B %-d, %Y}."
     return (
-        f"Your exam is on {exam:%-d %B %Y}. Choose a day until {last:%-d %B %Y}, so"
+        f"Your exam is on {exam:%B %-d, %Y}. Choose a day until {last:%B %-d, %Y}, so"
         " that the card is asked before it."
     )
 

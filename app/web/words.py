@@ -8,13 +8,23 @@ NBSP = "\u00a0"
 
 
 def day_of(day: dt.date) -> str:
-    """A day with its year, e.g. “28 May 2026”."""
-    return f"{day.day}{NBSP}{day:%B}{NBSP}{day.year}"
+    """A day with its year, e.g. “May 28, 2026”."""
+    return f"{day:%B}{NBSP}{day.day}, {day.year}"
 
 
 def weekday_of(day: dt.date) -> str:
-    """A day of this year as a title, e.g. “Tuesday 9 June”."""
-    return f"{day:%A} {day.day}{NBSP}{day:%B}"
+    """A day of this year as a title, e.g. “Tuesday, June 9”."""
+    return f"{day:%A}, {date_of(day)}"
+
+
+def date_of(day: dt.date) -> str:
+    """A day of this year in a sentence, e.g. “June 9”."""
+    return f"{day:%B}{NBSP}{day.day}"
+
+
+def short_date_of(day: dt.date) -> str:
+    """A day of this year on an axis, e.g. “Jun 9”."""
+    return f"{day:%b}{NBSP}{day.day}"
 
 
 def minutes_of(minutes: float) -> str:

@@ -174,7 +174,7 @@ class TestDueDate:
         exam = TODAY + dt.timedelta(days=10)
 
         assert last_day(TODAY, exam) == exam - dt.timedelta(days=1)
-        assert "Your exam is on 19 June 2026" in refusal(exam, TODAY, exam)
+        assert "Your exam is on June 19, 2026" in refusal(exam, TODAY, exam)
         assert refusal(exam - dt.timedelta(days=1), TODAY, exam) == ""
 
 
@@ -250,7 +250,7 @@ def test_the_page_of_a_card_tells_its_log(hands: Hands, client) -> None:
 
     assert re.findall(r"<li><span>([^<]+)</span>", html) == [
         "Forgotten: back to new",
-        "Due date set to 20 June 2026",
+        "Due date set to June 20, 2026",
         "Good",
     ]
     assert "<dd>new</dd>" in html

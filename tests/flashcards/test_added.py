@@ -114,7 +114,7 @@ def test_a_missed_question_waits_until_tomorrow(client, clock: Clock) -> None:
 
     html = page(client, "/flashcards")
     assert "Which?" in html
-    assert "A question you missed on 9 June. Say the answer aloud" in html
+    assert "A question you missed on June 9. Say the answer aloud" in html
     assert "/quiz/cache/missed?back=/flashcards" in html
     assert "Why ghjk" not in html
 

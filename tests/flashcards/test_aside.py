@@ -52,7 +52,7 @@ def test_the_deck_lists_every_card_with_its_state(hands, client) -> None:
 
     html = client.get("/flashcards/deck?topic=weights").text.replace("\xa0", " ")
 
-    assert "due 17 June 2026" in html
+    assert "due June 17, 2026" in html
     assert "being learned" in html
     assert "Take up again" in html
 

@@ -190,13 +190,13 @@ def test_the_deck_names_no_day_after_the_exam_while_it_lies_ahead(
     student.aims(9)
 
     deck = "/flashcards/deck?topic=weights"
-    assert "due 17 June 2026" in student.hands.client.get(deck).text.replace(
+    assert "due June 17, 2026" in student.hands.client.get(deck).text.replace(
         "\xa0", " "
     )
 
     clock.tick(days=10)
     page = student.hands.client.get(deck).text.replace("\xa0", " ")
-    assert "due 16 December 2026" in page
+    assert "due December 16, 2026" in page
 
 
 def test_the_plan_stays_as_the_day_goes_on_and_after_a_restart(

@@ -161,7 +161,7 @@ class TestALateGrade:
         answer = send(client, clock.now - dt.timedelta(days=31))
 
         assert answer.status_code == 422
-        assert "9 May 2026 is more than 30 days ago" in answer.text
+        assert "May 9, 2026 is more than 30 days ago" in answer.text
         assert log(session) == []
 
     def test_a_card_that_left_the_course_is_404(

@@ -43,14 +43,14 @@ def text(page: str) -> str:
 def test_the_page_of_a_part_shows_the_price_with_its_day(priced):
     shown = text(priced.get("/hardware/h100-sxm5-80").text)
 
-    assert "Rent of one 4.2 USD/h your price file, 2 November 2026" in shown
-    assert "Price of one 31,000 USD your price file, 1 November 2026" in shown
+    assert "Rent of one 4.2 USD/h your price file, November 2, 2026" in shown
+    assert "Price of one 31,000 USD your price file, November 1, 2026" in shown
 
 
 def test_parts_side_by_side_show_their_prices(priced):
     shown = text(priced.get("/hardware/compare?part=l40s&part=mi300x").text)
 
-    assert "Rent of one 1.1 USD/h your price file, 3 November 2026 3.5 EUR/h" in shown
+    assert "Rent of one 1.1 USD/h your price file, November 3, 2026 3.5 EUR/h" in shown
     assert "Price of one – –" in shown
 
 
@@ -71,7 +71,7 @@ def test_the_cost_calculator_takes_rent_price_and_year_beside_what_was_typed(pri
     first = "gpus=8&rent=4.2&price=31000&priced_in=2026"
     assert links[0] == f"/calculators/cost?{first}"
     taken = text(priced.get(links[0]).text)
-    assert "your price file, 1 November 2026; in the form" in taken
+    assert "your price file, November 1, 2026; in the form" in taken
     assert "They are of 2026." in taken
 
 

@@ -188,7 +188,7 @@ def test_what_is_overdue_is_counted_today_and_named():
 
     assert (due.overdue, due.bars[0].cards, due.total) == (3, 7, 16)
     words = due.sentence.replace("\u00a0", " ")
-    assert words == "7 cards today, 3 of them overdue; at most 9, on Friday 12 June."
+    assert words == "7 cards today, 3 of them overdue; at most 9, on Friday, June 12."
 
 
 def test_without_cards_nothing_is_drawn():

@@ -94,7 +94,7 @@ def test_without_an_exam_day_it_invites_to_set_one(client: TestClient) -> None:
 def test_an_exam_day_that_is_over_plans_nothing(student: Student) -> None:
     student.aims(-3)
 
-    assert "Your exam day was Saturday 6 June" in student.page()
+    assert "Your exam day was Saturday, June 6" in student.page()
     assert "Set an exam day" in student.page()
 
 
@@ -106,7 +106,7 @@ def test_the_days_stand_in_a_drawing_and_in_a_table(
 
     page = student.page()
 
-    assert "10 days to your exam on Friday 19 June" in page
+    assert "10 days to your exam on Friday, June 19" in page
     assert "Half of your 30 minutes a day are for cards" in page
     assert f"1 of {len(library.cards)} cards are started" in page
     assert 'aria-label="Minutes of cards per day until the exam: At most' in page
@@ -200,7 +200,7 @@ def test_today_says_the_plan_in_a_line_and_leads_to_it(student: Student) -> None
     student.aims(10)
 
     page = student.page("/")
-    assert "Until Friday 19 June: about" in page
+    assert "Until Friday, June 19: about" in page
     assert '<a href="/plan">The plan</a>' in page
 
 

@@ -346,4 +346,4 @@ def test_a_day_without_study_is_said_to_be_missed(
     clock.tick(days=2)
     desk._save()
 
-    assert "You missed Wednesday 10\u00a0June" in aiming.get("/plan").text
+    assert "You missed Wednesday, June\u00a010" in aiming.get("/plan").text

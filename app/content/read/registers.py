@@ -229,7 +229,7 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
     refused = any("weight" in p.message for p in sheet.problems)
     if tables and not refused and abs(total - 1) > 0.005:
         place = _place("weight", sheet)
-        message = f"The weights of the domains add up to {total:.0%}, not to 100 %."
+        message = f"The weights of the domains add up to {total:.0%}, not to 100%."
         sheet.report("E70", *place, message, "Correct the weights.")
     _expect_title(tables, domains, sheet)
     order = _texts(tables, "order", sheet)

@@ -28,9 +28,7 @@ def weighted_choices(
         best = max((w.weight for w in given), default=0)
         for choice in given:
             if 0 < choice.weight < best:
-                losses.add(
-                    f"“{choice.text}” is worth {choice.weight:g} %; here nothing"
-                )
+                losses.add(f"“{choice.text}” is worth {choice.weight:g}%; here nothing")
         options = tuple(Option(w.text, w.weight == best > 0, w.feedback) for w in given)
         kind: Kind = "true-false" if _truth(options) else "single"
         if sum(o.right for o in options) > 1:

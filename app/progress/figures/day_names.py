@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from app.drawings.columns import Name
-from app.web.words import NBSP
+from app.web.words import short_date_of
 
 WIDTH = 93.0
 """What the columns take of a drawing in percent."""
@@ -21,9 +21,7 @@ def day_names(days: Sequence[dt.date]) -> tuple[Name, ...]:
     mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
     every = math.ceil(_NAME / (7 * slot))
     free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
-    middle = (Name(slot * (n + 0.5), _short(days[n]), "m") for n in free[::every])
-    return (first, *middle, Name(WIDTH, _short(days[-1]), "e"))
-
-
-def _short(day: dt.date) -> str:
-    return f"{day.day}{NBSP}{day:%b}"
+    middle = (
+        Name(slot * (n + 0.5), short_date_of(days[n]), "m") for n in free[::every]
+    )
+    return (first, *middle, Name(WIDTH, short_date_of(days[-1]), "e"))

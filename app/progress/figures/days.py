@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
-from app.web.words import NBSP, count_of
+from app.web.words import NBSP, count_of, short_date_of
 
 WEEKS = 12
 _NUMBERS = (
@@ -89,7 +89,7 @@ class Week:
     @property
     def name(self) -> str:
         """The week by its Monday, e.g. “16 Mar”."""
-        return f"{self.monday.day}{NBSP}{self.monday:%b}"
+        return short_date_of(self.monday)
 
 
 def weeks(recent: Mapping[str, Studied], today: dt.date) -> tuple[Week, ...]:

@@ -17,8 +17,8 @@ def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
     changes = []
     meets = found.meets or 0.0
     if meets <= asked.availability and within(type(asked), "utilisation", meets):
-        now = f"{format_number(100 * asked.utilisation)} %"
-        flips = f"{rounded(100 * meets, up=not buys)} %"
+        now = f"{format_number(100 * asked.utilisation)}%"
+        flips = f"{rounded(100 * meets, up=not buys)}%"
         changes.append(Change("utilisation", "Utilization", now, flips, becomes))
     rent = _rent(asked, found)
     if within(type(asked), "rent", rent):

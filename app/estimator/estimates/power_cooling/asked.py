@@ -72,8 +72,8 @@ class PowerCooling:
         typed_unit="%",
         minimum=0.05,
         maximum=1.0,
-        help="Typical over highest power; left empty: 80 %, as a server with eight "
-        "H100 was measured at 82 % at most while training.",
+        help="Typical over highest power; left empty: 80%, as a server with eight "
+        "H100 was measured at 82% at most while training.",
         group="Machines",
         topic=TOPIC,
         advanced=True,
@@ -187,7 +187,7 @@ class PowerCooling:
         typed_unit="%",
         minimum=0.0,
         maximum=1.0,
-        help="The rest warms the air; left empty: 85 % of a liquid-cooled system, "
+        help="The rest warms the air; left empty: 85% of a liquid-cooled system, "
         "nothing of others.",
         term="direct-to-chip-cooling",
         group="Cooling",

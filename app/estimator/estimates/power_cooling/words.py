@@ -332,8 +332,8 @@ def _notes(asked: PowerCooling, found: Plan) -> tuple[str, ...]:
     notes = [_HIGHEST]
     if asked.load is None:
         notes.append(
-            "Typical load is taken as 80 %; measured servers with eight GPUs lie "
-            "between 60 and 90 %."
+            "Typical load is taken as 80%; measured servers with eight GPUs lie "
+            "between 60 and 90%."
         )
     if found.rack * (1 - found.liquid) > _DENSE:
         notes.append(

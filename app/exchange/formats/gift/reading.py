@@ -146,7 +146,7 @@ class _Reader:
                 self.losses.add(f"the pattern “{word}” is left out")
                 continue
             if not full and weight:
-                self.losses.add(f"“{word}” is worth {weight:g} %; here it is wrong")
+                self.losses.add(f"“{word}” is worth {weight:g}%; here it is wrong")
             options.append(Option(word, full, feedback))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
@@ -171,7 +171,7 @@ class _Reader:
                 item = any_other(item, feedback, self.losses)
                 continue
             if not full and weight:
-                self.losses.add(f"“{text.strip()}” is worth {weight:g} %; left out")
+                self.losses.add(f"“{text.strip()}” is worth {weight:g}%; left out")
                 continue
             span = _span(unescaped(text), unit)
             options.append(Option("", full, feedback, span))

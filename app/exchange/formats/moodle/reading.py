@@ -168,7 +168,7 @@ def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
             losses.add(f"the pattern “{word}” is left out")
             continue
         if 0 < weight < 100:
-            losses.add(f"“{word}” is worth {weight:g} %; here it is wrong")
+            losses.add(f"“{word}” is worth {weight:g}%; here it is wrong")
         word = word.replace("\\*", "*")
         options.append(Option(word, weight >= 100, _note(answer, losses)))
     case = _says(node, "usecase")
@@ -186,7 +186,7 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
             item = any_other(item, _note(answer, losses), losses)
             continue
         if 0 < weight < 100:
-            losses.add(f"“{text}” is worth {weight:g} %; left out")
+            losses.add(f"“{text}” is worth {weight:g}%; left out")
             continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
         try:
