@@ -5,9 +5,10 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.model import Topic
-from app.progress.steps import QUESTION_MINUTES
 from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
 
+QUESTION_MINUTES = 1.2
+"""How long a question takes before the learner's own pace is known."""
 _LONGEST = 6.0  # a page that lay open longer was not read all the time
 
 
@@ -22,6 +23,11 @@ class Pace:
     look: float = LOOK_SECONDS
     question: float = QUESTION_MINUTES * 60
     page: float = 1.0
+
+    @property
+    def question_minutes(self) -> float:
+        """Minutes for a question."""
+        return self.question / 60
 
 
 USUAL = Pace()

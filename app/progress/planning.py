@@ -9,6 +9,7 @@ from app.mastery.weakest import weakest_first
 from app.progress import store
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
+from app.progress.pace import USUAL, Pace
 from app.progress.picture import Picture
 from app.progress.steps import (
     Mock,
@@ -60,17 +61,24 @@ def cards_ahead(desk: Desk, held: Held) -> CardsAhead:
     return CardsAhead(left, ahead_of(held, asked, left), words)
 
 
-def today_plan(
-    picture: Picture,
-    left: Left,
-    spent: float,
-    sat: dt.date | None,
-    *,
-    running: Running | None = None,
-    placing: Placing | None = None,
-) -> TodayPlan:
-    """What to do today, after `spent` minutes; `sat` is the day of the last mock."""
-    minutes = picture.learner.minutes_on(picture.day) - spent
+@dataclasses.dataclass(frozen=True, slots=True)
+class SoFar:
+    """What today has been: minutes that were spent, and what was begun and waits.
+
+    That is a mock exam whose clock runs, or a placement test. `sat` is the day of the
+    last mock exam, `pace` how long the learner takes.
+    """
+
+    spent: float = 0.0
+    sat: dt.date | None = None
+    pace: Pace = USUAL
+    running: Running | None = None
+    placing: Placing | None = None
+
+
+def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
+    """What to do today, with `left` cards on the desk."""
+    minutes = picture.learner.minutes_on(picture.day) - so_far.spent
     return plan(
         Situation(
             library=picture.library,
@@ -79,9 +87,10 @@ def today_plan(
             left=left,
             last_topic=picture.pages[0].topic if picture.pages else "",
             minutes=minutes,
-            running=running,
-            placing=placing,
-            mock=_mock_today(picture, minutes - left.seconds / 60, sat),
+            running=so_far.running,
+            placing=so_far.placing,
+            mock=_mock_today(picture, minutes - left.seconds / 60, so_far.sat),
+            pace=so_far.pace,
         )
     )
 
@@ -122,13 +131,14 @@ def study_plan(
     student = Student(
         minutes=learner.minutes_a_day,
         spent=minutes,
-        pace=store.pace(db, learner.id, desk.library, day),
+        pace=store.pace(db, learner, desk.library, day),
         habits=learner.habits,
     )
     work = work_of(desk, picture, cards.ahead)
     proposed = None
     if not student.is_off(day):
-        today = today_plan(picture, cards.left, minutes, work.mock_on)
+        so_far = SoFar(minutes, work.mock_on, student.pace)
+        today = today_plan(picture, cards.left, so_far)
         proposed = _as_day(today, day, work)
     return plan_days(day, exam, work, student, learner.key, proposed=proposed)
 

@@ -11,11 +11,11 @@ from app.mastery.course import anchors
 from app.mastery.grounds import Ground, weak_ground
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
+from app.progress.pace import USUAL, Pace
 from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
 from app.scheduling import Left
 from app.scheduling.card_pace import whole_minutes
 
-QUESTION_MINUTES = 1.2
 _ROUND = 10
 _LEAST = 3  # fewer questions are no round
 
@@ -55,7 +55,7 @@ class Situation:
     """All that a plan is made from.
 
     `left` are the cards on the desk, `minutes` those left of today; `mock` is the mock
-    exam that the plan of days has today.
+    exam that the plan of days has today, `pace` how long a question takes.
     """
 
     library: Library
@@ -67,6 +67,7 @@ class Situation:
     running: Running | None = None
     placing: Placing | None = None
     mock: Mock | None = None
+    pace: Pace = USUAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def plan(now: Situation) -> TodayPlan:
         cards_step(now.left) if now.left.due or (now.mock and started) else None,
         mock_step(now.mock),
         reading_step(now),
-        practice_step(now.library, now.record, now.domains),
+        practice_step(now.library, now.record, now.domains, now.pace),
         cards_step(now.left) if started and not now.left.due else None,
     )
     left = now.minutes
@@ -126,7 +127,7 @@ def plan(now: Situation) -> TodayPlan:
     beyond: list[Step] = []
     for step in _different(found):
         if steps and step.minutes > left and step.kind != "mock":
-            shorter = _shorter(step, left)
+            shorter = _shorter(step, left, now.pace)
             if shorter is None:
                 beyond.append(step)
                 continue
@@ -136,21 +137,21 @@ def plan(now: Situation) -> TodayPlan:
     return TodayPlan(tuple(steps), tuple(beyond))
 
 
-def _shorter(step: Step, minutes: float) -> Step | None:
+def _shorter(step: Step, minutes: float, pace: Pace) -> Step | None:
     """As much of a step as the minutes hold; None when it is hardly any.
 
     A round of fewer questions, or some of the new cards.
     """
     if step.kind == "learn":
         return _some_of(step, minutes)
-    count = int(minutes / QUESTION_MINUTES)
+    count = int(minutes / pace.question_minutes)
     if step.kind != "practice" or count < _LEAST:
         return None
     _, _, topic = step.title.partition(": ")
     return dataclasses.replace(
         step,
         title=f"{count} questions: {topic}",
-        minutes=count * QUESTION_MINUTES,
+        minutes=count * pace.question_minutes,
         questions=count,
     )
 
@@ -330,7 +331,10 @@ def _first(ground: Ground, topic: Topic, record: Record) -> Step:
 
 
 def practice_step(
-    library: Library, record: Record, domains: Iterable[DomainStanding]
+    library: Library,
+    record: Record,
+    domains: Iterable[DomainStanding],
+    pace: Pace = USUAL,
 ) -> Step | None:
     """The weakest objective, as practice orders them; none when all is answered.
 
@@ -342,10 +346,10 @@ def practice_step(
     first = order[0]
     if first.low and first.ground is not None:
         return _first(first.ground, first.topic, record)
-    return _practice(first)
+    return _practice(first, pace)
 
 
-def _practice(weak: Weak) -> Step:
+def _practice(weak: Weak, pace: Pace) -> Step:
     topic = weak.topic
     count = min(len(topic.questions), _ROUND)
     words = "1 question" if count == 1 else f"{count} questions"
@@ -354,7 +358,7 @@ def _practice(weak: Weak) -> Step:
         f"{words}: {topic.title}",
         f"/quiz/{topic.slug}",
         f"objective {weak.standing.objective.number}, {weak.why}",
-        count * QUESTION_MINUTES,
+        count * pace.question_minutes,
         questions=count,
         objective=weak.standing.objective.name,
     )

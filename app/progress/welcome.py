@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from app.content.live.library import Library
 from app.content.model import Domain, ExamBlueprint, Topic
-from app.progress.steps import QUESTION_MINUTES
+from app.progress.pace import QUESTION_MINUTES
 from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
 from app.quiz.placement import draw_placement
 from app.scheduling import card_seconds

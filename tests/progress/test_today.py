@@ -114,7 +114,7 @@ def test_the_first_visit_leaves_no_row(client: TestClient, session: Session):
 def test_the_page_left_open_is_offered_at_its_next_section(rosa: TestClient):
     page = rosa.get("/").text
 
-    assert "Tuesday 9" in page
+    assert "Tuesday, June" in page
     assert 'href="/concepts/weights#try-it"' in page
     assert "Continue at section 2, Try it" in page
 
@@ -225,14 +225,18 @@ def test_today_asks_the_database_eleven_things_and_once_a_day_how_fast_one_is(
     rosa.get("/")
 
     reads = [a for a in asked if a.startswith("SELECT")]
-    paces = [a for a in reads if "sum(review.milliseconds)" in a]
+    paces = [
+        a for a in reads if "review.milliseconds" in a or "attempt.milliseconds" in a
+    ]
     # Two of them are those of the desk, whose number of cards is said here as well.
     assert len(reads) - len(paces) == 11
-    assert len(paces) == 1
+    assert len(paces) == 2  # of cards, and of questions and pages
     desk.answers(list(library.questions)[:1], 1.0, "weights")
     asked.clear()
     rosa.get("/")
-    assert not [a for a in asked if "sum(review.milliseconds)" in a]
+    assert not [
+        a for a in asked if "review.milliseconds" in a or "attempt.milliseconds" in a
+    ]
     assert 1 <= len([a for a in asked if a.startswith("SELECT")]) <= 11
 
 
@@ -329,3 +333,23 @@ def test_a_stranger_costs_one_question(app, client: TestClient):
     client.get("/")
 
     assert len([a for a in asked if a.startswith("SELECT")]) == 1
+
+
+def test_a_question_takes_as_long_on_today_as_in_the_plan(
+    rosa: TestClient, desk: Desk, library: Library, clock: Clock, session: Session
+):
+    desk.answers(list(library.questions)[:6], 0.0, "weights")
+    session.execute(update(Attempt).values(milliseconds=200_000))
+    session.commit()
+    rosa.post("/settings", data={"exam_day": "2026-06-29", "minutes_a_day": "30"})
+    clock.tick(days=1)
+
+    today, plan = rosa.get("/").text, rosa.get("/plan").text
+
+    told = re.search(r"not answered\s+right since · about (\d+)", today)
+    question = re.search(r"(\d+) a question", plan)
+    assert told
+    assert question
+    seconds = int(question[1])
+    assert seconds > 72
+    assert int(told[1]) == round(6 * seconds / 60)

@@ -1,17 +1,15 @@
 """How long a learner takes for cards: sums of the log, made where its rows lie."""
 
 import datetime as dt
-import weakref
 from typing import Any
 
-from cachetools import LRUCache
-from sqlalchemy import Engine, bindparam, distinct, func, select
+from sqlalchemy import bindparam, distinct, func, select
 from sqlmodel import Session, SQLModel
 
 from app.db.insert_once import BROUGHT
+from app.db.once_a_day import OnceADay
 from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
 
-_LEARNERS = 2000
 _LOG = SQLModel.metadata.tables["review"]
 _MOST_LOOK = 120_000  # a forgotten screen is no slow answer
 _graded = (
@@ -37,22 +35,18 @@ _SPENT = select(
     _one(func.sum(_LOG.c.milliseconds), *_later),
     _one(func.count(_LOG.c.id), *_later),
 )
-_kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[dt.date, CardPace]]] = (
-    weakref.WeakKeyDictionary()
-)
+_KEPT: OnceADay[CardPace] = OnceADay()
 
 
 def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
-    """The pace of a learner as a study day began, asked for once in a process."""
+    """The pace of a learner as a study day began."""
     if not learner_id:
         return CardPace()
-    kept = _kept.setdefault(db.get_bind().engine, LRUCache(_LEARNERS))
-    known = kept.get(learner_id)
-    if known is not None and known[0] == day:
-        return known[1]
+    return _KEPT.of(db, learner_id, day, lambda: _asked(db, learner_id, day))
+
+
+def _asked(db: Session, learner_id: int, day: dt.date) -> CardPace:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
     first, look = (Spent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
-    found = CardPace(shrunk(first, NEW_SECONDS), shrunk(look, LOOK_SECONDS))
-    kept[learner_id] = (day, found)
-    return found
+    return CardPace(shrunk(first, NEW_SECONDS), shrunk(look, LOOK_SECONDS))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import itertools
 
 from markupsafe import Markup
 
@@ -86,15 +85,15 @@ def _date(day: DayAhead) -> dt.date:
 def course_of(outlook: Outlook, pace: str) -> str:
     """How the days go on, in a sentence: new cards until when, last looks from when."""
     final = next((day for day in outlook.days if day.final), None)
-    before = itertools.takewhile(lambda day: not day.final, outlook.days)
-    fresh = [_date(day) for day in before if day.fresh]
+    fresh = [day for day in outlook.days if day.fresh]
     said = []
     if pace and fresh:
-        said.append(f"{pace[:1].upper()}{pace[1:]} until {weekday_of(fresh[-1])}.")
+        last = weekday_of(_date(fresh[-1]))
+        said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
     if final is not None:
-        said.append(
-            f"From {weekday_of(_date(final))} on, {again_words(short=final.short)}."
-        )
+        beside = "also " if fresh and fresh[-1].day >= final.day else ""
+        again = again_words(short=final.short)
+        said.append(f"From {weekday_of(_date(final))} on, {beside}{again}.")
     left = outlook.cards - outlook.begun
     if left > 0:
         said.append(

@@ -15,9 +15,9 @@ from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
-from app.progress.planning import may_sit_today, today_plan
+from app.progress.planning import SoFar, may_sit_today, today_plan
 from app.progress.shown import keep_shown
-from app.progress.steps import QUESTION_MINUTES, Placing, Running
+from app.progress.steps import Placing, Running
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
@@ -42,35 +42,29 @@ class Cards:
     sentence: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Begun:
-    """What was begun and waits: a mock exam whose clock runs, a placement test.
-
-    `sat` is the day of the last mock, where today may be that of another.
-    """
-
-    running: Running | None = None
-    placing: Placing | None = None
-    sat: dt.date | None = None
-
-
 @router.get("/", name="today", dependencies=[Depends(keep_shown)])
 def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
     keep(request, picture.until, strangers=True)
     if not picture.learner.id:
-        return _first(request, picture, _today(picture, 0.0, Begun(), Cards()))
+        return _first(request, picture, _today(picture, SoFar(), Cards()))
     day = picture.day
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
     spent = done.milliseconds / 60_000 if done else 0.0
-    begun = Begun(_running(picture, db), _placing(picture, db), _sat(picture, db))
-    if begun.running is not None:  # the minutes on its clock are named
+    so_far = SoFar(
+        spent,
+        _sat(picture, db),
+        store.pace(db, picture.learner, picture.library, day),
+        _running(picture, db),
+        _placing(picture, db),
+    )
+    if so_far.running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
     desk = Desk(request, picture.library, picture.learner, db, picture.now)
     stack = stack_of(desk)
     cards = Cards(stack.left, until_exam(desk, stack))
-    shown = _today(picture, spent, begun, cards)
-    if picture.is_new and begun.running is None:
+    shown = _today(picture, so_far, cards)
+    if picture.is_new and so_far.running is None:
         return _first(request, picture, shown)
     log = study_log(days.counts, day) if picture.learner.calendar else None
     return page(request, "progress/today.html", log=log, **shown)
@@ -111,20 +105,11 @@ def _running(picture: Picture, db: Session) -> Running | None:
     return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
-def _today(
-    picture: Picture, spent: float, begun: Begun, cards: Cards
-) -> dict[str, Any]:
+def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
     library, learner = picture.library, picture.learner
     last = picture.pages[0].topic if picture.pages else ""
     topic = library.topics.get(last)
-    made = today_plan(
-        picture,
-        cards.left,
-        spent,
-        begun.sat,
-        running=begun.running,
-        placing=begun.placing,
-    )
+    made = today_plan(picture, cards.left, so_far)
     exam = learner.exam_day
     return {
         "learner": learner,
@@ -132,14 +117,14 @@ def _today(
         "day": picture.day,
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
-        "placing": begun.placing,
-        "spent": round(spent),
+        "placing": so_far.placing,
+        "spent": round(so_far.spent),
         "minutes": learner.minutes_on(picture.day),
         "off": learner.is_off(picture.day),
-        "done": time_of(spent) if spent else "",
+        "done": time_of(so_far.spent) if so_far.spent else "",
         "left": cards.left,
         "missed": missed(library, picture.record.firsts),
-        "question_minutes": QUESTION_MINUTES,
+        "question_minutes": so_far.pace.question_minutes,
         "ahead": picture.ahead,
         "ahead_drawn": picture.ahead_drawn,
         "lacking": picture.lacking,

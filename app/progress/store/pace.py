@@ -7,8 +7,12 @@ from sqlmodel import Session, SQLModel
 
 from app.cards.store import card_pace
 from app.content.live.library import Library
+from app.db.once_a_day import OnceADay
+from app.learners.current import CurrentLearnerValue
 from app.progress.pace import USUAL, Pace, pace_of, page_spent
 from app.scheduling.card_pace import Spent
+from app.scheduling.study_day import begin_of
+from app.web.clock import milliseconds
 
 _ATTEMPT = SQLModel.metadata.tables["attempt"]
 _READING = SQLModel.metadata.tables["reading"]
@@ -17,6 +21,7 @@ _READING = SQLModel.metadata.tables["reading"]
 _MOST_ANSWER = 600_000
 _answered = (
     _ATTEMPT.c.learner_id == bindparam("learner"),
+    _ATTEMPT.c.study_day < bindparam("day"),
     _ATTEMPT.c.milliseconds.between(1, _MOST_ANSWER),
 )
 
@@ -32,18 +37,40 @@ _spent = (
 # One question: the sums beside each section that was read, or alone.
 _SPENT = select(
     _spent, _READING.c.topic, _READING.c.section, _READING.c.at
-).select_from(_spent.outerjoin(_READING, _READING.c.learner_id == bindparam("learner")))
+).select_from(
+    _spent.outerjoin(
+        _READING,
+        (_READING.c.learner_id == bindparam("learner"))
+        & (_READING.c.at < bindparam("begun")),
+    )
+)
 
 
-def pace(db: Session, learner_id: int, library: Library, day: dt.date) -> Pace:
-    """How long this learner takes; what is usual for one who has no row yet.
+_KEPT: OnceADay[Pace] = OnceADay()
 
-    For cards as the study day `day` began, as the desk reckons.
+
+def pace(
+    db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date
+) -> Pace:
+    """How long this learner takes, as the study day `day` began.
+
+    What is usual for one who has no row yet.
     """
-    if not learner_id:
+    if not learner.id:
         return USUAL
-    rows = db.connection().execute(_SPENT, {"learner": learner_id}).all()
+    return _KEPT.of(db, learner.id, day, lambda: _asked(db, learner, library, day))
+
+
+def _asked(
+    db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date
+) -> Pace:
+    values = {
+        "learner": learner.id,
+        "day": day.isoformat(),
+        "begun": milliseconds(begin_of(day, learner.zone)),
+    }
+    rows = db.connection().execute(_SPENT, values).all()
     read = ((r.topic, r.section, r.at) for r in rows if r.topic is not None)
     question = Spent((rows[0].taken or 0) / 1000, rows[0].answers)
     page = page_spent(read, library.topics)
-    return pace_of(card_pace(db, learner_id, day), question, page)
+    return pace_of(card_pace(db, learner.id, day), question, page)

@@ -1,0 +1,34 @@
+"""Values of a learner that hold for a study day: asked for once in a process."""
+
+import datetime as dt
+import weakref
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from cachetools import LRUCache
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+_LEARNERS = 2000
+Value = TypeVar("Value")
+
+
+class OnceADay(Generic[Value]):
+    """One kind of value. What it is made of must not change during the day."""
+
+    def __init__(self) -> None:
+        self._kept: weakref.WeakKeyDictionary[
+            Engine, LRUCache[int, tuple[dt.date, Value]]
+        ] = weakref.WeakKeyDictionary()
+
+    def of(
+        self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]
+    ) -> Value:
+        """The value of a learner on a study day; `ask` makes it where none is kept."""
+        kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_LEARNERS))
+        known = kept.get(learner_id)
+        if known is not None and known[0] == day:
+            return known[1]
+        found = ask()
+        kept[learner_id] = (day, found)
+        return found
