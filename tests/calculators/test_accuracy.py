@@ -70,7 +70,7 @@ def test_an_error_beyond_the_axis_sits_at_its_end_and_a_fitted_one_is_a_ring():
     assert svg.count('class="seen"') == 1
     assert 'class="bad-f" cx="99%"' in svg
     assert 'class="hole" cx="40.2%"' in svg
-    assert "Some kind, 3 cases, 2 within 10 %" in svg
+    assert "Some kind, 3 cases, 2 within 10%" in svg
 
 
 def test_the_cases_are_answered_once_for_each_version_of_the_code(

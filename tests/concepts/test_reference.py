@@ -1,5 +1,7 @@
 """GET /glossary and GET /sources."""
 
+import re
+
 from fastapi.testclient import TestClient
 
 from app.content.live.library import Library
@@ -24,7 +26,7 @@ def test_every_source_is_listed_with_the_day_it_was_read(
     for source in library.sources.values():
         assert source.title in page
         assert f'href="{source.address}"' in page
-    assert "read 20" in page
+    assert re.search(r"read [A-Z][a-z]+\u00a0\d+, 20\d\d", page)
 
 
 def test_a_source_says_where_it_is_used(client: TestClient):

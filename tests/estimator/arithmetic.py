@@ -30,7 +30,7 @@ _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _TOKEN = re.compile(
     r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?P<power>×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?"
-    r"(?:[\u00a0 ](?P<unit>[A-Za-zµ%°$][A-Za-z0-9%/·-]*))?"
+    r"(?:[\u00a0 ]?(?P<unit>(?<=\d)%|(?<=[\u00a0 ])[A-Za-zµ°$][A-Za-z0-9%/·-]*))?"
     r"|(?P<name>max|min|exp|sqrt)(?=\()"
     r"|(?P<sign>[×÷+−√⌈⌉⌊⌋(),^])"
 )

@@ -53,7 +53,7 @@ def test_a_million_tokens_cost_what_their_rate_says():
 
 
 def test_money_at_8_percent_is_repaid_in_equal_parts():
-    # The annuity that repays 1 in four years at 8 %: 0.30192.
+    # The annuity that repays 1 in four years at 8%: 0.30192.
     assert annuity(0.08, 4) == pytest.approx(0.30192, rel=1e-4)
 
 
@@ -65,7 +65,7 @@ def test_without_interest_a_purchase_is_worn_off_evenly():
 def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
     verdict = estimate().verdict
     assert verdict.lead == "Buying is cheaper."
-    assert verdict.text.endswith("they meet at 56\u00a0%.")
+    assert verdict.text.endswith("they meet at 56%.")
     assert estimate(utilisation=0.3).verdict.lead == "Renting is cheaper."
     assert estimate(rent=3.8).verdict.lead == "About the same."
 

@@ -145,7 +145,7 @@ def test_a_switch_slower_than_the_adapters_is_said_before_anything_else():
     verdict = entry.estimate(Fabric("dgx-b300", 64, "qm9700")).verdict
     assert verdict.status == "tight"
     assert verdict.lead == "24 leaf and 16 spine switches, slower than the adapters."
-    assert "at 50\u00a0% of the rate of the adapters" in verdict.text
+    assert "at 50% of the rate of the adapters" in verdict.text
     assert "non-blocking" not in verdict.text
 
 

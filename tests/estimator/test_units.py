@@ -33,7 +33,7 @@ def shown(value: float, unit: str) -> str:
         (54 * 86400.0, "s", "54 days"),
         (131072, "token", "131,072 tokens"),
         (1, "GPU", "1 GPU"),
-        (0.413, "%", "41.3 %"),
+        (0.413, "%", "41.3%"),
     ],
 )
 def test_values_are_written_as_on_the_pages(value: float, unit: str, text: str) -> None:

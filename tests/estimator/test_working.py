@@ -145,7 +145,7 @@ def test_what_rounding_leaves_open_is_little(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("line", "unit", "value"),
     [
-        ("85.5\u00a0GB × 90\u00a0%", "B", 76.95e9),
+        ("85.5\u00a0GB × 90%", "B", 76.95e9),
         ("(2 + 3) × 4 ÷ 10", "", 2),
         ("max(8,192 × 2\u00a0B, 4\u00a0kB)", "B", 16384),
         ("√(2 × 30\u00a0s × 2\u00a0h)", "s", 657.3),

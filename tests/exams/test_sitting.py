@@ -231,7 +231,7 @@ def test_the_day_of_an_exam_is_the_learners(rosa, clock: Clock) -> None:
     sitting = begin(rosa)
     finish(rosa, sitting)
 
-    following = f"{clock.now.day + 1}\u00a0June\u00a02026"
+    following = f"June\u00a0{clock.now.day + 1}, 2026"
 
     assert following in rosa.get(f"{sitting}/report").text
     assert following in rosa.get("/exams").text

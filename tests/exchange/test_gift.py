@@ -70,7 +70,7 @@ def test_half_credit_in_a_single_choice_is_named_as_lost() -> None:
     reading = read_gift("Which?{~a ~%50%b =c}")
 
     assert [str(x) for x in reading.lost] == [
-        "line 1: Which?: “b” is worth 50 %; here nothing"
+        "line 1: Which?: “b” is worth 50%; here nothing"
     ]
 
 

@@ -296,7 +296,7 @@ def test_when_nothing_is_left_the_desk_says_until_when(hands, session) -> None:
     assert len(dues) > 1
     html = hands.client.get("/flashcards").text.replace("\xa0", " ")
     day = dt.date.fromisoformat(first)
-    assert f"No cards are due until {day:%A} {day.day} June" in html
+    assert f"No cards are due until {day:%A}, June {day.day}" in html
     assert f"{dues[first]} come back then" in html
     assert "Back to today" in html
 

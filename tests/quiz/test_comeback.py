@@ -177,7 +177,7 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
 
     html = miss(client, form, answer="ghjk").replace("\xa0", " ")
 
-    assert re.search(r"comes back among your cards on \d+ June 2026\.", html)
+    assert re.search(r"comes back among your cards on June \d+, 2026\.", html)
 
 
 def test_an_edited_question_can_still_be_left_out(
