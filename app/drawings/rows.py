@@ -8,7 +8,7 @@ from app.drawings.axes import Axis, plain, scale_below
 from app.drawings.components import BARE, LOOKS, Look
 from app.drawings.stacks import Part, stack
 from app.drawings.svg import frame, line, rect, text
-from app.estimator.units import NBSP, format_number
+from app.estimator.units import NBSP, format_number, with_unit
 
 _ROW, _BAR, _FOOT = 72, 34, 34
 _ROOM = 1.04
@@ -51,7 +51,7 @@ class Rows:
 
     def written(self, value: float) -> str:
         """A number with the unit."""
-        return f"{format_number(float(f'{value:.6g}'))}{NBSP}{self.unit}".strip()
+        return with_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
 def draw_rows(rows: Rows) -> Markup:

@@ -320,7 +320,8 @@ def _bound(field: Input, bound: float | None) -> str:
         return ""
     if field.typed_unit:
         bound = units.convert(bound, field.unit, field.typed_unit)
-        return f"{units.format_number(bound)} {field.typed_unit}"
+        text = units.with_unit(units.format_number(bound), field.typed_unit)
+        return text.replace(units.NBSP, " ")
     unit = units.PLURALS.get(field.unit, field.unit) if bound != 1 else ""
     return f"{units.format_number(bound)} {unit}".rstrip()
 

@@ -324,7 +324,16 @@ def _scaled(value: float, unit: str) -> str:
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
-    return f"{text}{'' if word == '%' else NBSP}{word}"
+    return with_unit(text, word)
+
+
+def with_unit(number: str, unit: str) -> str:
+    """A written number with its unit; a percent sign stands at its number.
+
+    >>> with_unit("42.7", "ms").replace(NBSP, " "), with_unit("41.3", "%")
+    ('42.7 ms', '41.3%')
+    """
+    return f"{number}{'' if unit in {'', '%'} else NBSP}{unit}"
 
 
 def _rung(size: float, unit: str) -> tuple[str, float]:

@@ -29,7 +29,7 @@ class Storage:
         unit="token/s",
         minimum=0.001,
         maximum=1e9,
-        help="What one GPU trains on; an H100 at 40 % of its peak does about 900 of a "
+        help="What one GPU trains on; an H100 at 40% of its peak does about 900 of a "
         "70B model.",
         group="Job",
         topic="training-memory",

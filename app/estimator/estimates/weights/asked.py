@@ -44,7 +44,7 @@ class Weights:
         default=False,
         label="Repacked 4-bit weights",
         kind="flag",
-        help="As kernels that keep only the weights narrow pad them on Hopper: 8.5 % "
+        help="As kernels that keep only the weights narrow pad them on Hopper: 8.5% "
         "more than the file.",
         group="Model",
         topic="number-formats",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from app.content.numbers.units import UNITS
-from app.estimator.units import NBSP, format_number
+from app.estimator.units import format_number, with_unit
 from app.questions.faces import Faces, aside, told
 from app.questions.kind import State
 from app.questions.kinds.numeric.grade import unit_of
@@ -78,4 +78,4 @@ def states_of(answer: Numeric) -> Iterator[State]:
 
 def _shown(found: Range) -> str:
     number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
-    return escape(f"{number}{NBSP}{found.unit}" if found.unit else number)
+    return escape(with_unit(number, found.unit))

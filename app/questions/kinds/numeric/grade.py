@@ -4,7 +4,7 @@ import math
 
 from app.content.model import Text
 from app.content.numbers.units import UNITS
-from app.estimator.units import NBSP, format_number
+from app.estimator.units import format_number, with_unit
 from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
 from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
@@ -56,7 +56,7 @@ def shown(number: float, unit: str) -> str:
     '1,120 GB'
     """
     text = format_number(number, 6)
-    return f"{text}{NBSP}{unit}" if unit else text
+    return with_unit(text, unit)
 
 
 def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | Unreadable:
