@@ -199,11 +199,17 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
 
 
 def _kind(held: Held, stack: Stack) -> str:
-    """Under which counter a card is: those added and never graded count as due."""
-    if held.standing is not None:
-        return "due" if held.standing.state == "review" else "learning"
+    """Under which counter a card is.
+
+    The plan counts as due what was added and never graded, and what was left in its
+    steps on an earlier day.
+    """
     first = stack.queue.first
-    return "due" if first is not None and first.card == held.card else "new"
+    if first is not None and first.card == held.card:
+        return "due" if stack.queue.kind == "review" else "learning"
+    if held.standing is None:
+        return "new"
+    return "due" if held.standing.state == "review" else "learning"
 
 
 def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:

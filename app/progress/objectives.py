@@ -19,7 +19,8 @@ class ObjectiveRow:
     """One objective in words, and as a line from 0 to 100%.
 
     `now` is empty while too few answers are there to name a number; `few` answers
-    have a range from `low` to `high` but no number. `change` is the difference to
+    have a range from `low` to `high` but no number, and so many are `counting`: not
+    those to what no exam asks. `change` is the difference to
     four weeks ago in points, empty where nothing was tested then.
     """
 
@@ -31,6 +32,7 @@ class ObjectiveRow:
     high: str
     change: str
     answers: int
+    counting: int
     questions: int
     svg: Markup
 
@@ -75,6 +77,7 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
         high=percent_of(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",
         answers=now.answered,
+        counting=now.evidence.answers,
         questions=now.questions,
         svg=_draw(now, before, target),
     )

@@ -73,6 +73,9 @@ def test_the_report_counts_what_was_answered(rosa, right) -> None:
     assert f"<h1>{len(right())} of 5" in report
     assert "your target 4" in report
     assert "publishes no pass mark" in report
+    open_ = 5 - len(right())
+    told = " ".join(report.split())
+    assert f"0 answered wrong or in part, {open_} left open; with the reason" in told
 
 
 def test_submitting_twice_changes_nothing_and_says_so(rosa, session, right) -> None:

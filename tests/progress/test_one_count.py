@@ -207,10 +207,21 @@ def test_the_questions_of_an_objective_are_one_number(
             named = [
                 q for q in library.questions.values() if goal.number in q.objectives
             ]
-            answered, of = map(int, re.findall(r"\d+", progress[goal.number]))
+            answered, of, *_ = map(int, re.findall(r"\d+", progress[goal.number]))
             *_, unseen, all_ = practice[goal.number]
             assert (answered, of) == (int(all_) - int(unseen), int(all_))
             assert of == len(named)
+
+
+def test_too_few_answers_are_fewer_than_the_five_that_are_asked_for(
+    pages: Pages,
+) -> None:
+    rows = [r for r in pages.rows("/progress") if "too few" in r and " of " in r[-1]]
+
+    assert rows
+    for row in rows:
+        answered, _of, *counted = map(int, re.findall(r"\d+", row[-1]))
+        assert min([answered, *counted]) < 5
 
 
 def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> None:
