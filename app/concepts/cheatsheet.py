@@ -90,11 +90,17 @@ def cheat_sheet(
 def topics_of(library: Library, domain: Domain) -> list[Topic]:
     """The pages of a domain, each page of the course in one domain only.
 
+    What lies beyond the exam is in none.
+
     It stands where most of its objectives are, in the later domain where as many are
     in two: an introduction comes before what it leads to.
     """
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    return [t for t in order if _home(library.syllabus.domains, t) == domain.number]
+    return [
+        topic
+        for topic in order
+        if not topic.level and _home(library.syllabus.domains, topic) == domain.number
+    ]
 
 
 def _home(domains: Iterable[Domain], topic: Topic) -> str:

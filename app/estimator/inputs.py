@@ -31,7 +31,9 @@ class Input:
     the base unit of the value; `typed_unit` is what a bare number means when a
     person types it ("GB").
     `minimum` and `maximum` are inclusive and in base units (for text: characters).
-    `count_field` is the field that takes the 8 of a card typed as `8x H100`.
+    `choices` are values with their words; of a catalogue those that a list offers,
+    all where there are none. `count_field` is the field that takes the 8 of a card
+    typed as `8x H100`.
     """
 
     label: str

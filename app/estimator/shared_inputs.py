@@ -19,8 +19,15 @@ def ask_model(default: str = "llama-3.1-70b") -> Any:
     )
 
 
-def ask_gpu(default: str = "h100-sxm5-80", count_field: str = "") -> Any:
-    """Ask for an accelerator of the catalogue; `8x H100` gives the count too."""
+def ask_gpu(
+    default: str = "h100-sxm5-80",
+    count_field: str = "",
+    offered: tuple[tuple[str, str], ...] = (),
+) -> Any:
+    """Ask for an accelerator of the catalogue; `8x H100` gives the count too.
+
+    `offered` are ids with names, where a list shall not offer the whole catalogue.
+    """
     return ask(
         default,
         "GPU",
@@ -29,6 +36,7 @@ def ask_gpu(default: str = "h100-sxm5-80", count_field: str = "") -> Any:
         group="Hardware",
         topic="cluster-components",
         count_field=count_field,
+        choices=offered,
     )
 
 

@@ -51,6 +51,11 @@ class Share:
     score: float
     count: int
 
+    @property
+    def lost(self) -> float:
+        """Points that were not reached."""
+        return self.count - self.score
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:

@@ -309,7 +309,7 @@ def _options(declared: Input, value: str) -> tuple[Options, ...]:
     if declared.kind == "choice":
         groups: tuple[Options, ...] = (Options("", declared.choices),)
     elif declared.kind in _NAMED:
-        groups = catalogued(declared.kind)
+        groups = _offered(catalogued(declared.kind), dict(declared.choices))
     else:
         return ()
     if declared.optional:
@@ -319,6 +319,18 @@ def _options(declared: Input, value: str) -> tuple[Options, ...]:
     if value in listed or own_size:
         return groups
     return (Options("", ((value, value),)), *groups) if value else groups
+
+
+def _offered(
+    groups: tuple[Options, ...], only: Mapping[str, str]
+) -> tuple[Options, ...]:
+    """The groups with those choices alone that a list offers; all where none are."""
+    if not only:
+        return groups
+    left = (
+        Options(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups
+    )
+    return tuple(group for group in left if group.choices)
 
 
 @functools.cache

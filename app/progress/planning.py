@@ -3,6 +3,8 @@
 import dataclasses
 import datetime as dt
 
+from sqlmodel import Session
+
 from app.content.live.library import Library
 from app.flashcards.desk import Desk, pace_of, plan_of, stack_of
 from app.mastery.weakest import weakest_first
@@ -35,7 +37,7 @@ from app.progress.study_plan import (
 )
 from app.scheduling import Left, card_seconds
 from app.scheduling.outlook import HORIZON
-from app.web.clock import moment
+from app.web.clock import milliseconds, moment
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,6 +97,15 @@ def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
     )
 
 
+def running_of(picture: Picture, db: Session) -> Running | None:
+    """The mock exam whose clock runs, under its title."""
+    found = store.running(db, picture.learner.id, milliseconds(picture.now))
+    exam = picture.library.exams.get(found.title) if found else None
+    if found is None:
+        return None
+    return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
+
+
 def may_sit_today(picture: Picture) -> bool:
     """Whether this may be the day of a mock exam, whenever the last one was."""
     return _is_mock_day(picture, None)
@@ -137,7 +148,8 @@ def study_plan(
     work = work_of(desk, picture, cards.ahead)
     proposed = None
     if not student.is_off(day):
-        so_far = SoFar(minutes, work.mock_on, student.pace)
+        running = running_of(picture, db)
+        so_far = SoFar(minutes, work.mock_on, student.pace, running)
         today = today_plan(picture, cards.left, so_far)
         proposed = _as_day(today, day, work)
     return plan_days(day, exam, work, student, learner.key, proposed=proposed)
@@ -146,7 +158,7 @@ def study_plan(
 def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
     """What Today proposes, as the first day of the plan."""
     asked = next((step for step in today.steps if step.questions), None)
-    sitting = next((step for step in today.steps if step.kind == "mock"), None)
+    sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
     learned = any(step.kind in {"review", "learn"} for step in today.steps)
     return PlannedDay(
         day,
@@ -170,7 +182,7 @@ def mocks_of(library: Library) -> list[Mock]:
 
 
 def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
-    """What there is to do until the exam."""
+    """What there is to do until the exam; pages beyond it can wait."""
     library, record, domains = desk.library, picture.record, picture.domains
     names = {s.objective.number: s.objective.name for d in domains for s in d.standings}
     last = picture.pages[0].topic if picture.pages else ""
@@ -186,7 +198,7 @@ def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
                 names.get("".join(topic.objectives[:1]), ""),
             )
             for topic in topics
-            if (left := minutes_left(topic, record))
+            if not topic.level and (left := minutes_left(topic, record))
         ],
         cards=_cards(desk, ahead),
         weak=[

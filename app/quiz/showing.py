@@ -77,13 +77,15 @@ Writer = Annotated[Desk, Depends(_writing)]
 class RunFrame:
     """The run around a question: where in it, and how it went so far.
 
-    `scores` has one entry per question, None for those not answered.
+    `scores` has one entry per question, None for those not answered. `placing` is a
+    placement test.
     """
 
     id: int
     place: int
     scores: tuple[float | None, ...]
     hidden: bool
+    placing: bool = False
 
     @property
     def count(self) -> int:
@@ -143,7 +145,8 @@ def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
         run.answers[item][1] if item in run.answers else None for item in run.items
     )
     hidden = desk.request.cookies.get("score") == "hidden"
-    return RunFrame(run.id, place, scores, hidden)
+    placing = run.mode == "placement"
+    return RunFrame(run.id, place, scores, hidden, placing=placing)
 
 
 def not_in_exam(desk: Desk, question: Question) -> None:

@@ -248,3 +248,11 @@ def test_a_picture_is_taken_along_as_a_file_that_needs_no_style_sheet(client):
     assert "var(" not in answer.text
     assert "light-dark" not in answer.text
     assert client.get("/calculators/model/result.svg").status_code == 404
+
+
+def test_the_list_of_mig_offers_only_what_can_be_parted(client):
+    page = client.get("/calculators/mig").text
+
+    assert 'value="h100-sxm5-80"' in page
+    assert 'value="t4"' not in page
+    assert 'value="t4"' in client.get("/calculators/inference-memory").text

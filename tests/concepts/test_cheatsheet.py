@@ -93,3 +93,13 @@ def test_the_list_leads_to_each(client: TestClient, library: Library):
     for domain in library.syllabus.domains:
         assert f'href="/cheatsheets/{domain.number}"' in page
     assert client.get("/cheatsheets/99").status_code == 404
+
+
+def test_a_page_beyond_the_exam_stands_on_none(library: Library):
+    deeper = dataclasses.replace(library.topics["weights"], level="deeper")
+    topics = {**library.topics, "weights": deeper}
+    course = dataclasses.replace(library, topics=topics)
+
+    found = [t.slug for d in course.syllabus.domains for t in topics_of(course, d)]
+
+    assert "weights" not in found

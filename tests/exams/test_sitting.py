@@ -310,3 +310,13 @@ def test_a_hidden_clock_comes_back_for_the_last_five_minutes(
 
     shown = rosa.get(address).text
     assert re.search(r"<details[^>]* open>", shown)
+
+
+def test_the_report_leads_to_the_pages_where_most_was_lost(rosa) -> None:
+    done = finish(rosa, begin(rosa))
+
+    report = rosa.get(done.headers["location"]).text
+
+    _, _, advice = report.partition("Read again where most was lost")
+    links = re.findall(r'<a href="/concepts/[^"]+">', advice.partition("</li>")[0])
+    assert 1 <= len(links) <= 3

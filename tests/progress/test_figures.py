@@ -145,12 +145,16 @@ def test_knowing_clearly_more_than_wanted_says_longer():
 
     assert "you knew 98% of 200\u00a0cards" in words
     assert "the schedule expected 90%" in words
-    assert words.endswith("You want 90%: intervals could be longer.")
+    assert words.endswith(
+        "You want 90%, so fewer reviews would do: lower the target recall in the "
+        "settings."
+    )
 
 
 def test_knowing_clearly_less_than_wanted_says_shorter():
     assert recall_of(ago_0=asked(200, 150)).sentence.endswith(
-        "You want 90%: intervals should be shorter."
+        "You want 90%. Raise the target recall in the settings, and cards come back "
+        "sooner."
     )
 
 

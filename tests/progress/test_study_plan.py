@@ -25,6 +25,7 @@ from app.progress.study_plan import (
 )
 from app.scheduling.card_pace import Spent, shrunk
 from tests.conftest import Clock
+from tests.exams.sitting import begin
 from tests.progress.test_today import Desk
 
 TODAY = dt.date(2026, 6, 9)
@@ -347,3 +348,24 @@ def test_a_day_without_study_is_said_to_be_missed(
     desk._save()
 
     assert "You missed Wednesday, June\u00a010" in aiming.get("/plan").text
+
+
+def test_a_running_exam_is_what_the_plan_has_today(aiming: TestClient):
+    begin(aiming)
+
+    today, plan = aiming.get("/").text, aiming.get("/plan").text
+
+    assert "the clock is running" in today.lower()
+    row = re.search(r'<tr aria-current="date".*?</tr>', plan, re.DOTALL)
+    assert row
+    assert "Mock exam:" in row[0]
+
+
+def test_a_plan_without_questions_has_no_column_for_them(aiming: TestClient):
+    assert '<th scope="col">Questions</th>' in aiming.get("/plan").text
+
+    aiming.post("/plan", data={"exam_day": "2026-06-11", "minutes_a_day": "5"})
+
+    page = aiming.get("/plan").text
+    assert '<th scope="col">Questions</th>' not in page
+    assert 'colspan="4"' in page

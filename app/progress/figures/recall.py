@@ -151,9 +151,15 @@ def _sentence(lately: Sequence[Studied], wanted: float) -> str:
         f"expected {percent_of(_chance(sums))}."
     )
     if low > wanted:
-        return f"{known} You want {percent_of(wanted)}: intervals could be longer."
+        return (
+            f"{known} You want {percent_of(wanted)}, so fewer reviews would do: lower "
+            "the target recall in the settings."
+        )
     if high < wanted:
-        return f"{known} You want {percent_of(wanted)}: intervals should be shorter."
+        return (
+            f"{known} You want {percent_of(wanted)}. Raise the target recall in the "
+            "settings, and cards come back sooner."
+        )
     return f"{known} That is about the {percent_of(wanted)} you want."
 
 

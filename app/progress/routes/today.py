@@ -15,16 +15,16 @@ from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
-from app.progress.planning import SoFar, may_sit_today, today_plan
+from app.progress.planning import SoFar, may_sit_today, running_of, today_plan
 from app.progress.shown import keep_shown
-from app.progress.steps import Placing, Running
+from app.progress.steps import Placing
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
 from app.progress.welcome import welcome_of
 from app.questions.asking import new_token
 from app.scheduling import Left
-from app.web.clock import milliseconds, moment
+from app.web.clock import moment
 from app.web.page_cache import keep
 from app.web.render import page
 from app.web.words import time_of
@@ -55,7 +55,7 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
         spent,
         _sat(picture, db),
         store.pace(db, picture.learner, picture.library, day),
-        _running(picture, db),
+        running_of(picture, db),
         _placing(picture, db),
     )
     if so_far.running is not None:  # the minutes on its clock are named
@@ -94,15 +94,6 @@ def _sat(picture: Picture, db: Session) -> dt.date | None:
     """The study day of the last mock exam, if the plan may have one today."""
     sat = store.last_sat(db, picture.learner.id) if may_sit_today(picture) else None
     return picture.learner.study_day(moment(sat)) if sat else None
-
-
-def _running(picture: Picture, db: Session) -> Running | None:
-    """The mock exam whose clock runs, under its title."""
-    found = store.running(db, picture.learner.id, milliseconds(picture.now))
-    exam = picture.library.exams.get(found.title) if found else None
-    if found is None:
-        return None
-    return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
 def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from app.estimator.hardware.accelerators import accelerators
 from app.estimator.inputs import ask
 from app.estimator.shared_inputs import ask_gpu
 
@@ -10,7 +11,10 @@ from app.estimator.shared_inputs import ask_gpu
 class Mig:
     """Which card, and which instances on it."""
 
-    gpu: str = ask_gpu("h100-sxm5-80")
+    gpu: str = ask_gpu(
+        "h100-sxm5-80",
+        offered=tuple((a.id, a.name) for a in accelerators() if a.mig_instances),
+    )
     instances: str = ask(
         "3g.40gb, 2g.20gb, 1g.10gb",
         "Instances",
