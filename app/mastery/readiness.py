@@ -72,10 +72,11 @@ class Lacking:
 
     @property
     def words(self) -> str:
-        """What is missing, e.g. “12 more first answers, 3 of them in Operations”."""
+        """What is missing, e.g. “answers to 12 more questions, 3 of them in Ops”."""
         within = sum(count for _, count in self.domains)
         most = max(self.answers, within)
-        more = f"{most} more first {'answer' if most == 1 else 'answers'}"
+        more = f"answers to {most} more questions"
+        more = more if most != 1 else "an answer to one more question"
         if not self.domains:
             return more
         (title, count), *rest = self.domains

@@ -68,7 +68,7 @@ def test_thirty_answers_and_five_in_each_domain_are_enough(library: Library):
     assert isinstance(forecast(enough, MOCK), Forecast)
     made = forecast(thin, MOCK)
     assert isinstance(made, Lacking)
-    assert made.words == "1 more first answer in Serving a model"
+    assert made.words == "an answer to one more question in Serving a model"
 
 
 def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library):
@@ -84,7 +84,7 @@ def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library)
     assert isinstance(made(tested, tested, blank), Forecast)
     refused = made(tested, blank, blank)
     assert isinstance(refused, Lacking)
-    assert refused.words == "1 more first answer in Holding a model"
+    assert refused.words == "an answer to one more question in Holding a model"
     assert refused.untested == ("1.1", "1.1")
 
 
@@ -108,17 +108,21 @@ def test_a_small_course_wants_all_that_it_has(library: Library):
 @pytest.mark.parametrize(
     ("answers", "domains", "words"),
     [
-        (12, (), "12 more first answers"),
-        (1, (), "1 more first answer"),
-        (12, (("Ops", 3),), "12 more first answers, 3 of them in Ops"),
-        (12, (("A", 3), ("B", 5)), "12 more first answers, 3 of them in A and 5 in B"),
-        (0, (("Ops", 3),), "3 more first answers in Ops"),
+        (12, (), "answers to 12 more questions"),
+        (1, (), "an answer to one more question"),
+        (12, (("Ops", 3),), "answers to 12 more questions, 3 of them in Ops"),
+        (
+            12,
+            (("A", 3), ("B", 5)),
+            "answers to 12 more questions, 3 of them in A and 5 in B",
+        ),
+        (0, (("Ops", 3),), "answers to 3 more questions in Ops"),
         (
             9,
             (("A", 1), ("B", 2), ("C", 3)),
-            "9 more first answers, 1 of them in A, 2 in B and 3 in C",
+            "answers to 9 more questions, 1 of them in A, 2 in B and 3 in C",
         ),
-        (5, (("A", 3), ("B", 2)), "5 more first answers: 3 in A and 2 in B"),
+        (5, (("A", 3), ("B", 2)), "answers to 5 more questions: 3 in A and 2 in B"),
     ],
 )
 def test_what_is_missing_is_said_exactly(answers: int, domains, words: str):

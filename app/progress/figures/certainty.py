@@ -115,7 +115,7 @@ def _draw(levels: Sequence[Certain], told: Sequence[Certain]) -> Markup:
         text("sure", 100, _NAMES, "e"),
     ]
     said = "; ".join(f"{level.word}: right {level.words}" for level in told)
-    return frame(marks, _NAMES + 10, f"Calibration. {said}.")
+    return frame(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
 def _box(level: Certain) -> str:
