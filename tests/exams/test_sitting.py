@@ -327,5 +327,5 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     done = finish(rosa, sitting)
     told = " ".join(rosa.get(done.headers["location"]).text.split())
 
-    assert "Go over the 4\xa0questions you missed" in told
+    assert "Go over the 4 questions you missed" in told
     assert "0 answered wrong or in part, 4 left open; with the reason" in told
