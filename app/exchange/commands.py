@@ -102,8 +102,9 @@ def import_file(
         raise Unusable(sentence) from None
     taken = take_in(reading, place)
     if not dry:
-        write_files(folder, topic, taken.files)
-    where = ", ".join(f"topics/{topic}/{name}" for name in taken.files)
+        write_files(folder, topic, taken)
+    written = (*taken.files, *taken.pictures)
+    where = ", ".join(f"topics/{topic}/{name}" for name in written)
     head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
     return _report(head, taken.refused, taken.lost)

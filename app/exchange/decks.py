@@ -7,18 +7,29 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from app.cards.names import OWN, QUESTION, TERM, comes_back, origin, still_there
+from app.cards.names import (
+    OWN,
+    PICTURES,
+    QUESTION,
+    TERM,
+    comes_back,
+    origin,
+    still_there,
+)
 from app.content.live.library import Library
 from app.content.model import Card
 from app.content.numbers.expressions import BadExpression
 from app.exchange.course.authored import read_authored
+from app.exchange.course.files import with_pictures
 from app.exchange.formats.apkg.history import Aside, Learned, learned
 from app.exchange.formats.apkg.learned import Calendar, Sheet, write_learned
-from app.exchange.formats.apkg.pictures import as_files, file_of, names_in
+from app.exchange.formats.apkg.pictures import as_files, file_of, name_of, names_in
 from app.exchange.formats.apkg.schema import Birth
 from app.exchange.formats.apkg.writing import guid
+from app.exchange.items import Item
 from app.exchange.markup.cleaning import portable
-from app.exchange.markup.rendering import to_html
+from app.exchange.markup.pictures import content_of, renamed
+from app.exchange.markup.rendering import illustrated
 from app.exchange.store import OwnText, Studied
 from app.questions.cards import question_faces
 from app.questions.variants import draw
@@ -42,10 +53,14 @@ class Course:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Luggage:
-    """The notes of a learner, and how many cards have no words any more."""
+    """The notes of a learner, and how many cards have no words any more.
+
+    `pictures` are those of the course on them, by the names under which they are kept.
+    """
 
     sheets: tuple[Sheet, ...]
     missing: int
+    pictures: Mapping[str, bytes]
 
     @property
     def cards(self) -> int:
@@ -64,7 +79,7 @@ def pack(course: Course, studied: Studied) -> Luggage:
     )
     sheets = _Sheets(course, studied, together)
     made = tuple(sheet for note in notes if (sheet := sheets.of(note)) is not None)
-    return Luggage(made, len(studied.cards) - len(cards))
+    return Luggage(made, len(studied.cards) - len(cards), sheets.pictures)
 
 
 def has_words(library: Library, own: Collection[str], card: str) -> bool:
@@ -94,7 +109,8 @@ def write_luggage(
     birth = Birth(int(born.timestamp()), west)
     calendar = Calendar(int(now.timestamp()), today, first, birth)
     shown = {n for s in luggage.sheets for face in s.faces for n in names_in(face)}
-    media = {file_of(n): pictures[n] for n in sorted(shown) if n in pictures}
+    held = {**luggage.pictures, **pictures}
+    media = {file_of(n): held[n] for n in sorted(shown) if n in held}
     sheets = [
         dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
         for sheet in luggage.sheets
@@ -135,6 +151,7 @@ class _Sheets:
         self._library = course.library
         self._studied = studied
         self._read: dict[str, dict[str, tuple[str, str]]] = {}
+        self.pictures: dict[str, bytes] = {}
 
     def of(self, note: str) -> Sheet | None:
         """The note with its one or two cards."""
@@ -209,20 +226,31 @@ class _Sheets:
         """The words as `headroom export apkg` writes them, from the author's file."""
         path = card.place.path
         if path not in self._read:
-            self._read[path] = dict(_authored(self._course.folder / path, path))
+            self._read[path] = dict(self._authored(self._course.folder / path, path))
         words = card.front.html, card.back.html
         return self._read[path].get(card.id) or (portable(words[0]), portable(words[1]))
 
+    def _authored(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+        """The faces of the cards in a file, by their names."""
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            return
+        for item in read_authored(text, path).items:
+            if item.kind == "card":
+                yield item.name, self._shown(with_pictures(file.parent, item))
 
-def _authored(file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The faces of the cards in a file, by their names."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return
-    for item in read_authored(text, path).items:
-        if item.kind == "card":
-            yield item.name, (to_html(item.stem), to_html(item.text))
+    def _shown(self, card: Item) -> tuple[str, str]:
+        """Both sides as HTML; pictures are named as those on own cards are."""
+        held = {p.name: content_of(p) for p in card.pictures}
+        names = {name: kept for name, c in held.items() if (kept := name_of(c))}
+        self.pictures |= {kept: held[name] for name, kept in names.items()}
+        card = renamed(card, {name: name for name in names})
+        front, back = illustrated(card.stem), illustrated(card.text)
+        for name, kept in names.items():
+            was, now = f'src="{html.escape(name)}"', f'src="{PICTURES}{kept}"'
+            front, back = front.replace(was, now), back.replace(was, now)
+        return front, back
 
 
 def _gap(hint: str) -> str:

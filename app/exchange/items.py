@@ -64,6 +64,14 @@ class Blank:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that texts show by its `name`; `data` are its bytes in Base64."""
+
+    name: str
+    data: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Item:
     """One question or card.
 
@@ -94,6 +102,7 @@ class Item:
     objectives: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     topic: str = ""
     line: int = 0
 

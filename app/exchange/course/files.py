@@ -5,12 +5,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import WatchedFiles
 from app.content.parsed import ParsedFile
 from app.content.rules.bank import NO_SYLLABUS
 from app.exchange.course.authored import read_authored
-from app.exchange.course.intake import Place
+from app.exchange.course.intake import Intake, Place
 from app.exchange.items import About, Item, Reading, Remark, Unusable
+from app.exchange.markup.pictures import digest, made, shown_in
 
 _FILES = ("quiz.md", "cards.md")
 
@@ -39,7 +41,28 @@ def place_of(folder: Path, slug: str) -> Place:
         topic.sources[0],
         objectives,
         sources,
+        _digests(folder, slug),
     )
+
+
+def _digests(folder: Path, slug: str) -> dict[str, str]:
+    """The pictures of a topic by name, each with a digest of what it holds."""
+    topic = folder / "topics" / slug
+    names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
+    shown = (n for n in names if not flaw_of(folder, f"topics/{slug}/{n}"))
+    return {name: digest((topic / name).read_bytes()) for name in shown}
+
+
+def with_pictures(folder: Path, item: Item) -> Item:
+    """An item with the pictures that it shows, as they lie in its topic's `folder`."""
+    course = folder.parent.parent
+    sound = (
+        name
+        for name in shown_in(item)
+        if not flaw_of(course, f"topics/{folder.name}/{name}")
+    )
+    pictures = tuple(made(name, (folder / name).read_bytes()) for name in sound)
+    return dataclasses.replace(item, pictures=pictures)
 
 
 def _text(path: Path) -> str:
@@ -64,13 +87,18 @@ def _sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
     return frozenset(s.key for r in readings.values() for s in r.sources)
 
 
-def write_files(folder: Path, slug: str, files: Mapping[str, str]) -> None:
-    """Replace files of a topic, each at once, so that no reader sees half of one."""
-    for name, text in files.items():
+def write_files(folder: Path, slug: str, taken: Intake) -> None:
+    """Replace files of a topic, each at once, so that no reader sees half of one.
+
+    Pictures come first, for no page may name one that is not there.
+    """
+    texts = {name: text.encode() for name, text in taken.files.items()}
+    for name, content in {**taken.pictures, **texts}.items():
         path = folder / "topics" / slug / name
-        beside = path.with_name(f".{name}.{os.getpid()}")
+        path.parent.mkdir(exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            beside.write_text(text, encoding="utf-8", newline="\n")
+            beside.write_bytes(content)
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
@@ -103,7 +131,11 @@ def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
         found = read_authored(_text(folder / path), path, seed)
         topic = path.split("/")[1]
         items += [
-            dataclasses.replace(i, topic=topic) for i in found.items if i.name in sound
+            dataclasses.replace(
+                with_pictures(folder / "topics" / topic, i), topic=topic
+            )
+            for i in found.items
+            if i.name in sound
         ]
         refused += found.refused
         lost += found.lost

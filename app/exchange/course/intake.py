@@ -7,8 +7,10 @@ from app.content.read import parse
 from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block, headed, new_id
 from app.exchange.items import Item, Reading, Remark, Span, label
+from app.exchange.markup.pictures import content_of, digest, name_of, renamed, shown_in
 
 _SHARED = "It goes with more than one."
+_KNOWN = "the topic has this question already"
 _FORBIDDEN_IN_BLANK = "|?[]\n"
 
 
@@ -17,7 +19,8 @@ class Place:
     """A topic as it stands: its files, and what an item of it may name.
 
     `files` maps quiz.md and cards.md to their text (empty when there is none), `ids`
-    are all that were ever used. `objective` and `source` are the topic's own.
+    are all that were ever used. `objective` and `source` are the topic's own;
+    `pictures` are its pictures by name, each with a digest of what it holds.
     """
 
     slug: str
@@ -28,13 +31,15 @@ class Place:
     source: str
     objectives: frozenset[str]
     sources: frozenset[str]
+    pictures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Intake:
-    """The new text of the files that change, and a report."""
+    """The new text of the files that change, the pictures beside it, and a report."""
 
     files: Mapping[str, str]
+    pictures: Mapping[str, bytes]
     carried: tuple[tuple[str, Item], ...]
     refused: tuple[Remark, ...]
     lost: tuple[Remark, ...]
@@ -48,28 +53,36 @@ def take_in(reading: Reading, place: Place) -> Intake:
     """
     texts = {name: _opened(name, text, place) for name, text in place.files.items()}
     ids = set(place.ids)
-    known = {_likeness(i) for i in _standing(place)}
+    known = {_likeness(renamed(i, place.pictures)) for i in _standing(place)}
     carried: list[tuple[str, Item]] = []
     refused = list(reading.refused)
     lost = list(reading.lost)
     changed: set[str] = set()
+    pictures: dict[str, bytes] = {}
     for raw in reading.items:
-        item = _fitted(raw, place, lost)
+        item, shown = _with_pictures(_fitted(raw, place, lost), lost)
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
-        reason = _refusal(item, name, (file, texts[file]), place, known)
-        if reason:
+        like = _likeness(renamed(item, {n: digest(c) for n, c in shown.items()}))
+        if reason := _KNOWN * (like in known) or _refusal(item, name, file, place):
             refused.append(Remark(label(raw), raw.line, reason))
             continue
         ids.add(name)
-        known.add(_likeness(item))
+        known.add(like)
         texts[file] = f"{texts[file].rstrip()}\n\n{block(item, name)}"
         carried.append((name, item))
         changed.add(file)
+        pictures |= shown
     files = {name: texts[name] for name in sorted(changed)}
+    return Intake(
+        files, pictures, tuple(carried), tuple(refused), _without(lost, refused)
+    )
+
+
+def _without(lost: Iterable[Remark], refused: Iterable[Remark]) -> tuple[Remark, ...]:
+    """What was lost of those that were not refused."""
     gone = {(remark.name, remark.line) for remark in refused}
-    kept = tuple(r for r in lost if (r.name, r.line) not in gone)
-    return Intake(files, tuple(carried), tuple(refused), kept)
+    return tuple(r for r in lost if (r.name, r.line) not in gone)
 
 
 def _opened(name: str, text: str, place: Place) -> str:
@@ -105,6 +118,18 @@ def _fitted(item: Item, place: Place, lost: list[Remark]) -> Item:
     return _with_reasons(headed(fitted))
 
 
+def _with_pictures(item: Item, lost: list[Remark]) -> tuple[Item, dict[str, bytes]]:
+    """The item with its pictures under names that no others have, and their bytes."""
+    held = {p.name: content_of(p) for p in item.pictures}
+    names = {name: name_of(content, name) for name, content in held.items()}
+    for name in shown_in(item):
+        if not names.get(name):
+            what = f"the picture {name} is left out: it is not in the file"
+            lost.append(Remark(label(item), item.line, what))
+    shown = {names[n]: held[n] for n in shown_in(item) if names.get(n)}
+    return renamed(item, names), shown
+
+
 def _with_reasons(item: Item) -> Item:
     """Equal right sides are told to be meant, which other formats need not say."""
     rights = [p.right for p in item.pairs if p.left]
@@ -115,16 +140,12 @@ def _with_reasons(item: Item) -> Item:
     return dataclasses.replace(item, pairs=pairs)
 
 
-def _refusal(
-    item: Item, name: str, file: tuple[str, str], place: Place, known: set[object]
-) -> str:
+def _refusal(item: Item, name: str, file: str, place: Place) -> str:
     """Why an item cannot stand in the topic; empty when it can."""
-    if _likeness(item) in known:
-        return "the topic has this question already"
     if any(set(a) & set(_FORBIDDEN_IN_BLANK) for b in item.blanks for a in b.answers):
         return "the answer of a gap holds one of | ? [ ]"
-    path = f"topics/{place.slug}/{file[0]}"
-    alone = f"{_opened(file[0], '', place)}\n{block(item, name)}"
+    path = f"topics/{place.slug}/{file}"
+    alone = f"{_opened(file, '', place)}\n{block(item, name)}"
     parsed = parse(alone, path)
     problems = [p for p in parsed.problems if p.severity == "error"]
     if problems:

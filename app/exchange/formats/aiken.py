@@ -108,6 +108,8 @@ def _words(markdown: str) -> str:
 
 def _losses(item: Item) -> list[str]:
     found = []
+    if item.pictures:
+        found.append("its pictures are not carried, only their words")
     if any(plain_of(t) is None for t in (item.stem, *(o.text for o in item.options))):
         found.append("its markup is not carried")
     beside = (item.explanation, item.mistake, *item.hints)

@@ -13,6 +13,7 @@ from app.exchange.items import (
     Kind,
     Option,
     Pair,
+    Picture,
     Reading,
     Remark,
     Span,
@@ -157,6 +158,8 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kin
         return tuple(
             Blank(tuple(map(str, b["answers"])), str(b.get("hint", ""))) for b in value
         )
+    if name == "pictures":
+        return tuple(Picture(str(p["name"]), str(p["data"])) for p in value)
     if name in {"hints", "objectives", "sources", "tags", "titles"}:
         return tuple(map(str, value))
     if name in {"shuffle", "case", "reverse"}:

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 from html.parser import HTMLParser
 
@@ -42,8 +42,11 @@ class Turned:
     lost: tuple[str, ...] = ()
 
 
-def to_markdown(html: str) -> Turned:
-    """Blocks of Markdown from any HTML; scripts, styles and pictures are left out."""
+def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turned:
+    """Blocks of Markdown from any HTML; scripts and styles are left out.
+
+    So are pictures, but for those to whose address `picture` gives a name.
+    """
     if is_deep(html):
         words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", html)))
         return Turned(
@@ -54,10 +57,10 @@ def to_markdown(html: str) -> Turned:
         tags=_TAGS,
         clean_content_tags=_DROPPED,
         attributes={"a": {"href"}, "img": {"src", "alt"}},
-        url_schemes={"http", "https", "mailto"},
+        url_schemes={"http", "https", "mailto", "data"},
         link_rel=None,
     )
-    reader = _Reader()
+    reader = _Reader(picture or (lambda _address: ""))
     reader.feed(clean)
     reader.close()
     return Turned("\n\n".join(reader.finish()), tuple(dict.fromkeys(reader.lost)))
@@ -130,8 +133,9 @@ def _lined(line: str) -> str:
 class _Reader(HTMLParser):
     """Builds blocks from a cleaned fragment; nesting is bounded by the cleaner."""
 
-    def __init__(self) -> None:
+    def __init__(self, picture: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=True)
+        self.picture = picture
         self.blocks: list[str] = []
         self.line = ""
         self.prefix: list[str] = []
@@ -201,11 +205,19 @@ class _Reader(HTMLParser):
             self.line = self.line.rstrip() + "\ue0fa"
         elif tag == "img":
             alt = " ".join((given.get("alt") or "").split())
-            self.lost.append(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
-            self.line += escaped(alt)
+            self.line += self._picture(alt, given.get("src") or "")
         else:
             self.links.append(given.get("href") or "")
             self.line += "\ue0fb"
+
+    def _picture(self, alt: str, address: str) -> str:
+        name = self.picture(address)
+        if not name:
+            self.lost.append(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
+            return escaped(alt)
+        if not alt:
+            self.lost.append("a picture has no words: say what it shows")
+        return f"![{escaped(alt or 'Picture')}]({name})"
 
     def _close_link(self, address: str) -> None:
         before, _, inside = self.line.rpartition("\ue0fb")

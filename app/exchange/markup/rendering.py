@@ -12,6 +12,7 @@ from markdown_it.utils import OptionsDict
 
 from app.content.markdown.syntax import close_of, tokens
 from app.exchange.markup.hypertext import to_markdown
+from app.exchange.markup.pictures import own
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
 _TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
@@ -39,22 +40,27 @@ def to_html(markdown: str) -> str:
     return html_of(tokens(markdown))
 
 
-def html_of(found: Sequence[Token]) -> str:
+def illustrated(markdown: str) -> str:
+    """The same with pictures, whose addresses are names in the folder of the topic."""
+    return html_of(tokens(markdown), pictures=True)
+
+
+def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:
     """HTML of tokens that were read before."""
     solid = [t for t in found if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(solid) == 1 and solid[0].type == "inline":
         found = solid
-    return _WRITER.render(found, _OPTIONS, {}).strip()
+    return _WRITER.render(found, _OPTIONS, {"pictures": pictures}).strip()
 
 
 def markdown_of(found: Sequence[Token]) -> str:
     """Tokens written again, in the one way in which this room writes Markdown."""
-    return to_markdown(html_of(found)).text
+    return to_markdown(html_of(found, pictures=True), own).text
 
 
 def canonical(markdown: str) -> str:
     """Markdown written in the one way in which this room writes it."""
-    return to_markdown(to_html(markdown)).text
+    return to_markdown(illustrated(markdown), own).text
 
 
 class _Writer(RendererHTML):
@@ -84,8 +90,18 @@ class _Writer(RendererHTML):
         tag = found[index].content
         return tag if _TAG.match(tag) else ""
 
-    def image(self, found: Sequence[Token], index: int, *_: Any) -> str:
-        return self.renderInlineAsText(found[index].children or [], _OPTIONS, {})
+    def image(
+        self,
+        found: Sequence[Token],
+        index: int,
+        _options: OptionsDict,
+        env: MutableMapping[str, Any],
+    ) -> str:
+        words = self.renderInlineAsText(found[index].children or [], _OPTIONS, {})
+        name = own(str(found[index].attrs.get("src", "")))
+        if not name or not env.get("pictures"):
+            return words
+        return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(words)}" />'
 
     def link_open(
         self,

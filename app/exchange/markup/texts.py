@@ -7,6 +7,7 @@ from app.content.markdown.syntax import tokens
 from app.content.numbers.quantities import known_unit
 from app.exchange.items import Item, NotCarried, Span
 from app.exchange.markup.hypertext import from_plain, to_markdown
+from app.exchange.markup.pictures import Album
 from app.exchange.markup.rendering import html_of, to_html
 
 _TAG = re.compile(r"<[a-zA-Z/!]")
@@ -15,8 +16,12 @@ _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 @dataclasses.dataclass(slots=True)
 class Losses:
-    """What could not be said in Markdown, in the order it was met."""
+    """What could not be said in Markdown, in the order it was met.
 
+    `album` are the pictures that can be carried.
+    """
+
+    album: Album = dataclasses.field(default_factory=Album)
     noted: dict[str, None] = dataclasses.field(default_factory=dict)
 
     @property
@@ -43,7 +48,7 @@ def read_text(text: str, form: str, losses: Losses) -> str:
 
 def read_html(html: str, losses: Losses) -> str:
     """Markdown of an HTML fragment."""
-    turned = to_markdown(html)
+    turned = to_markdown(html, losses.album.take)
     for what in turned.lost:
         losses.add(what)
     return turned.text

@@ -12,8 +12,9 @@ from types import MappingProxyType
 
 from app.exchange.formats.apkg.packing import written
 from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, TABLES, collection
-from app.exchange.items import Item, Remark, Writing, label
-from app.exchange.markup.rendering import to_html
+from app.exchange.items import Item, Picture, Remark, Writing, label
+from app.exchange.markup.pictures import content_of
+from app.exchange.markup.rendering import illustrated
 
 _FIRST_NUMBER = 1_500_000_000_000  # numbers look like milliseconds, as Anki expects
 _NUMBERS = 200_000_000_000
@@ -37,8 +38,13 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
     }
     decks = {name: number_of(f"deck {name}", set()) for name in names.values()}
     folders = {i.topic: decks[names[i.topic]] for i in cards}
+    media = {
+        _file_of(picture): content_of(picture)
+        for card in cards
+        for picture in card.pictures
+    }
     content = packed(
-        collection(decks, moment), lambda db: _add(db, cards, folders, moment)
+        collection(decks, moment), lambda db: _add(db, cards, folders, moment), media
     )
     return Writing(content, len(cards), refused)
 
@@ -96,8 +102,24 @@ def _add(
 def _note(card: Item, moment: int) -> tuple[object, ...]:
     tags = [*card.tags, *(f"objective::{o}" for o in card.objectives)]
     model = BOTH_WAYS if card.reverse else ONE_WAY
-    faces = (to_html(card.stem), to_html(card.text))
+    faces = (_face(card, card.stem), _face(card, card.text))
     return guid(card.name), *note_columns(model, faces, tags, moment)
+
+
+def _face(card: Item, text: str) -> str:
+    """A side as HTML, whose pictures are files of the package."""
+    face = illustrated(text)
+    for picture in card.pictures:
+        shown = f'src="{html.escape(picture.name)}"'
+        face = face.replace(shown, f'src="{_file_of(picture)}"')
+    return face
+
+
+def _file_of(picture: Picture) -> str:
+    """A name of a file that no other package has for another picture."""
+    ending = picture.name.rpartition(".")[2].lower()
+    digest = hashlib.sha256(content_of(picture)).hexdigest()[:32]
+    return f"headroom-{digest}.{ending}"
 
 
 def note_columns(

@@ -45,7 +45,7 @@ def read_gift(text: str) -> Reading:
         except NotCarried as error:
             refused.append(Remark(name or "(nameless)", block.line, str(error)))
             continue
-        items.append(item)
+        items.append(dataclasses.replace(item, pictures=losses.album.pictures))
         lost += [Remark(label(item), block.line, what) for what in losses.found]
     return Reading(tuple(items), tuple(refused), tuple(lost))
 

@@ -129,6 +129,8 @@ def _escaped(text: str) -> str:
 
 def _losses(item: Item) -> list[str]:
     found = []
+    if item.pictures:
+        found.append("its pictures are not carried, only their words")
     if item.hints:
         found.append("hints stand behind the explanation")
     if item.mistake or any(p.why for p in item.pairs):

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from app.content.numbers.quantities import known_unit
@@ -18,11 +19,13 @@ from app.exchange.items import (
     NotCarried,
     Option,
     Pair,
+    Picture,
     Reading,
     Remark,
     Unusable,
     label,
 )
+from app.exchange.markup.pictures import Album, content_of
 from app.exchange.markup.texts import (
     Losses,
     any_other,
@@ -33,6 +36,7 @@ from app.exchange.markup.texts import (
     without_unit,
 )
 
+_BESIDE = "@@PLUGINFILE@@"
 _FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
 # How types that are more than their name give credit.
 _CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
@@ -64,15 +68,27 @@ def read_moodle(data: bytes) -> Reading:
     for node, line in zip(found, document.lines, strict=True):
         if node.get("type") == "category":
             continue
-        losses = Losses()
+        losses = Losses(_album(node))
         try:
             item = _item(node, line, losses)
         except NotCarried as error:
             refused.append(Remark(_name(node) or "(nameless)", line, str(error)))
             continue
-        items.append(item)
+        items.append(dataclasses.replace(item, pictures=losses.album.pictures))
         lost += [Remark(label(item), line, what) for what in losses.found]
     return Reading(tuple(items), tuple(refused), tuple(lost))
+
+
+def _album(node: ET.Element) -> Album:
+    """The pictures that lie in a question, by the addresses that texts give them."""
+    files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
+
+    def find(address: str) -> bytes | None:
+        name = unquote(address.removeprefix(_BESIDE).lstrip("/")).partition("?")[0]
+        data = files.get(name) if address.startswith(_BESIDE) else None
+        return content_of(Picture(name, "".join(data.split()))) if data else None
+
+    return Album(find)
 
 
 def _item(node: ET.Element, line: int, losses: Losses) -> Item:

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Callable
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.afterwords import explained
@@ -19,7 +20,7 @@ from app.exchange.items import (
     label,
     shown,
 )
-from app.exchange.markup.rendering import to_html
+from app.exchange.markup.rendering import illustrated
 from app.exchange.markup.texts import with_unit
 from app.exchange.markup.xml import add, document
 
@@ -48,22 +49,37 @@ def _question(item: Item) -> ET.Element:
     add(add(node, "name"), "text", item.name or label(item))
     _html(node, "questiontext", _stem(item))
     told = item.kind in {*_COMBINED, *_TYPED}
-    _html(node, "generalfeedback", to_html(explained(item, mistake=not told)))
+    _html(node, "generalfeedback", illustrated(explained(item, mistake=not told)))
     add(node, "defaultgrade", "1")
     add(node, "idnumber", item.name)
     write(node, item)
     if item.mistake and item.kind in _COMBINED:
-        _html(node, "incorrectfeedback", to_html(item.mistake))
+        _html(node, "incorrectfeedback", illustrated(item.mistake))
     if item.mistake and item.kind in _TYPED:
         _answer(node, "*", 0.0, Option("", right=False, feedback=item.mistake))
     for hint in item.hints:
-        _html(node, "hint", to_html(hint))
+        _html(node, "hint", illustrated(hint))
     tags = tags_of(item)
     if tags:
         parent = add(node, "tags")
         for tag in tags:
             add(add(parent, "tag"), "text", tag)
+    _attach(node, item)
     return node
+
+
+def _attach(node: ET.Element, item: Item) -> None:
+    """Put each picture as a file beside the text that shows it."""
+    for holder in list(node.iter()):
+        text = holder.find("text")
+        for picture in item.pictures:
+            shown = f'src="{html.escape(picture.name)}"'
+            if text is None or shown not in (text.text or ""):
+                continue
+            name = picture.name.replace("/", "-")
+            address = f'src="@@PLUGINFILE@@/{quote(name)}"'
+            text.text = (text.text or "").replace(shown, address)
+            add(holder, "file", picture.data, name=name, path="/", encoding="base64")
 
 
 def _html(parent: ET.Element, name: str, text: str) -> ET.Element:
@@ -76,12 +92,12 @@ def _stem(item: Item) -> str:
     if item.kind == "cloze":
         return _gapped(item)
     unit = next((o.span.unit for o in item.options if o.span), "")
-    return to_html(with_unit(item.stem, unit))
+    return illustrated(with_unit(item.stem, unit))
 
 
 def _gapped(item: Item) -> str:
     """The heading, and the text with its gaps written in Moodle's way."""
-    pieces = to_html(f"{item.stem}\n\n{item.text}").split(BLANK)
+    pieces = illustrated(f"{item.stem}\n\n{item.text}").split(BLANK)
     if len(pieces) != len(item.blanks) + 1:
         raise NotCarried("its gaps do not fit its text")
     out = pieces[0]
@@ -93,7 +109,7 @@ def _gapped(item: Item) -> str:
 def _answer(node: ET.Element, text: str, weight: float, option: Option) -> ET.Element:
     answer = add(node, "answer", fraction=shown(weight), format="html")
     add(answer, "text", text)
-    _html(answer, "feedback", to_html(option.feedback))
+    _html(answer, "feedback", illustrated(option.feedback))
     return answer
 
 
@@ -102,7 +118,7 @@ def _choices(node: ET.Element, item: Item) -> None:
     add(node, "shuffleanswers", "true" if item.shuffle else "false")
     add(node, "answernumbering", "ABCD")
     for option, weight in zip(item.options, weights(item), strict=True):
-        _answer(node, to_html(option.text), weight, option)
+        _answer(node, illustrated(option.text), weight, option)
 
 
 def _truth(node: ET.Element, item: Item) -> None:
@@ -134,8 +150,8 @@ def _numeric(node: ET.Element, item: Item) -> None:
 def _match(node: ET.Element, item: Item) -> None:
     add(node, "shuffleanswers", "true")
     for pair in item.pairs:
-        sub = _html(node, "subquestion", to_html(pair.left))
-        add(add(sub, "answer"), "text", _inline(to_html(pair.right)))
+        sub = _html(node, "subquestion", illustrated(pair.left))
+        add(add(sub, "answer"), "text", _inline(illustrated(pair.right)))
 
 
 def _inline(text: str) -> str:
@@ -153,7 +169,7 @@ def _order(node: ET.Element, item: Item) -> None:
     add(node, "gradingtype", _GRADING.get(item.partial, "ABSOLUTE_POSITION"))
     add(node, "showgrading", "SHOW")
     for number, step in enumerate(item.steps, 1):
-        _answer(node, to_html(step.text), float(number), step)
+        _answer(node, illustrated(step.text), float(number), step)
 
 
 def _cloze(_node: ET.Element, _item: Item) -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from app.content.markdown.math import BadMath, to_mathml
 from app.exchange.items import BLANK
-from app.exchange.markup.rendering import to_html
+from app.exchange.markup.rendering import illustrated
 from app.exchange.markup.xml import legal
 
 NAMESPACES = {
@@ -25,6 +25,7 @@ _INLINE = {
     "code",
     "em",
     "i",
+    "img",
     "kbd",
     "strong",
     "sub",
@@ -58,7 +59,7 @@ class Maker:
 
     def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs where blocks are wanted."""
-        found = fragment(to_html(markdown))
+        found = fragment(illustrated(markdown))
         if block and _loose(found):
             holder = ET.SubElement(parent, "p")
             holder.text, holder[:] = found.text, list(found)
@@ -75,7 +76,7 @@ class Maker:
     ) -> None:
         """Feedback at a place in the body, shown when `outcome` is `name`."""
         given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
-        if _loose(fragment(to_html(markdown))):
+        if _loose(fragment(illustrated(markdown))):
             self.fill(
                 self.add(parent, "feedback_inline", **given), markdown, block=False
             )

@@ -2,8 +2,10 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from posixpath import dirname, join, normpath
 from typing import NamedTuple
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.archive import files_in
@@ -33,11 +35,14 @@ from app.exchange.items import (
     Unusable,
     label,
 )
+from app.exchange.markup.pictures import Album
 from app.exchange.markup.texts import Losses, read_html, without_unit
 
 _ITEM = "assessment-item"
 _ASIDE = {"end-attempt-interaction", "media-interaction"}
 _GAPS = {"text-entry-interaction", "inline-choice-interaction"}
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
+_BASE = "$IMS-CC-FILEBASE$"  # what Canvas writes for its folder of files
 _EXPLAINED = "EXPLANATION"
 _MISTAKEN = "MISTAKE"
 
@@ -49,7 +54,8 @@ def read_qti(data: bytes) -> Reading:
         found = list(_items_of("", root))
         if not found:
             raise Unusable(f"The file begins with <{name_of(root)}>, not with an item.")
-        return _reading(found, [])
+        return _reading(found, [], {})
+    beside = {p: c for end in _PICTURES for p, c in files_in(data, end)}
     items: list[_Found] = []
     broken: list[Remark] = []
     for path, content in files_in(data, ".xml"):
@@ -59,7 +65,7 @@ def read_qti(data: bytes) -> Reading:
             broken.append(Remark(path, 0, str(error)))
     if not items and not broken:
         raise Unusable("The package holds no items.")
-    return _reading(items, broken)
+    return _reading(items, broken, beside)
 
 
 class _Found(NamedTuple):
@@ -87,18 +93,32 @@ def _newer(root: ET.Element, name: str, losses: Losses) -> Item:
     return _Reader(root, losses).item(name)
 
 
-def _reading(found: list[_Found], refused: list[Remark]) -> Reading:
+def _album(path: str, beside: Mapping[str, bytes]) -> Album:
+    """The pictures of a package as an item at `path` names them."""
+
+    def find(address: str) -> bytes | None:
+        name = unquote(address).partition("?")[0]
+        rest = name.removeprefix(_BASE).lstrip("/")
+        places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
+        return next((beside[place] for place in places if place in beside), None)
+
+    return Album(find)
+
+
+def _reading(
+    found: list[_Found], refused: list[Remark], beside: Mapping[str, bytes]
+) -> Reading:
     items: list[Item] = []
     lost: list[Remark] = []
     for path, name, read in found:
-        losses = Losses()
+        losses = Losses(_album(path, beside))
         try:
             item = read(name, losses)
         except NotCarried as error:
             where = f"{path}: {name}" if path and name != path else name
             refused.append(Remark(where, 0, str(error)))
             continue
-        items.append(item)
+        items.append(dataclasses.replace(item, pictures=losses.album.pictures))
         lost += [Remark(label(item), 0, what) for what in losses.found]
     return Reading(tuple(items), tuple(refused), tuple(lost))
 

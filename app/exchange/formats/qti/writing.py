@@ -12,6 +12,7 @@ from app.exchange.formats.qti.making import NAMESPACES, Maker
 from app.exchange.formats.qti.scoring import choices, hinted, typed
 from app.exchange.formats.tagged import tags_of, titles_lost
 from app.exchange.items import Item, NotCarried, Writing, label
+from app.exchange.markup.pictures import content_of
 from app.exchange.markup.xml import add, document
 
 _MANIFESTS = {
@@ -38,15 +39,31 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Writ
     Each says the `language` of its words where it is known.
     """
     files: dict[str, bytes] = {}
+    beside: dict[str, dict[str, bytes]] = {}
 
     def put(item: Item) -> None:
         root = _item(Maker(version), item)
         if language:
             root.set(_LANGUAGE, language)
-        files[f"items/{_identifier(item, files)}.xml"] = document(root, indent=False)
+        name = f"items/{_identifier(item, files)}.xml"
+        beside[name] = _with_files(root, item)
+        files[name] = document(root, indent=False)
 
     put_in, refused, lost = carry(items, put, _losses)
-    return Writing(_packed(files, version), len(put_in), refused, lost)
+    return Writing(_packed(files, beside, version), len(put_in), refused, lost)
+
+
+def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
+    """Have an item show files of the package; those that it shows, by their names."""
+    held = {picture.name: content_of(picture) for picture in item.pictures}
+    shown: dict[str, bytes] = {}
+    for node in root.iter("img"):
+        name = node.get("src", "")
+        if name in held:
+            file = f"images/{name.replace('/', '-')}"
+            node.set("src", f"../{file}")
+            shown[file] = held[name]
+    return shown
 
 
 def _item(make: Maker, item: Item) -> ET.Element:
@@ -86,16 +103,21 @@ def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
     return found
 
 
-def _packed(files: dict[str, bytes], version: str) -> bytes:
+def _packed(
+    files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str
+) -> bytes:
+    """The package: its items, and the pictures `beside` each."""
+    pictures = {name: c for shown in beside.values() for name, c in shown.items()}
+    needed = {name: list(beside[name]) for name in files}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("imsmanifest.xml", _manifest(list(files), version))
-        for name, content in files.items():
+        archive.writestr("imsmanifest.xml", _manifest(needed, version))
+        for name, content in {**files, **pictures}.items():
             archive.writestr(name, content)
     return out.getvalue()
 
 
-def _manifest(names: list[str], version: str) -> bytes:
+def _manifest(needed: dict[str, list[str]], version: str) -> bytes:
     root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[version])
     metadata = add(root, "metadata")
     older = version == "2.1"
@@ -104,9 +126,10 @@ def _manifest(names: list[str], version: str) -> bytes:
     add(root, "organizations")
     resources = add(root, "resources")
     kind = f"imsqti_item_xmlv{version.replace('.', 'p')}"
-    for number, name in enumerate(names, 1):
+    for number, (name, pictures) in enumerate(needed.items(), 1):
         node = add(resources, "resource", identifier=f"r{number}", type=kind, href=name)
-        add(node, "file", href=name)
+        for file in (name, *pictures):
+            add(node, "file", href=file)
     return document(root)
 
 
