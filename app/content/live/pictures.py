@@ -3,20 +3,19 @@
 from pathlib import Path
 
 from app.content.identity import lies_within
+from app.content.picture_kinds import kind_of
 
-# How a file of each kind begins; the text of an SVG file is looked at elsewhere.
-_SIGNS: dict[str, tuple[bytes, ...]] = {
-    ".svg": (b"",),
-    ".png": (b"\x89PNG\r\n\x1a\n",),
-    ".jpg": (b"\xff\xd8\xff",),
-    ".jpeg": (b"\xff\xd8\xff",),
-    ".webp": (b"RIFF",),
-    ".gif": (b"GIF87a", b"GIF89a"),
-    ".avif": (b"",),
+# What a file has to hold; the text of an SVG file is looked at elsewhere.
+_KINDS = {
+    ".svg": "",
+    ".png": "png",
+    ".jpg": "jpg",
+    ".jpeg": "jpg",
+    ".webp": "webp",
+    ".gif": "gif",
+    ".avif": "avif",
 }
-# What stands further on in the files that are boxes within boxes.
-_BRANDS = {".webp": (b"WEBP",), ".avif": (b"ftypavif", b"ftypavis")}
-PICTURES = frozenset(_SIGNS)
+PICTURES = frozenset(_KINDS)
 """The ends of names of files that are shown."""
 
 
@@ -39,11 +38,9 @@ def flaw_of(folder: Path, name: str) -> str:
 def _why_not(file: Path, folder: Path) -> str:
     if file.resolve() != folder.resolve() / file.relative_to(folder):
         return "is a link to another file, which is not served"
-    if file.suffix not in _SIGNS:
+    if file.suffix not in _KINDS:
         return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
         start = stream.read(12)
-    fine = start.startswith(_SIGNS[file.suffix])
-    if brands := _BRANDS.get(file.suffix):
-        fine = fine and start.endswith(brands)
+    fine = _KINDS[file.suffix] in {"", kind_of(start)}
     return "" if fine else "does not hold what the end of its name says"

@@ -10,20 +10,12 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from app.content.identity import lies_within, slug
+from app.content.picture_kinds import kind_of
 from app.exchange.items import Item, Picture
 
 LARGEST = 2_000_000
 """Bytes of a picture that is carried."""
 _FOLDER = "img"
-# How a file of each kind begins; words of an SVG file may come first.
-_BEGINNINGS = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
-    (re.compile(rb"\xff\xd8\xff"), "jpg"),
-    (re.compile(rb"GIF8[79]a"), "gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
-    (re.compile(rb"....ftypavi[fs]", re.DOTALL), "avif"),
-    (re.compile(rb"\s*<(?:\?xml|!--|svg)[^\0]*?<?svg", re.DOTALL), "svg"),
-)
 _SHOWN = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
 _DATA = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
 
@@ -75,7 +67,7 @@ def name_of(content: bytes, given: str) -> str:
     """
     if not content or len(content) > LARGEST:
         return ""
-    ending = next((e for begin, e in _BEGINNINGS if begin.match(content)), "")
+    ending = kind_of(content)
     if not ending:
         return ""
     last = digest(content)

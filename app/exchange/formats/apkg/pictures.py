@@ -4,24 +4,20 @@ import hashlib
 import re
 
 from app.cards.names import PICTURES
+from app.content.picture_kinds import kind_of
 
-# How a file of each kind begins. SVG is none: it is a document that may do things.
-_BEGINNINGS = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
-    (re.compile(rb"\xff\xd8\xff"), "jpg"),
-    (re.compile(rb"GIF8[79]a"), "gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
-    (re.compile(rb"....ftypavif", re.DOTALL), "avif"),
-)
 _ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
 def name_of(content: bytes) -> str:
-    """The name under which a picture is kept; empty for what is none."""
-    for beginning, ending in _BEGINNINGS:
-        if beginning.match(content):
-            return f"{hashlib.sha256(content).hexdigest()[:32]}.{ending}"
-    return ""
+    """The name under which a picture is kept; empty for what is none.
+
+    SVG is none: it is a document that may do things.
+    """
+    kind = kind_of(content)
+    if kind in {"", "svg"}:
+        return ""
+    return f"{hashlib.sha256(content).hexdigest()[:32]}.{kind}"
 
 
 def names_in(html: str) -> list[str]:
