@@ -20,6 +20,8 @@ _FRONT = 20  # lines that a front matter has at most, as far as this is concerne
 _TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
 _KEYS = frozenset({"E12", "E13"})
 _QUOTED = re.compile(r"“([^”]*)”")
+_BOXES = re.compile(r"\b(IMPORTANT|TIP)\b")
+_LACKING = re.compile(r"\[!(IMPORTANT|TIP)\]")
 
 
 def told_once(found: Iterable[Problem]) -> list[Problem]:
@@ -56,6 +58,9 @@ class _Seen:
     exams: frozenset[str]
     undated: frozenset[str]
     boxes: frozenset[tuple[str, int]]
+    merging: frozenset[str]
+    misnamed: frozenset[str]
+    unboxed: frozenset[str]
 
 
 def _seen(problems: Iterable[Problem]) -> _Seen:
@@ -66,7 +71,25 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
         frozenset(path for path in keyed if path.startswith("exams/")),
         frozenset(p.path for p in every if p.message.endswith("is not a date.")),
         frozenset((p.path, p.line) for p in every if p.code == "E74"),
+        frozenset(p.path for p in every if p.code == "E75"),
+        frozenset(
+            f"{p.path} {meant}"
+            for p in every
+            if p.code == "E12" and (meant := _meant(p))
+        ),
+        frozenset(
+            f"{p.path} {box}"
+            for p in every
+            if p.code == "E74"
+            for box in _BOXES.findall(f"{p.message} {p.hint}")
+        ),
     )
+
+
+def _meant(found: Problem) -> str:
+    """The word that the remedy of a problem proposes."""
+    words = _QUOTED.findall(found.hint)
+    return words[0] if found.hint.startswith("Did you mean") and words else ""
 
 
 def _is_derived(found: Problem, seen: _Seen) -> bool:
@@ -77,6 +100,17 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
         return True
     if found.path in seen.undated and found.code == "W38":
         return "“reviewed”" in found.message
+    if found.code == "W38":
+        return any(
+            f"{found.path} {key}" in seen.misnamed
+            for key in _QUOTED.findall(found.message)
+        )
+    if found.code == "E74" and found.path in seen.merging:
+        return found.message.endswith("inside of the box above it.")
+    if found.code == "W87":
+        lacking = _LACKING.findall(found.message)
+        told = [f"{found.path} {box}" in seen.unboxed for box in lacking]
+        return bool(told) and all(told) and ", " not in found.message
     here = (found.path, found.line) in seen.boxes
     return here and found.message.endswith("is not an alert.")
 
