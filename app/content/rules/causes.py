@@ -98,21 +98,23 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
         return True
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
         return True
-    if found.path in seen.undated and found.code == "W38":
-        return "“reviewed”" in found.message
-    if found.code == "W38":
-        return any(
-            f"{found.path} {key}" in seen.misnamed
-            for key in _QUOTED.findall(found.message)
-        )
     if found.code == "E74" and found.path in seen.merging:
         return found.message.endswith("inside of the box above it.")
-    if found.code == "W87":
-        lacking = _LACKING.findall(found.message)
-        told = [f"{found.path} {box}" in seen.unboxed for box in lacking]
-        return bool(told) and all(told) and ", " not in found.message
+    if found.code in {"W38", "W87"} and _is_misnamed(found, seen):
+        return True
     here = (found.path, found.line) in seen.boxes
     return here and found.message.endswith("is not an alert.")
+
+
+def _is_misnamed(found: Problem, seen: _Seen) -> bool:
+    """Whether what is not there is there under another name, or cannot be read."""
+    if found.code == "W38":
+        keys = _QUOTED.findall(found.message)
+        undated = found.path in seen.undated and "reviewed" in keys
+        return undated or any(f"{found.path} {key}" in seen.misnamed for key in keys)
+    lacking = _LACKING.findall(found.message)
+    told = all(f"{found.path} {box}" in seen.unboxed for box in lacking)
+    return bool(lacking) and told and ", " not in found.message
 
 
 def _is_frontless(found: Problem) -> bool:
