@@ -238,21 +238,23 @@ def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
         return ""
     if said:
         return said
+    return _untyped(draft, parts, kind, sheet)
+
+
+def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
+    """The type inferred of an item that says none."""
     meant, shows = _told_by_block(draft, parts)
-    if meant and kind != "cards":
+    if kind == "cards":
+        return _choice_type(parts.options) if parts.options else "card"
+    if parts.options and not meant:
+        return _choice_type(parts.options)
+    message = "This question has no answers and no type."
+    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
+    if meant:
         message = f"The item has no type, and {shows}."
         hint = f"Write a line type: {meant} into its comment."
-        if parts.options:
-            hint = f"Write type: {meant} into its comment, or tick the right option."
-        place = (draft.comment.line, draft.comment.column)
-        sheet.report("E13", *place, message, hint)
-        return ""
-    if parts.options:
-        return _choice_type(parts.options)
-    if kind == "cards":
-        return "card"
-    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
-    message = "This question has no answers and no type."
+    if meant and parts.options:
+        hint = f"Write type: {meant} into its comment, or tick the right option."
     sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
     return ""
 
