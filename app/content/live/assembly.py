@@ -15,6 +15,7 @@ from app.content.live.drafts import (
     live,
     without_beginnings,
 )
+from app.content.live.watched_files import TOPIC_FILES
 from app.content.model import (
     Card,
     Drawing,
@@ -91,7 +92,16 @@ def assemble(bank: Bank) -> Assembled:
 
 def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
     """The items that an error keeps out, with the file it keeps them out of."""
-    return {(p.item, p.path) for p in found if p.item and p.severity == "error"}
+    refused = [p for p in found if p.item and p.severity == "error"]
+    return {(p.item, path) for p in refused for path in _users(p)}
+
+
+def _users(found: Problem) -> tuple[str, ...]:
+    """The files in which the item of a problem may stand: a drawing lies beside it."""
+    if not found.path.endswith(".svg"):
+        return (found.path,)
+    folder = found.path.split("/")[:2]
+    return tuple("/".join([*folder, name]) for name in TOPIC_FILES)
 
 
 def _unsourced(question: Question) -> Problem:

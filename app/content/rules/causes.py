@@ -44,10 +44,22 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     opened = {p.path for p in problems if p.code == "E10" and not p.item}
     return [
         p
-        for p in problems
+        for p in _without_twins(problems)
         if _is_cause(p)
         or not (_follows(p, codes, topics) or (p.code == "W87" and p.path in opened))
     ]
+
+
+def _without_twins(problems: Iterable[Problem]) -> Iterable[Problem]:
+    """A drawing that cannot be shown is told once, whatever items show it."""
+    told: set[tuple[str, str]] = set()
+    for found in problems:
+        name = (found.path, found.message)
+        if found.code == "E58" and found.path.endswith(".svg"):
+            if name in told:
+                continue
+            told.add(name)
+        yield found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
