@@ -352,15 +352,18 @@ def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
     found = []
     domains = {d.number for d in bank.syllabus.domains}
     for path, reading in bank.readings.items():
+        lines = dict(reading.entries)
         for number, wanted in reading.exam.domains.items() if reading.exam else ():
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
                 hint = did_you_mean(number, domains)
-                found.append(problem((path, 1, 1), "E70", message, hint))
+                place = (path, lines.get(number, 1), 1)
+                found.append(problem(place, "E70", message, hint))
             elif per_domain[number] < wanted:
                 held = per_domain[number]
                 message = f"The exam asks {wanted} questions of domain {number}, "
                 message += f"the course has {held}."
                 hint = "Write more questions, or ask fewer."
-                found.append(problem((path, 1, 1), "E71", message, hint))
+                place = (path, lines.get(number, 1), 1)
+                found.append(problem(place, "E71", message, hint))
     return found
