@@ -15,7 +15,6 @@ from app.content.live.drafts import (
     live,
     without_beginnings,
 )
-from app.content.live.watched_files import TOPIC_FILES
 from app.content.model import (
     Card,
     Drawing,
@@ -101,7 +100,8 @@ def _users(found: Problem) -> tuple[str, ...]:
     if not found.path.endswith(".svg"):
         return (found.path,)
     folder = found.path.split("/")[:2]
-    return tuple("/".join([*folder, name]) for name in TOPIC_FILES)
+    names = "concept.md", "quiz.md", "cards.md"
+    return tuple("/".join([*folder, name]) for name in names)
 
 
 def _unsourced(question: Question) -> Problem:
