@@ -124,7 +124,11 @@ def _begun(given: argparse.Namespace) -> str:
     place = given.dir / given.slug
     files = new_files.new_course(place, given.title, given.exam, today)
     names = "\n".join(f"  {file}" for file in files)
-    return f"Written:\n{names}\nRestart the server to see it at /courses/{given.slug}/"
+    return (
+        f"Written:\n{names}\nA server of this course alone (HEADROOM_CONTENT={place}) "
+        f"shows it at /; one of all courses in {given.dir}, once it is started again, "
+        f"at /courses/{given.slug}/"
+    )
 
 
 def _topic(course: Course, given: argparse.Namespace) -> str:

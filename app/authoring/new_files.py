@@ -121,12 +121,8 @@ def new_question(
     course: Course, slug: str, kind: str, name: str = ""
 ) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
-    topics = course.library.as_authored().topics
-    topic = topics.get(slug)
-    if topic is None:
-        hint = did_you_mean(slug, set(topics))
-        where = course.folder.absolute().name
-        raise Unwilling(f"There is no topic “{slug}” in {where}. {hint}".strip())
+    topic = _topic(course, slug)
+    _expect_estimates(course, kind)
     if name in course.ids:
         raise Unwilling(f"The id “{name}” was used before; choose another.")
     if name:
@@ -144,6 +140,28 @@ def new_question(
         _write(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
     _write(path, start + item)
     return path, start.count("\n") + 1
+
+
+def _topic(course: Course, slug: str) -> Topic:
+    """The topic `slug`; raises Unwilling, with what keeps it from being read."""
+    topics = course.library.as_authored().topics
+    if slug in topics:
+        return topics[slug]
+    for found in course.library.problems:
+        if found.severity == "error" and slug in found.path.split("/"):
+            why = f"{found.path}:{found.line} {found.message} {found.hint}".strip()
+            raise Unwilling(f"The topic “{slug}” cannot be read: {why}")
+    hint = did_you_mean(slug, set(topics))
+    where = course.folder.absolute().name
+    raise Unwilling(f"There is no topic “{slug}” in {where}. {hint}".strip())
+
+
+def _expect_estimates(course: Course, kind: str) -> None:
+    if kind == "design" and not course.library.syllabus.calculators:
+        raise Unwilling(
+            "A design exercise needs an estimate, and this course has none: "
+            "syllabus.toml says calculators = false."
+        )
 
 
 def new_exam(

@@ -77,11 +77,13 @@ class Flaw:
     """What keeps a drawing off a page: the line of its file, and why.
 
     `meant` is whether it was to speak the language of drawings; else it is a picture.
+    `remedy` is what mends it, where that can be told.
     """
 
     line: int
     why: str
     meant: bool = False
+    remedy: str = ""
 
 
 # --- items -------------------------------------------------------------------

@@ -71,7 +71,7 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
         node = None if deep else yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not _reported_bare(text, report, line, column):
-            _report_unreadable(error, report, line, column)
+            _report_unreadable(error, text, report, line, column)
         return empty
     if deep:
         report("E88", line, column, *_TOO_DEEP)
@@ -159,21 +159,63 @@ _KEYED = "Write “key: value”, one to a line; put quotes around a value that 
 _TABLESS = "Begin the line with spaces in place of the tab, or with the key itself."
 
 
+_INDENTED = (
+    "This line is indented otherwise than the lines beside it.",
+    "Begin the names below one key with as many spaces, such as two.",
+)
+_WORDS = (
+    (
+        re.compile(r"did not find expected ',' or '([\]}])'"),
+        r"A list is not closed, or a comma is missing: \1 is expected.",
+        "Write the whole list on one line: key: [one, two].",
+    ),
+    (re.compile("did not find expected .*"), *_INDENTED),
+    (
+        re.compile("mapping values.*"),
+        "This line holds a colon too many, or is indented too far.",
+        _KEYED,
+    ),
+    (
+        re.compile("found unexpected end.*"),
+        "A quotation mark is not closed.",
+        "Write it at the end of the value.",
+    ),
+    (
+        re.compile(".*(?:cannot start any token|alias).*"),
+        "A value begins with a sign that has a meaning of its own.",
+        'Put the value into quotation marks: key: "…".',
+    ),
+)
+
+
+def _in_words(what: str, row: str) -> tuple[str, str]:
+    """What the reader of YAML finds wrong in a row, and what mends it."""
+    tab = row.lstrip(" ").startswith("\t")
+    if tab or "tab character" in what or "'\\t'" in what:
+        return "This line begins with a tab.", _TABLESS
+    for known, said, remedy in _WORDS:
+        if found := known.fullmatch(what):
+            return found.expand(said), remedy
+    return f"This cannot be read: {what}.", _KEYED
+
+
 def _report_unreadable(
-    error: Exception, report: Report, line: int, column: int
+    error: Exception, text: str, report: Report, line: int, column: int
 ) -> None:
     marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
     opened = str(getattr(error, "context", "")).startswith(_OPENED)
     mark = marks[1] if opened and marks[1] else marks[0] or marks[1]
     what = getattr(error, "problem", None) or "it is not YAML"
+    row = text.split("\n")[mark.line : mark.line + 1] if mark else []
+    said, remedy = _in_words(what, row[0] if row else "")
     at_line = line + (mark.line if mark else 0)
     at_column = 1 + mark.column if mark and mark.line else column
     report(
         "E10",
         at_line,
         at_column,
-        f"This cannot be read: {what}.",
-        _TABLESS if "tab character" in what or "'\\t'" in what else _KEYED,
+        said,
+        remedy,
     )
 
 

@@ -9,7 +9,7 @@ import re
 from html import escape
 from xml.parsers import expat
 
-from app.content.identity import SLUG
+from app.content.identity import SLUG, did_you_mean
 from app.content.model import Area, Drawing, Flaw
 
 MOST_BYTES = 20_000
@@ -102,9 +102,30 @@ def _read(text: str) -> Drawing | Flaw:
         parser.Parse(text, True)
         return reader.drawing(parser.CurrentLineNumber)
     except _Refused as refused:
-        return Flaw(parser.CurrentLineNumber, str(refused))
+        why, _, remedy = str(refused).partition("\n")
+        return Flaw(parser.CurrentLineNumber, why, remedy=remedy)
     except expat.ExpatError as error:
-        return Flaw(error.lineno, f"it is no XML ({expat.ErrorString(error.code)})")
+        return _unreadable(error, [name for name, _ in reader.opened])
+
+
+def _unreadable(error: expat.ExpatError, opened: list[str]) -> Flaw:
+    """What is said of a file that is no XML, and of the element left open in it."""
+    if error.code in _OPEN and opened:
+        why = f"its <{opened[-1]}> is not closed"
+        return Flaw(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
+    why = f"it is no XML ({expat.ErrorString(error.code)})"
+    remedy = "Close every element that is opened; write &amp; for &, and &lt; for <."
+    return Flaw(error.lineno, why, remedy=remedy)
+
+
+_OPEN = frozenset(
+    expat.errors.codes[name]
+    for name in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_TAG_MISMATCH,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+    )
+)
 
 
 def narrow(file: str) -> str:
@@ -180,7 +201,8 @@ class _Reader:
         """The finished drawing, whose last line is known."""
         for name, words in self.said.items():
             if not words.strip():
-                raise _Refused(f"it has no <{name}>")
+                remedy = f"Write <{name}>…</{name}> below its first line."
+                raise _Refused(f"it has no <{name}>\n{remedy}")
         blurred = {n: why for n, a in self.areas.items() if (why := _blurred(n, a))}
         areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
         title, desc = (" ".join(words.split()) for words in self.said.values())
@@ -193,7 +215,8 @@ class _Reader:
     def _begin(self, given: dict[str, str]) -> None:
         box = _BOX.match(given.get("viewBox", ""))
         if box is None:
-            raise _Refused("its viewBox is not “0 0 WIDTH HEIGHT”")
+            remedy = 'Write its size in units: viewBox="0 0 680 200".'
+            raise _Refused(f"its viewBox is not “0 0 WIDTH HEIGHT”\n{remedy}")
         unknown = sorted(set(given) - _OF_ROOT)
         if unknown:
             raise _Refused(f"the attribute {unknown[0]} is not allowed on <svg>")
@@ -205,7 +228,9 @@ class _Reader:
         self.out.append(f"<{name}")
         for key, value in given.items():
             if not _fits(key, value) or (key in _NAMES and name != "g"):
-                raise _Refused(f"the attribute {key}=“{value[:40]}” is not allowed")
+                near = _class_meant(value) if key == "class" else ""
+                why = f"the attribute {key}=“{value[:40]}” is not allowed"
+                raise _Refused(f"{why}{near}")
             if key in _NAMES:
                 self._region(value)
                 key = "data-region"  # noqa: PLW2901 - ids are the page's own
@@ -238,6 +263,16 @@ def _blurred(name: str, area: Area | None) -> str:
         return f"the region “{name}” has no <rect> to point at"
     if min(area.width, area.height) < _LEAST:
         return f"the region “{name}” is smaller than {_LEAST} × {_LEAST}"
+    return ""
+
+
+def _class_meant(value: str) -> str:
+    """A remedy for the first class that none is, as a second line."""
+    for name in value.split():
+        if name not in _CLASSES:
+            hint = did_you_mean(name, _CLASSES)
+            known = "The guide lists the classes under “Diagrams”."
+            return f"\n{hint if hint.startswith('Did') else known}"
     return ""
 
 

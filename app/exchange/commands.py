@@ -1,6 +1,7 @@
 """`headroom import` and `headroom export`: files in and out, with a report."""
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from app.exchange.formats.registry import (
 )
 from app.exchange.formats.tables import table
 from app.exchange.items import Item, Remark, Unusable
+from app.exchange.markup.braces import with_plain_braces
 from app.exchange.store import COLUMNS, attempts
 
 _SHOWN = 4
@@ -100,6 +102,9 @@ def import_file(
         wanted = f"{WANTED[form]} is wanted."
         sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
         raise Unusable(sentence) from None
+    if form not in WHOLE:  # a file of our own has its placeholders filled
+        items = tuple(map(with_plain_braces, reading.items))
+        reading = dataclasses.replace(reading, items=items)
     taken = take_in(reading, place)
     if not dry:
         write_files(folder, topic, taken)

@@ -201,3 +201,21 @@ def test_text_to_begin_with_is_told_once_it_is_live(folder):
     finish(folder)
 
     assert "W77" in {p.code for p in check(folder)}
+
+
+def test_a_topic_that_cannot_be_read_is_told_with_what_keeps_it(folder, capsys):
+    (folder / "topics" / "weights" / "concept.md").write_bytes(b"\xff\xfe\xff")
+
+    assert new(folder, "question", "--topic", "weights") == 2
+
+    said = capsys.readouterr().err
+    assert "“weights” cannot be read: topics/weights/concept.md:1" in said
+
+
+def test_no_design_is_begun_in_a_course_without_calculators(folder, capsys):
+    syllabus = folder / "syllabus.toml"
+    syllabus.write_text(f"calculators = false\n{syllabus.read_text()}")
+
+    assert new(folder, "question", "--topic", "weights", "--type", "design") == 2
+
+    assert "calculators = false" in capsys.readouterr().err

@@ -91,7 +91,17 @@ def assemble(bank: Bank) -> Assembled:
 
 def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
     """The items that an error keeps out, with the file it keeps them out of."""
-    return {(p.item, p.path) for p in found if p.item and p.severity == "error"}
+    refused = [p for p in found if p.item and p.severity == "error"]
+    return {(p.item, path) for p in refused for path in _users(p)}
+
+
+def _users(found: Problem) -> tuple[str, ...]:
+    """The files in which the item of a problem may stand: a drawing lies beside it."""
+    if not found.path.endswith(".svg"):
+        return (found.path,)
+    folder = found.path.split("/")[:2]
+    names = "concept.md", "quiz.md", "cards.md"
+    return tuple("/".join([*folder, name]) for name in names)
 
 
 def _unsourced(question: Question) -> Problem:

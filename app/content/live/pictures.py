@@ -1,8 +1,9 @@
 """Pictures beside a page: which files may be shown, and what they have to hold."""
 
+import itertools
 from pathlib import Path
 
-from app.content.identity import lies_within
+from app.content.identity import lies_within, nearest
 from app.content.picture_kinds import kind_of
 
 # What a file has to hold; the text of an SVG file is looked at elsewhere.
@@ -17,22 +18,34 @@ _KINDS = {
 }
 PICTURES = frozenset(_KINDS)
 """The ends of names of files that are shown."""
+_MOST_FILES = 1_000  # of a topic, among which a near name is looked for
 
 
 def flaw_of(folder: Path, name: str) -> str:
     """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing.
 
-    NAME may have folders in it.
+    NAME may have folders in it. A second line names the nearest file there is.
     """
     file, place = folder / name, name.split("/")
     shown = "/".join(place[2:]) or place[-1]
     try:
         if len(place) < 3 or not lies_within(shown) or not file.is_file():
-            return f"There is no file “{shown}”."
+            return f"There is no file “{shown}”.{_near(folder, place)}"
         why = _why_not(file, folder)
     except (OSError, ValueError):
         return f"There is no file “{shown}”."
     return f"“{shown}” {why}." if why else ""
+
+
+def _near(folder: Path, place: list[str]) -> str:
+    """The picture of the topic whose name is the nearest, as a second line."""
+    topic = folder.joinpath(*place[:2])
+    if len(place) < 3 or not lies_within("/".join(place[2:])) or not topic.is_dir():
+        return ""
+    found = itertools.islice(topic.rglob("*"), _MOST_FILES)
+    names = [f.relative_to(topic).as_posix() for f in found if f.suffix in PICTURES]
+    near = nearest("/".join(place[2:]), names)
+    return f"\nDid you mean “{near}”?" if near else ""
 
 
 def _why_not(file: Path, folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
@@ -53,10 +54,22 @@ def _read(sheet: Manuscript, names: Names) -> ParsedFile:
         )
         raise TooMuch(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
-        return ParsedFile(sheet.path, exam=read_exam(sheet, where.stem))
+        exam = read_exam(sheet, where.stem)
+        return ParsedFile(sheet.path, exam=exam, entries=_counted(sheet))
     check_source(sheet)
     read = _READERS.get(sheet.path)
     return read(sheet) if read else read_topic_file(sheet, where, names)
+
+
+_COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
+
+
+def _counted(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
+    """Where the domains of a mock exam stand: (number, line)."""
+    lines = [text.strip() for text in sheet.lines]
+    first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
+    found = enumerate(map(_COUNT.match, lines[first:]), first + 1)
+    return tuple((match[1], line) for line, match in found if match)
 
 
 def _sources(sheet: Manuscript) -> ParsedFile:

@@ -134,6 +134,8 @@ def _sort(draft: Draft, sheet: Manuscript) -> Parts:
             _add_alert(role, block[1:-1], parts)
         elif _take_answer(block, wanted, parts, sheet):
             answered = True
+        elif _take_reason(block, body[at - 1] if at else None, parts, sheet):
+            pass
         else:
             (parts.explanation if answered else parts.stem).extend(block)
         at = end
@@ -186,6 +188,46 @@ def _take_answer(
     return False
 
 
+def _take_reason(
+    block: list[Token], before: Token | None, parts: Parts, sheet: Manuscript
+) -> bool:
+    """W25: a quote right below an option is its reason, though nothing indents it."""
+    below = before is not None and before.type == "bullet_list_close"
+    lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
+    if not (below and lone and parts.options) or parts.options[-1].feedback:
+        return False
+    parts.options[-1].feedback = block[1:-1]
+    message = "This reason is not indented, so that it stands below no option."
+    hint = f"Write two spaces before its >; it is taken for “{_short(parts)}”."
+    sheet.report("W25", first_line(block[0]), 1, message, hint)
+    return True
+
+
+def _short(parts: Parts) -> str:
+    words = parts.options[-1].words
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
+
+
+_MOST_SHOWN = 40
+_UNTYPED = {
+    "ordered_list_open": ("order", "a numbered list"),
+    "table_open": ("match", "a table"),
+}
+
+
+def _told_by_block(draft: Draft, parts: Parts) -> tuple[str, str]:
+    """The type that an item without one may have, and what shows it."""
+    if any(option.ticked for option in parts.options):
+        return "", ""
+    for token in draft.body:
+        found = None if token.level else _UNTYPED.get(token.type)
+        if found and (found[0] == "order" or not parts.options):
+            return found
+        if token.type == "inline" and "[[" in token.content and not parts.options:
+            return "cloze", "a blank [[…]]"
+    return "", ""
+
+
 def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
     """The type said or inferred; empty, and reported, when there is none."""
     said = draft.comment.word("type")
@@ -196,12 +238,23 @@ def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
         return ""
     if said:
         return said
-    if parts.options:
-        return _choice_type(parts.options)
+    return _untyped(draft, parts, kind, sheet)
+
+
+def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
+    """The type inferred of an item that says none."""
+    meant, shows = _told_by_block(draft, parts)
     if kind == "cards":
-        return "card"
-    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
+        return _choice_type(parts.options) if parts.options else "card"
+    if parts.options and not meant:
+        return _choice_type(parts.options)
     message = "This question has no answers and no type."
+    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
+    if meant:
+        message = f"The item has no type, and {shows}."
+        hint = f"Write a line type: {meant} into its comment."
+    if meant and parts.options:
+        hint = f"Write type: {meant} into its comment, or tick the right option."
     sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
     return ""
 

@@ -17,6 +17,7 @@ from app.content.model import (
     Source,
     Syllabus,
 )
+from app.content.read.toml_words import in_words
 from app.content.source_file import Manuscript
 
 _SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
@@ -48,14 +49,15 @@ def read_toml(sheet: Manuscript) -> dict[str, Any]:
         message = str(error)
         at = re.search(r"at line (\d+), column (\d+)", message)
         line, column = (int(at[1]), int(at[2])) if at else (len(sheet.lines), 1)
-        what = message.partition(" (at ")[0]
-        what = _DECLARED.sub(r"“\1” is written twice", what)
+        what = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
         twice = re.search(r"overwrite|twice", what, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
         if twice:
             hint = "Keep one; of what may stand several times, write [[two brackets]]."
         code = "E11" if twice else "E10"
-        sheet.report(code, line, column, f"The file cannot be read: {what}.", hint)
+        said, remedy = in_words(what, sheet.lines[line - 1])
+        message = said or f"The file cannot be read: {what}."
+        sheet.report(code, line, column, message, remedy or hint)
         return {}
     if deep:
         message = "The keys, lists or tables of this file are nested too deeply."
@@ -320,7 +322,8 @@ def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
         sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
-        _refuse("weight", "a number from 0 to 100", sheet)
+        at = _place_below("weight", dict(entries(sheet)).get(number, 1), sheet)
+        sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
         weight = 0
     return Domain(number, _text(table, "title", sheet), weight / full, objectives)
 

@@ -12,6 +12,7 @@ from app.content.model import Card, Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.drawings import check_drawing
+from app.content.rules.links import check_link, check_picture
 from app.content.source_file import Mention
 from app.questions.model import Question
 
@@ -216,11 +217,11 @@ def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
     elif mention.kind == "calculator":
         yield from _switched_off(path, mention, bank)
     elif mention.kind == "file":
-        yield from _unshown(path, mention, bank)
+        yield from check_picture(path, mention, bank.files)
     elif mention.kind in {"drawing", "picture"}:
         yield from check_drawing(path, mention, bank.readings)
-    elif not _leads_somewhere(path, mention, bank):
-        yield _dead(path, mention)
+    else:
+        yield from check_link(path, mention, bank.readings)
 
 
 def _switched_off(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
@@ -255,47 +256,12 @@ def _unknown(path: str, mention: Mention, hint: str) -> Problem:
     return problem(place, code, message, hint, mention.item)
 
 
-def _leads_somewhere(path: str, mention: Mention, bank: Bank) -> bool:
-    folder = path.rpartition("/")[0]
-    address, _, anchor = mention.value.partition("#")
-    if address.startswith("/glossary"):
-        terms = {t.anchor for r in bank.readings.values() for t in r.terms}
-        return not anchor or anchor in terms
-    slug = address.removeprefix("/concepts/") if address else folder.split("/")[-1]
-    reading = bank.readings.get(f"topics/{slug}/concept.md")
-    if reading is None:
-        return False
-    given = anchor.startswith(("src-", "q-")) or anchor in {"sources", "end"}
-    return not anchor or given or anchor in reading.anchors
-
-
 def _ahead(path: str, mention: Mention, today: dt.date) -> Iterable[Problem]:
     """E13: nobody has read a page in the future; tomorrow it may be elsewhere."""
     if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
         message = f"“{mention.value}” lies in the future."
         hint = "Write the day on which the page was read last."
         yield problem((path, mention.line, mention.column), "E13", message, hint)
-
-
-def _unshown(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
-    """E61, E78: a picture is there, and is one."""
-    name = f"{path.rpartition('/')[0]}/{mention.value}"
-    flaw = bank.files.get(name, f"There is no file “{mention.value}”.")
-    if flaw:
-        gone = flaw.startswith("There is no")
-        hint = "Correct the link, or create what it names."
-        if not gone:
-            hint = "Put a picture into the folder of the topic, and name it here."
-        place = (path, mention.line, mention.column)
-        code = "E61" if gone else "E78"
-        yield problem(place, code, flaw, hint, mention.item)
-
-
-def _dead(path: str, mention: Mention) -> Problem:
-    message = f"There is no page or heading “{mention.value}”."
-    hint = "Correct the link, or create what it names."
-    place = (path, mention.line, mention.column)
-    return problem(place, "E61", message, hint, mention.item)
 
 
 def check_dates(bank: Bank) -> list[Problem]:
@@ -386,15 +352,18 @@ def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
     found = []
     domains = {d.number for d in bank.syllabus.domains}
     for path, reading in bank.readings.items():
+        lines = dict(reading.entries)
         for number, wanted in reading.exam.domains.items() if reading.exam else ():
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
                 hint = did_you_mean(number, domains)
-                found.append(problem((path, 1, 1), "E70", message, hint))
+                place = (path, lines.get(number, 1), 1)
+                found.append(problem(place, "E70", message, hint))
             elif per_domain[number] < wanted:
                 held = per_domain[number]
                 message = f"The exam asks {wanted} questions of domain {number}, "
                 message += f"the course has {held}."
                 hint = "Write more questions, or ask fewer."
-                found.append(problem((path, 1, 1), "E71", message, hint))
+                place = (path, lines.get(number, 1), 1)
+                found.append(problem(place, "E71", message, hint))
     return found

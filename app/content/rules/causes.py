@@ -20,6 +20,8 @@ _FRONT = 20  # lines that a front matter has at most, as far as this is concerne
 _TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
 _KEYS = frozenset({"E12", "E13"})
 _QUOTED = re.compile(r"“([^”]*)”")
+_BOXES = re.compile(r"\b(IMPORTANT|TIP)\b")
+_LACKING = re.compile(r"\[!(IMPORTANT|TIP)\]")
 
 
 def told_once(found: Iterable[Problem]) -> list[Problem]:
@@ -42,10 +44,22 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     opened = {p.path for p in problems if p.code == "E10" and not p.item}
     return [
         p
-        for p in problems
+        for p in _without_twins(problems)
         if _is_cause(p)
         or not (_follows(p, codes, topics) or (p.code == "W87" and p.path in opened))
     ]
+
+
+def _without_twins(problems: Iterable[Problem]) -> Iterable[Problem]:
+    """A drawing that cannot be shown is told once, whatever items show it."""
+    told: set[tuple[str, str]] = set()
+    for found in problems:
+        name = (found.path, found.message)
+        if found.code == "E58" and found.path.endswith(".svg"):
+            if name in told:
+                continue
+            told.add(name)
+        yield found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,6 +70,9 @@ class _Seen:
     exams: frozenset[str]
     undated: frozenset[str]
     boxes: frozenset[tuple[str, int]]
+    merging: frozenset[str]
+    misnamed: frozenset[str]
+    unboxed: frozenset[str]
 
 
 def _seen(problems: Iterable[Problem]) -> _Seen:
@@ -66,7 +83,25 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
         frozenset(path for path in keyed if path.startswith("exams/")),
         frozenset(p.path for p in every if p.message.endswith("is not a date.")),
         frozenset((p.path, p.line) for p in every if p.code == "E74"),
+        frozenset(p.path for p in every if p.code == "E75"),
+        frozenset(
+            f"{p.path} {meant}"
+            for p in every
+            if p.code == "E12" and (meant := _meant(p))
+        ),
+        frozenset(
+            f"{p.path} {box}"
+            for p in every
+            if p.code == "E74"
+            for box in _BOXES.findall(f"{p.message} {p.hint}")
+        ),
     )
+
+
+def _meant(found: Problem) -> str:
+    """The word that the remedy of a problem proposes."""
+    words = _QUOTED.findall(found.hint)
+    return words[0] if found.hint.startswith("Did you mean") and words else ""
 
 
 def _is_derived(found: Problem, seen: _Seen) -> bool:
@@ -75,10 +110,23 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
         return True
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
         return True
-    if found.path in seen.undated and found.code == "W38":
-        return "“reviewed”" in found.message
+    if found.code == "E74" and found.path in seen.merging:
+        return found.message.endswith("inside of the box above it.")
+    if found.code in {"W38", "W87"} and _is_misnamed(found, seen):
+        return True
     here = (found.path, found.line) in seen.boxes
     return here and found.message.endswith("is not an alert.")
+
+
+def _is_misnamed(found: Problem, seen: _Seen) -> bool:
+    """Whether what is not there is there under another name, or cannot be read."""
+    if found.code == "W38":
+        keys = _QUOTED.findall(found.message)
+        undated = found.path in seen.undated and "reviewed" in keys
+        return undated or any(f"{found.path} {key}" in seen.misnamed for key in keys)
+    lacking = _LACKING.findall(found.message)
+    told = all(f"{found.path} {box}" in seen.unboxed for box in lacking)
+    return bool(lacking) and told and ", " not in found.message
 
 
 def _is_frontless(found: Problem) -> bool:

@@ -34,8 +34,9 @@ def check_drawing(path: str, mention: Mention, readings: Readings) -> Iterable[P
         return
     for name, found in pair.items():
         if isinstance(found, Flaw) and not region:
-            message = f"{name}, line {found.line}: {found.why}."
-            yield problem(place, "E58", message, _HINT, mention.item)
+            at = (f"{folder}/{name}", found.line, 1)
+            message = f"This drawing cannot be shown: {found.why}."
+            yield problem(at, "E58", message, found.remedy or _HINT, mention.item)
         elif isinstance(found, Drawing) and region in found.blurred:
             message = f"{name}, line {found.line}: {found.blurred[region]}."
             yield problem(place, "E58", message, _HINT, mention.item)

@@ -9,6 +9,7 @@ from app.content.identity import did_you_mean
 from app.content.markdown.alerts import KINDS
 from app.content.markdown.code import is_language
 from app.content.markdown.syntax import first_line
+from app.content.rules.slips import check_box, check_marks
 from app.content.source_file import Manuscript
 
 _BLOCKS = ("calculator", "figure")
@@ -56,17 +57,20 @@ def check_source(sheet: Manuscript) -> None:
 
 def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
     """E74, W68, W69: names that nothing reads, ragged tables, lone dollars."""
-    for token in found:
+    blocks = list(found)
+    for at, token in enumerate(blocks):
         if token.type == "fence":
             _check_fence(token, sheet)
         elif token.type == "blockquote_open":
             _check_alert(token, sheet)
+            check_box(blocks, at, sheet)
         elif token.type == "table_open":
             _check_table(token, sheet)
         elif token.type == "inline":
             _check_dollars(token, sheet)
             _check_boxes(token, sheet)
             _check_unread(token, sheet)
+            check_marks(token, sheet)
 
 
 def _check_fence(token: Token, sheet: Manuscript) -> None:

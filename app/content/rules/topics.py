@@ -28,6 +28,11 @@ def check_topics(
         if lacking:
             message = f"“{topic.title}” has no {', no '.join(lacking)}."
             found.append(_lack(topic, message))
+        if (hooks := reading.alerts.count("TIP")) > 1:
+            message = f"“{topic.title}” has {hooks} memory hooks ([!TIP])."
+            place = (topic.place.path, 1, 1)
+            hint = "Keep one, and make the others asides ([!NOTE])."
+            found.append(problem(place, "W87", message, hint))
         found += _unasked(topic, readings)
         found += _unaddressed(topic)
     return found

@@ -170,7 +170,8 @@ def _likeness(item: Item) -> object:
 
 
 def _words(text: str) -> str:
-    return " ".join(text.replace("<br>", " ").replace("\\\n", " ").split())
+    words = text.replace("<br>", " ").replace("\\\n", " ").replace("\\{", "{")
+    return " ".join(words.split())
 
 
 def _span(span: Span | None) -> tuple[str, ...]:

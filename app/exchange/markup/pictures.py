@@ -111,7 +111,7 @@ def renamed(item: Item, names: Mapping[str, str]) -> Item:
 
 def with_texts(item: Item, change: Callable[[str], str]) -> Item:
     """The item with each of its texts in Markdown changed."""
-    plain = item.kind in {"short", "numeric"}
+    plain = item.kind in {"short", "numeric"}  # the answers are words alone
     return dataclasses.replace(
         item,
         stem=change(item.stem),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.content.identity import normal
-from app.content.markdown.syntax import close_of, first_line
+from app.content.markdown.syntax import close_of, first_line, last_line
 from app.content.markdown.writer import write
 from app.content.model import Text
 from app.questions.faces import Faces, aside, items, with_why
@@ -252,6 +252,20 @@ def _check_lists(answer: Order, written: Written) -> None:
         message = "A second list stands behind the steps, and is no part of them."
         hint = "Write all steps into one list; an explanation goes below [!NOTE]."
         sheet.report("E50", first_line(lists[1]), 1, message, hint)
+    _check_bullets(written)
+
+
+def _check_bullets(written: Written) -> None:
+    """E50: bullets right before or behind the steps would be no part of them."""
+    body = [t for t in written.draft.body if not t.level and t.nesting >= 0]
+    boxed = {option.line for option in written.parts.options}
+    for at, token in enumerate(body):
+        near = [t.type for t in body[max(at - 1, 0) : at + 2]]
+        lost = token.type == "bullet_list_open" and "ordered_list_open" in near
+        if lost and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
+            message = "These bullets are neither steps nor options."
+            hint = "Number what is a step, and write - [ ] before what is none."
+            written.sheet.report("E50", first_line(token), 1, message, hint)
 
 
 def _number(place: str) -> int:

@@ -1,0 +1,64 @@
+"""E61, E78: whether what a link or a picture names is there, and what may be meant."""
+
+from collections.abc import Iterable, Mapping
+
+from app.content.identity import did_you_mean
+from app.content.parsed import ParsedFile
+from app.content.problems import Problem, problem
+from app.content.source_file import Mention
+
+_OTHERWISE = "Correct the link, or create what it names."
+_PAGE = "/concepts/"
+_TERM = "/glossary"
+_GIVEN = frozenset({"sources", "end"})
+Readings = Mapping[str, ParsedFile]
+
+
+def check_link(path: str, mention: Mention, readings: Readings) -> Iterable[Problem]:
+    """E61: a page, a heading of it or a term is there."""
+    address, _, anchor = mention.value.partition("#")
+    if address.startswith(_TERM):
+        known = {t.anchor for r in readings.values() for t in r.terms}
+        found = not anchor or anchor in known
+        hint = "" if found else _near(anchor, known)
+    else:
+        slug = address.removeprefix(_PAGE) or path.split("/")[-2]
+        reading = readings.get(f"topics/{slug}/concept.md")
+        given = anchor.startswith(("src-", "q-")) or anchor in _GIVEN
+        anchors = set(reading.anchors) if reading else set()
+        found = reading is not None and (not anchor or given or anchor in anchors)
+        if found:
+            hint = ""
+        else:
+            hint = _near(anchor, anchors) if reading else _near(slug, _slugs(readings))
+    if not found:
+        message = f"There is no page or heading “{mention.value}”."
+        place = (path, mention.line, mention.column)
+        yield problem(place, "E61", message, hint, mention.item)
+
+
+def _slugs(readings: Readings) -> set[str]:
+    return {r.topic.slug for r in readings.values() if r.topic}
+
+
+def _near(word: str, known: set[str]) -> str:
+    """The nearest known name; where none is near, what to do."""
+    hint = did_you_mean(word, known)
+    return hint if hint.startswith("Did you mean") else _OTHERWISE
+
+
+def check_picture(
+    path: str, mention: Mention, files: Mapping[str, str]
+) -> Iterable[Problem]:
+    """E61, E78: a picture is there, and is one; `files` says what is wrong with it."""
+    name = f"{path.rpartition('/')[0]}/{mention.value}"
+    flaw = files.get(name, f"There is no file “{mention.value}”.")
+    if not flaw:
+        return
+    message, _, near = flaw.partition("\n")
+    code, hint = "E61", near or _OTHERWISE
+    if not message.startswith("There is no"):
+        code = "E78"
+        hint = "Put a picture into the folder of the topic, and name it here."
+    place = (path, mention.line, mention.column)
+    yield problem(place, code, message, hint, mention.item)
