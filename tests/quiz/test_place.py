@@ -131,7 +131,7 @@ def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
         ("<title>A queue</title>", "", "it has no <title>"),
         ('id="server"', 'id="queue"', "the id “queue” stands twice"),
         ('viewBox="0 0 200 60"', "", "its viewBox"),
-        ("</svg>", "", "it is no XML"),
+        ("</svg>", "", "its <svg> is not closed"),
         ("</svg>", f"<g>{'<g>' * 20}{'</g>' * 20}</g></svg>", "nested too deep"),
         ("</svg>", " " * 20_001 + "</svg>", "larger than 20 KB"),
         ("</svg>", "words</svg>", "words stand outside"),
