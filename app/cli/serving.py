@@ -24,6 +24,7 @@ from app.web import logs
 from app.web.clock import system_clock
 from app.web.front.connections import Limits, guarded, room_for
 from app.web.metrics import begin_shared
+from app.web.words import NBSP, count_of
 
 _GRACE = 8  # seconds that requests have to end in when the server is told to stop
 
@@ -75,13 +76,20 @@ def _announce(settings: Settings, courses: Courses) -> None:
 
 def _announce_course(name: str, library: Library, folder: Path) -> None:
     errors = sum(p.severity == "error" for p in library.problems)
-    print(
-        f"Course: {len(library.topics)} topics, {len(library.questions)} questions, "
-        f"{len(library.cards)} cards from {folder}"
-    )
+    parts = {
+        "topic": library.topics,
+        "question": library.questions,
+        "card": library.cards,
+    }
+    told = ", ".join(_count(len(found), noun) for noun, found in parts.items())
+    print(f"Course: {told} from {folder}")
     if errors:
         command = f"headroom check{f' --course {name}' if name else ''}"
-        print(f"{errors} errors in the content; `{command}` names each.")
+        print(f"{_count(errors, 'error')} in the content; `{command}` names each.")
+
+
+def _count(number: int, noun: str) -> str:
+    return count_of(number, noun).replace(NBSP, " ")
 
 
 def _announce_prices(settings: Settings, prices: PriceList) -> None:
