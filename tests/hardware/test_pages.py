@@ -141,7 +141,7 @@ def test_one_part_alone_is_not_compared(client):
     page = client.get("/hardware/compare?part=h100-sxm5-80")
 
     assert page.status_code == 200
-    assert "Tick two parts or more" in page.text
+    assert "Select two parts or more" in page.text
 
 
 def test_no_part_is_called_like_the_comparison():

@@ -74,7 +74,7 @@ class Student:
         """Cards and minutes of the step that leads to the desk."""
         found = re.search(
             r"(?:Review|Learn) (\d+) (?:new )?cards?<.*?about (\d+) min",
-            self.page("/").split("If you sat it")[0],
+            self.page("/").split("If you took it")[0],
         )
         return (int(found[1]), int(found[2])) if found else (0, 0)
 

@@ -133,7 +133,7 @@ def test_a_card_in_its_steps_is_due_at_its_minute(
 ):
     for card in library.cards:
         desk.card(card, "2026-06-09", "learning", minutes=10)
-    assert "Review" not in rosa.get("/").text.split("If you sat it")[0]
+    assert "Review" not in rosa.get("/").text.split("If you took it")[0]
 
     clock.tick(minutes=11)
 
