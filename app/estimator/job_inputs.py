@@ -91,17 +91,18 @@ def ask_degree(label: str, help_text: str, term: str, *, advanced: bool = False)
     )
 
 
-def ask_number_format(default: str = "bf16") -> Any:
+def ask_number_format(*, group: str = "Recipe", advanced: bool = False) -> Any:
     """Ask for the format of the products in training."""
     return ask(
-        default,
+        "bf16",
         "Number format",
         kind="choice",
         choices=NUMBER_FORMATS,
         help="Format of the matrix products; attention and the head stay in 16 bit.",
         term="mixed-precision",
-        group="Recipe",
+        group=group,
         topic="number-formats",
+        advanced=advanced,
     )
 
 

@@ -157,6 +157,16 @@ def test_training_needs_gpus_for_states_and_for_time():
     assert all(many[key] >= few[key] for key in few)
 
 
+def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
+    training = {"job": "training", "model": "deepseek-v3", "only": "h800-sxm-80"}
+    (wide,), (narrow,) = (
+        found(**training, number_format=name).found for name in ("bf16", "fp8")
+    )
+    assert 0.5 * wide.hours < narrow.hours < 0.8 * wide.hours
+    older = {**training, "only": "a100-sxm4-80", "number_format": "fp8"}
+    assert reason("a100-sxm4-80", **older) == "It does not compute in FP8."
+
+
 def test_nothing_that_does_it_is_a_no_and_not_an_error():
     answer = estimate(model="llama-3.1-405b", weights="fp32", slowest=0.005)
     assert answer.verdict.lead == "No GPU of the catalogue does it."

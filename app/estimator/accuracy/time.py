@@ -50,6 +50,7 @@ _PRECISIONS = {
     "bf16": "bf16",
     "amp_bf16": "bf16",
     "FP8": "fp8",
+    "fp8": "fp8",
     "MXFP8": "mxfp8",
     "NVFP4": "nvfp4",
 }
@@ -200,6 +201,7 @@ def train_gpu_hours(asked: Asked) -> Question:
         model=asked.model(),
         only=asked.card(),
         tokens=asked.number("tokens"),
+        number_format=_number_format(asked),
     )
 
 

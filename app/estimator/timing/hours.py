@@ -21,7 +21,11 @@ _SPARE = 0.6  # of the memory for states; the rest holds activations
 
 
 def usual_plans(
-    model: Architecture, gpu: Accelerator, gpus: int = _CLUSTER, context: int = 0
+    model: Architecture,
+    gpu: Accelerator,
+    gpus: int = _CLUSTER,
+    context: int = 0,
+    number_format: str = "bf16",
 ) -> tuple[Plan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
@@ -33,6 +37,7 @@ def usual_plans(
         gpu: the accelerator.
         gpus: size of the cluster [1].
         context: tokens of a sequence; 0 takes the model's, at most 8,192.
+        number_format: of the products.
     """
     room = gpu.capacity * _SPARE
     sequence = context or min(model.max_context or 4096, 8192)
@@ -56,6 +61,7 @@ def usual_plans(
                 pieces=2 if pipeline > 1 else 1,
                 sequence=sequence,
                 micro_batches=batches,
+                number_format=number_format,
                 recompute="selective",
                 software=SOFTWARE["tuned" if model.is_routed else "megatron"],
             )
@@ -79,7 +85,11 @@ def _experts(model: Architecture, data: int) -> int:
 
 
 def gpu_hours(
-    model: Architecture, gpu: Accelerator, tokens: float, useful: float = USEFUL
+    model: Architecture,
+    gpu: Accelerator,
+    tokens: float,
+    number_format: str = "bf16",
+    useful: float = USEFUL,
 ) -> float:
     """Accelerator-hours to train on `tokens` with the best usual layout [h].
 
@@ -89,6 +99,7 @@ def gpu_hours(
         model: what is trained.
         gpu: the accelerator.
         tokens: tokens of the run [token].
+        number_format: of the products.
         useful: share of booked time that is progress [1].
 
     >>> from app.estimator.models.lookup import find_model
@@ -100,6 +111,6 @@ def gpu_hours(
     fabric = fabric_of(gpu)
     rate = max(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
-        for plan in usual_plans(model, gpu)
+        for plan in usual_plans(model, gpu, number_format=number_format)
     )
     return tokens / (rate * useful) / 3600

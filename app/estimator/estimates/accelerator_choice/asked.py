@@ -3,6 +3,7 @@
 import dataclasses
 
 from app.estimator.inputs import ask
+from app.estimator.job_inputs import ask_number_format
 from app.estimator.shared_inputs import ask_cache, ask_context, ask_model, ask_weights
 
 RANKS = (
@@ -101,6 +102,7 @@ class AcceleratorChoice:
         topic="training-memory",
         advanced=True,
     )
+    number_format: str = ask_number_format(group="Training", advanced=True)
     only: str | None = ask(
         None,
         "Only this one",

@@ -205,10 +205,11 @@ def _joined(name: str, count: int) -> Accelerator:
 
 
 @functools.lru_cache(maxsize=2048)
-def _hours_per_token(model: str, gpu: str) -> float | None:
+def _hours_per_token(model: str, gpu: str, number_format: str) -> float | None:
     """GPU-hours for one token of a usual training run [h]; None if unknown."""
     try:
-        return gpu_hours(find_model(model), _joined(gpu, _SERVER), 1.0)
+        on = _joined(gpu, _SERVER)
+        return gpu_hours(find_model(model), on, 1.0, number_format)
     except (ValueError, TypeError):
         return None
 
@@ -216,7 +217,9 @@ def _hours_per_token(model: str, gpu: str) -> float | None:
 def _trained(
     asked: AcceleratorChoice, model: Architecture, gpu: Accelerator, price: float | None
 ) -> Candidate | str:
-    each = _hours_per_token(asked.model, gpu.id)
+    if gpu.peak(asked.number_format) is None and asked.number_format != "bf16":
+        return f"It does not compute in {asked.number_format.upper()}."
+    each = _hours_per_token(asked.model, gpu.id, asked.number_format)
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * asked.tokens
