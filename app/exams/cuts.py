@@ -6,11 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from app.content.model import Domain, ExamBlueprint
 from app.mastery.bank import shares
+from app.mastery.short_paper import cut, is_long, short_count, short_of
 
-WHOLE = 30
-"""An exam of fewer questions is short enough as it is."""
-SHORT = 0.4
-"""A short paper has so large a part of the whole one: 20 questions of 50."""
 MISSED = "missed"
 
 _CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+))")
@@ -42,20 +39,20 @@ def cuts_of(
     exam: ExamBlueprint, domains: Collection[Domain], bank: Bank
 ) -> Iterator[ExamBlueprint]:
     """Every paper that can be cut from an exam now, at its pace."""
-    if exam.questions < WHOLE:
+    if not is_long(exam):
         return
-    count = round(exam.questions * SHORT)
-    yield _cut(exam, "short", "Short mock exam", shares(exam.domains, count))
+    count = short_count(exam)
+    yield short_of(exam)
     for domain in domains:
         held = min(count, bank.all.get(domain.number, 0))
         if domain.number in exam.domains and held:
             way = f"domain-{domain.number}"
-            yield _cut(exam, way, f"{domain.title} only", {domain.number: held})
+            yield cut(exam, way, f"{domain.title} only", {domain.number: held})
     missed = {d: n for d, n in bank.missed.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
         missed = shares(missed, exam.questions)
     if missed:
-        yield _cut(exam, MISSED, "Only what you missed", missed)
+        yield cut(exam, MISSED, "Only what you missed", missed)
 
 
 def named(
@@ -70,17 +67,3 @@ def named(
     if found["domain"]:
         return f"{titles.get(found['domain'], 'One domain')} only"
     return "Short mock exam" if found["way"] == "short" else "Only what you missed"
-
-
-def _cut(
-    exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]
-) -> ExamBlueprint:
-    count = sum(domains.values())
-    return dataclasses.replace(
-        exam,
-        slug=f"{exam.slug}~{way}",
-        title=title,
-        questions=count,
-        minutes=max(1, round(exam.minutes * count / exam.questions)),
-        domains=domains,
-    )

@@ -7,6 +7,7 @@ from sqlmodel import Session
 
 from app.content.live.library import Library
 from app.flashcards.desk import Desk, pace_of, plan_of, stack_of
+from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
@@ -33,6 +34,7 @@ from app.progress.study_plan import (
     cards_by_day,
     mock_days,
     mock_of,
+    part_of,
     plan_days,
 )
 from app.scheduling import Left, card_seconds
@@ -91,7 +93,7 @@ def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
             minutes=minutes,
             running=so_far.running,
             placing=so_far.placing,
-            mock=_mock_today(picture, minutes - left.seconds / 60, so_far.sat),
+            mock=_mock_today(picture, so_far.sat),
             pace=so_far.pace,
         )
     )
@@ -118,11 +120,19 @@ def _is_mock_day(picture: Picture, sat: dt.date | None) -> bool:
     return (exam - day).days <= HORIZON and day in mock_days(day, exam, sat)
 
 
-def _mock_today(picture: Picture, room: float, sat: dt.date | None) -> Mock | None:
-    mocks = mocks_of(picture.library)
-    if not mocks or not _is_mock_day(picture, sat):
+def _mock_today(picture: Picture, sat: dt.date | None) -> Mock | None:
+    mocks, exam = mocks_of(picture.library), picture.learner.exam_day
+    if exam is None or not mocks or not _is_mock_day(picture, sat):
         return None
-    return mock_of(mocks, room)
+    of_exam = [t for t in picture.library.topics.values() if not t.level]
+    unread = sum(minutes_left(topic, picture.record) for topic in of_exam)
+    part = part_of(unread, whole_minutes_of(picture.library))
+    return mock_of(mocks, picture.day, exam, part)
+
+
+def whole_minutes_of(library: Library) -> float:
+    """The minutes of all pages that the exam asks for."""
+    return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
 def study_plan(
@@ -176,8 +186,10 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
 
 
 def mocks_of(library: Library) -> list[Mock]:
-    """The mock exams of a course, the shortest first."""
-    found = (Mock(e.title, e.minutes, e.slug) for e in library.exams.values())
+    """The mock exams of a course and their short papers, the shortest first."""
+    exams = library.exams.values()
+    papers = (*exams, *(short_of(exam) for exam in exams if is_long(exam)))
+    found = (Mock(e.title, e.minutes, e.slug) for e in papers)
     return sorted(found, key=lambda mock: mock.minutes)
 
 
@@ -200,6 +212,7 @@ def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
             for topic in topics
             if not topic.level and (left := minutes_left(topic, record))
         ],
+        whole=whole_minutes_of(library),
         cards=_cards(desk, ahead),
         weak=[
             w.standing.objective.name for w in weakest_first(library, record, domains)

@@ -18,12 +18,13 @@ BETWEEN = 4
 """Fewer days between two mocks leave no time to learn from the first."""
 _EARLIEST = 3  # days from now until a first mock can say something
 _MOST_MOCKS = 4
+_HALF = 0.5  # of the pages are to be read before a whole mock exam
 _PAGES_DONE = 3  # days before the exam by which every page is read
 _SATURDAY = 5
 _ROUND = 3  # fewer questions are no round
 _MOST_QUESTIONS = 25
 _THEMES = 3
-_STEP, _MOST_MORE = 5, 240  # minutes a day are advised in steps, and not without end
+_STEP, _MOST_MORE = 5, 240  # more than this are advised in steps; not without end
 _CRUMB = 2.0  # minutes of a page that are not worth a day of their own
 
 
@@ -50,11 +51,13 @@ class Cards:
 class Work:
     """What there is to do until the exam.
 
+    `pages` are those not read yet, `whole` the minutes of all that the exam asks for;
     `cards` are those of each day from today on; `weak` names objectives, the weakest
     first; `mocks` are sorted by length. `mock_on` is the day of the last one sat.
     """
 
     pages: Sequence[Page] = ()
+    whole: float = 0.0
     cards: Sequence[Cards] = ()
     weak: Sequence[str] = ()
     mocks: Sequence[Mock] = ()
@@ -177,7 +180,10 @@ def plan_days(
         cards = work.cards[place] if place < len(work.cards) else Cards()
         left = student.left(day, exam, now=not place)
         room = left - card_minutes(cards, student.pace)
-        mock = mock_of(work.mocks, room) if day in mocks else None
+        mock = None
+        if day in mocks:
+            unread = part_of(reader.left / student.pace.page, work.whole)
+            mock = mock_of(work.mocks, day, exam, unread)
         ahead = sum(day <= d < end for d in reading)
         read = Read() if mock else reader.take(max(0.0, room), ahead or 1)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
@@ -192,7 +198,7 @@ def _with_unread(
     plan: StudyPlan, reader: "_Reader", reading: Sequence[dt.date]
 ) -> StudyPlan:
     """The plan with what it does not hold; `reading` are the days with pages."""
-    over = sum(page.minutes for page in reader.pages)
+    over = reader.left
     return dataclasses.replace(
         plan,
         left=tuple(page.title for page in reader.pages),
@@ -204,10 +210,12 @@ def _with_unread(
 def _more(reading: float) -> int:
     """Minutes more a day that hold so many of reading: cards take up to half of them.
 
-    >>> [_more(minutes) for minutes in (0.0, 1.2, 7.6, 300.0)]
-    [0, 5, 20, 0]
+    >>> [_more(minutes) for minutes in (0.0, 0.6, 1.2, 7.6, 300.0)]
+    [0, 2, 3, 20, 0]
     """
-    more = _STEP * math.ceil(2 * reading / _STEP)
+    more = math.ceil(2 * reading)
+    if more > _STEP:
+        more = _STEP * math.ceil(more / _STEP)
     return more if more <= _MOST_MORE else 0
 
 
@@ -273,13 +281,18 @@ class _Reader:
         self.pages = [dataclasses.replace(p, minutes=p.minutes * rate) for p in pages]
         self._begun = False
 
+    @property
+    def left(self) -> float:
+        """The minutes of all pages that no day holds yet."""
+        return sum(page.minutes for page in self.pages)
+
     def skip(self, slugs: Collection[str]) -> None:
         """Leave out pages that are read on a day that was planned otherwise."""
         self.pages = [page for page in self.pages if page.slug not in slugs]
 
     def take(self, room: float, days: int) -> Read:
         """An even part of what is left over so many days, pages whole if they fit."""
-        wanted = sum(page.minutes for page in self.pages) / days
+        wanted = self.left / days
         taken: list[tuple[str, str, bool]] = []
         spent, objective = 0.0, ""
         while self.pages and spent < wanted and room - spent >= _CRUMB:
@@ -297,13 +310,20 @@ class _Reader:
         return Read(tuple(taken), spent, objective)
 
 
-def mock_of(mocks: Sequence[Mock], room: float) -> Mock:
-    """The longest that the minutes hold; where they hold none, the exam's own length.
+def mock_of(mocks: Sequence[Mock], day: dt.date, exam: dt.date, unread: float) -> Mock:
+    """The mock exam of a day, of those sorted by length.
 
-    What counts is to have sat through it once, so that day takes longer than others.
+    A short one shows where to begin while most pages are `unread` (a part of 1); from
+    then on the whole exam measures more, though that day takes longer than others.
+    Two days before the exam it is the whole one: to have sat through it once counts.
     """
-    fitting = [mock for mock in mocks if mock.minutes <= room]
-    return max(fitting or mocks, key=lambda mock: mock.minutes)
+    last = (exam - day).days <= LAST_MOCK
+    return mocks[-1] if last or unread <= _HALF else mocks[0]
+
+
+def part_of(minutes: float, whole: float) -> float:
+    """The part of all pages that so many minutes of them are; 0 without pages."""
+    return minutes / whole if whole else 0.0
 
 
 def _questions(minutes: float, pace: Pace) -> int:

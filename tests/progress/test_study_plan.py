@@ -1,5 +1,6 @@
 """The plan of days: a pure rule, its page, and the calendar made of it."""
 
+import dataclasses
 import datetime as dt
 import itertools
 import re
@@ -171,12 +172,22 @@ def test_a_mock_just_sat_is_not_followed_by_another():
     assert all((day - TODAY).days >= 4 for day in sat)
 
 
-def test_the_longest_mock_that_fits_is_planned():
-    short = planned(8, Work(mocks=[SHORT, FULL]), minutes=30)
-    long = planned(8, Work(mocks=[SHORT, FULL]), minutes=90)
+def test_mocks_are_short_until_half_of_the_pages_are_read():
+    work = Work(pages=pages(60), whole=60 * 8.0, mocks=[SHORT, FULL])
+    mocks = [day.mock for day in planned(28, work, minutes=20).days if day.mock]
 
-    assert short.days[-2].mock == SHORT
-    assert long.days[-2].mock == FULL
+    assert mocks[0] == SHORT
+    assert mocks[-1] == FULL
+    assert [m.minutes for m in mocks] == sorted(m.minutes for m in mocks)
+    read = dataclasses.replace(work, pages=pages(30))
+    assert {d.mock for d in planned(28, read).days if d.mock} == {FULL}
+
+
+@pytest.mark.parametrize("minutes", [10, 90])
+def test_the_last_mock_is_a_whole_one_however_long_the_day(minutes: float):
+    work = Work(pages=pages(60), whole=480.0, mocks=[SHORT, FULL])
+
+    assert planned(8, work, minutes).days[-2].mock == FULL
 
 
 def test_questions_follow_the_page_of_the_day():
