@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.svg import frame, label, square
-from app.web.words import weekday_of
+from app.web.words import short_date_of, weekday_of
 
 WEEKS = 13
 STEP = 19
@@ -26,6 +26,11 @@ class WeekRow:
 
     monday: dt.date
     counts: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The week by its Monday, e.g. “Mar 16”."""
+        return short_date_of(self.monday)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

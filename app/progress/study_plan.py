@@ -125,6 +125,12 @@ class StudyPlan:
         return sum(day.questions for day in self.days)
 
     @property
+    def cards_and_pages_alone(self) -> bool:
+        """Whether the days after the first have minutes, and none for questions."""
+        later = [day for day in self.days[1:] if day.minutes and not day.mock]
+        return bool(later) and not any(day.questions for day in later)
+
+    @property
     def pages(self) -> int:
         """How many pages are begun or gone on with."""
         return len({slug for day in self.days for slug, _, _ in day.pages})

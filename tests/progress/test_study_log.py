@@ -26,6 +26,7 @@ def test_it_begins_on_a_monday_twelve_weeks_back_and_ends_today():
     log = study_log({}, TUESDAY)
 
     assert log.rows[0].monday == dt.date(2026, 3, 16)
+    assert log.rows[0].name == "Mar\N{NO-BREAK SPACE}16"
     assert log.days == len(squares(log)) == 12 * 7 + 2
     assert [s for s in squares(log) if "edge" in s] == [squares(log)[-1]]
 

@@ -197,6 +197,13 @@ def test_questions_follow_the_page_of_the_day():
     assert (first.questions > 0, first.about) == (True, "Objective 0")
 
 
+def test_a_plan_says_when_its_days_hold_no_questions():
+    assert not planned(20, WHOLE).cards_and_pages_alone
+    full = Work(pages=pages(60), cards=[Cards(fresh=15)] * 20)
+    assert planned(20, full, minutes=30).cards_and_pages_alone
+    assert not planned(1, full, minutes=30).cards_and_pages_alone
+
+
 def test_a_seed_turns_the_weakest_objectives_around():
     work = Work(weak=["DPUs", "Storage", "Networks"])
     about = [day.about for day in planned(9, work).days]

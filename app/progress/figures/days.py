@@ -88,7 +88,7 @@ class Week:
 
     @property
     def name(self) -> str:
-        """The week by its Monday, e.g. “16 Mar”."""
+        """The week by its Monday, e.g. “Mar 16”."""
         return short_date_of(self.monday)
 
 
