@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from app.content.live.library import Library
+from app.mastery.turnout import says_enough
 from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
 
 
@@ -61,9 +62,10 @@ class Share:
 class Report:
     """The whole result. `low` and `high` bound what a like paper would have given.
 
-    `changes` are the questions whose answer was changed, by what came of it. `mended`
-    counts those whose points a mended key changed after the exam, `before` are the
-    points of the paper with its old keys.
+    `missed` were answered wrong or in part, `open` not at all; `weakest` are the
+    objectives that lost most points in answers. `changes` are the questions whose
+    answer was changed, by what came of it. `mended` counts those whose points a mended
+    key changed after the exam, `before` are the points of the paper with its old keys.
     """
 
     score: float
@@ -74,9 +76,21 @@ class Report:
     domains: tuple[Share, ...]
     objectives: tuple[Share, ...]
     missed: tuple[Marked, ...]
+    open: tuple[Marked, ...] = ()
+    weakest: tuple[Share, ...] = ()
     changes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     mended: int = 0
     before: float = 0.0
+
+    @property
+    def tells(self) -> bool:
+        """Whether enough was answered to tell the points of a like paper."""
+        return says_enough(self.answered, self.count)
+
+    @property
+    def again(self) -> tuple[Marked, ...]:
+        """What there is to go over, in the order of the paper."""
+        return tuple(sorted((*self.missed, *self.open), key=lambda m: m.number))
 
 
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
@@ -86,19 +100,33 @@ def summarize(marked: Sequence[Marked]) -> Report:
     """Add up a paper; partial credit counts as a part of a point."""
     score = sum(m.score for m in marked)
     low, high = interval(score, len(marked))
+    answered = [m for m in marked if m.answered]
     return Report(
         score=score,
         count=len(marked),
         low=low,
         high=high,
-        answered=sum(m.answered for m in marked),
+        answered=len(answered),
         domains=_shares((m.domain, m.score) for m in marked),
         objectives=_shares((m.objective, m.score) for m in marked),
-        missed=tuple(m for m in marked if m.score < 1),
+        missed=tuple(m for m in answered if m.score < 1),
+        open=tuple(m for m in marked if not m.answered),
+        weakest=most_lost(_shares((m.objective, m.score) for m in answered)),
         changes=tuple((way, _numbers(marked, way)) for way in CHANGES),
         mended=sum(m.was_mended for m in marked),
         before=sum(m.score if m.old_key is None else m.old_key for m in marked),
     )
+
+
+def most_lost(shares: Iterable[Share], most: int = 3) -> tuple[Share, ...]:
+    """The parts that lost most points, `most` of them and only clear ones.
+
+    A part that lost as much as another that finds no room is left out as well: to
+    name one of them would be arbitrary.
+    """
+    order = sorted((s for s in shares if s.lost > 0), key=lambda s: -s.lost)
+    beyond = order[most].lost if len(order) > most else 0.0
+    return tuple(s for s in order[:most] if s.lost > beyond)
 
 
 def _numbers(marked: Sequence[Marked], change: str) -> tuple[int, ...]:

@@ -44,16 +44,15 @@ def draw_result(report: Report, target: int | None) -> Markup:
     words = f"your target {target}" if target else ""
     score = Score(
         score=report.score,
-        low=report.low,
-        high=report.high,
+        low=report.low if report.tells else report.score,
+        high=report.high if report.tells else report.score,
         of=report.count,
         target=target or 0,
         target_words=words,
     )
-    says = (
-        f"{round(report.score, 1):g} of {report.count}; on a similar exam probably "
-        f"{report.low:.0f} to {report.high:.0f}"
-    )
+    says = f"{round(report.score, 1):g} of {report.count}"
+    if report.tells:
+        says += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
     return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
 
 

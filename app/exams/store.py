@@ -56,6 +56,15 @@ class Sat:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Finished:
+    """A closed sitting with its points, and how many questions were answered."""
+
+    sat: Sat
+    score: float
+    answered: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Kept:
     """What is kept of one question: response, flag, strikes, time, first response."""
 
@@ -229,17 +238,20 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[Sat]:
     return [_value(row) for row in rows]
 
 
-def finished(db: Session, learner_id: int) -> list[tuple[Sat, float]]:
+def finished(db: Session, learner_id: int) -> list[Finished]:
     """Closed sittings, newest first, each with its points."""
+    points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
-        select(Sitting, func.coalesce(func.sum(SCORE), 0.0))
+        select(Sitting, points, func.count(ATTEMPT.c.id))
         .join(ATTEMPT, ATTEMPT.c.sitting_id == col(Sitting.id), isouter=True)
         .join(REGRADE, NEWEST, isouter=True)
         .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_not(None))
         .group_by(col(Sitting.id))
         .order_by(col(Sitting.started_at).desc())
     )
-    return [(_value(row), float(score)) for row, score in rows]
+    return [
+        Finished(_value(row), float(score), answered) for row, score, answered in rows
+    ]
 
 
 def seen_items(db: Session, learner_id: int) -> Counter[str]:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from app.drawings.planes import SHARES, Plane, in_percent
 from app.drawings.svg import Box, dot, frame, line, text
 from app.exams.report import interval
+from app.mastery.turnout import says_enough
 from app.web.words import percent_of, short_date_of
 
 MOST = 12
@@ -25,6 +26,7 @@ class Past:
     started: dt.datetime
     score: float
     questions: int
+    answered: int
     minutes: float
     by_clock: bool
 
@@ -34,10 +36,13 @@ class Past:
         return self.score / self.questions if self.questions else 0.0
 
     @property
-    def range(self) -> tuple[float, float]:
-        """What a similar paper would most likely have given, as shares."""
-        if not self.questions:
-            return 0.0, 0.0
+    def range(self) -> tuple[float, float] | None:
+        """What a similar paper would most likely have given, as shares.
+
+        None where too few of its questions were answered to say so.
+        """
+        if not says_enough(self.answered, self.questions):
+            return None
         low, high = interval(self.score, self.questions)
         return low / self.questions, high / self.questions
 
@@ -64,18 +69,24 @@ def trend_of(
 
 
 def _sentence(finished: Sequence[Past]) -> str:
-    full = [past for past in finished if past.whole and past.questions]
+    full = [past for past in finished if past.whole and past.range]
     if len(full) < 2:
         return "Each point is one exam; the line through it is the likely range."
     now, before = full[:2]
     was, is_ = (percent_of(past.share) for past in (before, now))
-    if now.range[0] <= before.range[1] and before.range[0] <= now.range[1]:
+    if _overlap(now.range, before.range):
         return (
             f"Your last two full exams: {was}, then {is_}. Their ranges overlap, so "
             "the difference may be chance."
         )
     way = "better" if now.share > before.share else "worse"
     return f"Your last full exam, {is_}, was clearly {way} than the one before, {was}."
+
+
+def _overlap(
+    one: tuple[float, float] | None, other: tuple[float, float] | None
+) -> bool:
+    return bool(one and other and one[0] <= other[1] and other[0] <= one[1])
 
 
 def _draw(
@@ -90,8 +101,9 @@ def _draw(
         marks.append(line("dash", 0, at, _PLANE.box.width, at))
     for place, past in enumerate(last):
         x = _PLANE.box.width * (place + 0.5) / len(last)
-        low, high = (_PLANE.down(share) for share in past.range)
-        marks.append(line("thin", x, high, x, low))
+        if past.range:
+            low, high = (_PLANE.down(share) for share in past.range)
+            marks.append(line("thin", x, high, x, low))
         marks.append(
             dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5)
         )

@@ -4,8 +4,17 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-# A paper that was mostly left open says nothing about what would have been known.
+# A paper with many questions left open says little about what would have been known.
 ANSWERED = 0.9
+
+
+def says_enough(answered: int, questions: int) -> bool:
+    """Whether so many answers of a paper tell what one would score on another.
+
+    >>> says_enough(45, 50), says_enough(44, 50), says_enough(0, 0)
+    (True, False, False)
+    """
+    return questions > 0 and answered >= ANSWERED * questions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,8 +56,8 @@ class Turnout:
     @property
     def counts(self) -> bool:
         """Whether it tells anything about the prediction."""
-        enough = self.result.answered >= ANSWERED * self.result.questions
-        return self.predicted is not None and self.result.questions > 0 and enough
+        enough = says_enough(self.result.answered, self.result.questions)
+        return self.predicted is not None and enough
 
     @property
     def score(self) -> float:

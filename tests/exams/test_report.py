@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import Sitting
-from app.exams.report import Marked, interval, summarize
+from app.exams.report import Marked, Share, interval, most_lost, summarize
 from app.questions.choosing import Choices
 from app.questions.variants import draw
 from tests.exams.sitting import begin, finish, save
@@ -41,6 +41,33 @@ def test_points_add_up_by_domain_and_objective() -> None:
     ]
     assert [s.name for s in report.objectives] == ["1.1", "2.9", "2.10"]
     assert [m.number for m in report.missed] == [2, 3]
+
+
+def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:
+    paper = [marked(n, f"1.{n}", 1) for n in range(1, 9)]
+    paper.append(marked(9, "2.1", 0))
+    paper.append(dataclasses.replace(marked(10, "2.2", 0), answered=False))
+
+    report = summarize(paper)
+    half = summarize([dataclasses.replace(m, answered=m.number < 6) for m in paper])
+
+    assert [m.number for m in report.missed] == [9]
+    assert [m.number for m in report.open] == [10]
+    assert [m.number for m in report.again] == [9, 10]
+    assert [s.name for s in report.weakest] == ["2.1"]
+    assert (report.tells, half.tells) == (True, False)
+
+
+def test_parts_that_lost_as_much_as_one_left_out_are_not_named() -> None:
+    def names(*lost: float) -> list[str]:
+        return [
+            s.name
+            for s in most_lost(Share(f"{n}", 5 - x, 5) for n, x in enumerate(lost))
+        ]
+
+    assert names(1, 1, 1, 1) == []
+    assert names(1, 3, 1, 2, 1) == ["1", "3"]
+    assert names(0, 2, 1, 0) == ["1", "2"]
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:
