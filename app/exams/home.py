@@ -10,7 +10,7 @@ from app.errors import NotFound
 from app.exams import cuts, store
 from app.exams.paper import drawable
 from app.exams.sitting import askable
-from app.exams.store import Finished, Sat
+from app.exams.store import Sat
 from app.exams.trend import Past, trend_of
 from app.mastery.bank import domain_of
 from app.questions.model import Question
@@ -29,7 +29,7 @@ class Paper:
 def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
     """All that the home shows."""
     whole = sorted(desk.library.exams.values(), key=lambda e: (-e.questions, e.slug))
-    finished = [_past(desk.library, one) for one in _finished(desk)]
+    finished = [_past(desk.library, *one) for one in _finished(desk)]
     return {
         "whole": whole,
         "cuts": list(_cuts(desk, whole[0])) if whole else [],
@@ -82,21 +82,20 @@ def _missed(desk: Desk, there: Sequence[Question]) -> list[Question]:
     return [q for q in there if q.id in past and past[q.id].missed]
 
 
-def _finished(desk: Desk) -> list[Finished]:
+def _finished(desk: Desk) -> list[tuple[Sat, float, int]]:
     return store.finished(desk.db, desk.learner.id) if desk.learner.id else []
 
 
-def _past(library: Library, one: Finished) -> Past:
-    sat = one.sat
+def _past(library: Library, sat: Sat, score: float, answered: int) -> Past:
     used = ((sat.closed_at or sat.deadline) - sat.started_at).total_seconds()
     return Past(
         number=sat.id,
         title=title_of(library, sat.exam),
         whole=sat.exam in library.exams,
         started=sat.started_at,
-        score=one.score,
+        score=score,
         questions=len(sat.slots),
-        answered=one.answered,
+        answered=answered,
         minutes=used / 60,
         by_clock=sat.closed_by == "time",
     )

@@ -201,9 +201,9 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
     paper = marked(desk.db, desk.library, sat)
     earlier = [
-        one
-        for one in store.finished(desk.db, desk.learner.id)
-        if one.sat.exam == sat.exam and one.sat.id != sat.id
+        (other, score)
+        for other, score, _ in store.finished(desk.db, desk.learner.id)
+        if other.exam == sat.exam and other.id != sat.id
     ]
     report = summarize(paper)
     return page(

@@ -56,15 +56,6 @@ class Sat:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finished:
-    """A closed sitting with its points, and how many questions were answered."""
-
-    sat: Sat
-    score: float
-    answered: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Kept:
     """What is kept of one question: response, flag, strikes, time, first response."""
 
@@ -238,8 +229,8 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[Sat]:
     return [_value(row) for row in rows]
 
 
-def finished(db: Session, learner_id: int) -> list[Finished]:
-    """Closed sittings, newest first, each with its points."""
+def finished(db: Session, learner_id: int) -> list[tuple[Sat, float, int]]:
+    """Closed sittings, newest first, each with its points and how many answers."""
     points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
         select(Sitting, points, func.count(ATTEMPT.c.id))
@@ -249,9 +240,7 @@ def finished(db: Session, learner_id: int) -> list[Finished]:
         .group_by(col(Sitting.id))
         .order_by(col(Sitting.started_at).desc())
     )
-    return [
-        Finished(_value(row), float(score), answered) for row, score, answered in rows
-    ]
+    return [(_value(row), float(score), answers) for row, score, answers in rows]
 
 
 def seen_items(db: Session, learner_id: int) -> Counter[str]:

@@ -12,7 +12,9 @@ def note_of(held: Held, day: dt.date, origin: str) -> str:
     if standing is None:
         return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
     if standing.state != "review":
-        origin = origin or "You are still learning this card."
+        now = standing.last_day >= day
+        begun = "You are still learning" if now else "You have begun"
+        origin = origin or f"{begun} this card."
         return f"{origin} Say the answer aloud first."
     days = max(0, (day - standing.last_day).days)
     ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"

@@ -260,23 +260,25 @@ def _range(scores: Sequence[float]) -> tuple[int, int]:
     return low, high
 
 
-_WORDS = (
-    (0.03, "hardly any chance"),
-    (0.15, "about one chance in ten"),
-    (0.225, "about one chance in five"),
-    (0.29, "about one chance in four"),
-    (0.42, "about one chance in three"),
-    (0.58, "an even chance"),
-    (0.71, "about two chances in three"),
-    (0.775, "about three chances in four"),
-    (0.85, "about four chances in five"),
-    (0.97, "about nine chances in ten"),
+_TENTHS = (
+    "hardly any chance",
+    "about one chance in ten",
+    "about one chance in five",
+    "about three chances in ten",
+    "about two chances in five",
+    "an even chance",
+    "about three chances in five",
+    "about seven chances in ten",
+    "about four chances in five",
+    "about nine chances in ten",
+    "more than nine chances in ten",
 )
 
 
 def chance_words(chance: float) -> str:
-    """A probability as people say it."""
-    for limit, words in _WORDS:
-        if chance < limit:
-            return words
-    return "almost certainly"
+    """A probability as people say it, to the nearest tenth.
+
+    >>> chance_words(0.04), chance_words(0.31), chance_words(0.5)
+    ('hardly any chance', 'about three chances in ten', 'an even chance')
+    """
+    return _TENTHS[round(10 * min(max(chance, 0.0), 1.0))]

@@ -70,7 +70,7 @@ class Weak:
         if self.lowest:
             return f"your weakest so far: {share} expected"
         if self.ground is None:
-            return f"your weakest topic whose basics you already know ({share})"
+            return f"{share} expected; weaker ones build on pages to learn first"
         return f"{share} expected"
 
 

@@ -231,10 +231,12 @@ def test_simulated_exams_agree_with_the_exact_scores():
     ("chance", "words"),
     [
         (0.01, "hardly any chance"),
-        (0.33, "about one chance in three"),
+        (0.33, "about three chances in ten"),
+        (0.14, "about one chance in ten"),
+        (0.16, "about one chance in five"),
         (0.5, "an even chance"),
         (0.8, "about four chances in five"),
-        (0.99, "almost certainly"),
+        (0.99, "more than nine chances in ten"),
     ],
 )
 def test_a_chance_is_said_as_people_say_it(chance: float, words: str):
