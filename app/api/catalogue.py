@@ -1,4 +1,4 @@
-"""The catalogue as JSON: every value in base units, with source and date."""
+"""The catalog as JSON: every value in base units, with source and date."""
 
 import dataclasses
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _UNITS = {
 
 
 def listing(kind: str) -> dict[str, Any]:
-    """One catalogue with its units; raises KeyError for a kind that is none."""
+    """One catalog with its units; raises KeyError for a kind that is none."""
     rows = _ROWS[kind]()
     used = {name for row in rows for name in row}
     return {"units": {n: u for n, u in _UNITS.items() if n in used}, kind: rows}

@@ -1,4 +1,4 @@
-"""JSON for programs: estimates, their inputs, the catalogue, the description."""
+"""JSON for programs: estimates, their inputs, the catalog, the description."""
 
 import functools
 import importlib.metadata
@@ -82,7 +82,7 @@ def ask_by_body(name: str, sent: Sent) -> Response:
 @router.get("/api/v1/catalogue/{kind}")
 def listing(request: Request, kind: str) -> Response:
     if kind not in CATALOGUES:
-        raise NotFound(f"There is no catalogue “{kind}”.", ", ".join(CATALOGUES))
+        raise NotFound(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
     keep(request, shared=True)
     return _json(catalogue.listing(kind))
 

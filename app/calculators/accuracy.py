@@ -65,18 +65,21 @@ _LABELS = {
 }
 
 
-# Units of the cases that have another name in the catalogue of units.
+# Units of the cases that have another name in the catalog of units.
 _BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counted:
-    """One kind as a row of the table; figures are in words, empty where none."""
+    """One kind as a row of the table; figures are in words, empty where none.
+
+    Errors are counted without the cases that a constant was `fitted` on.
+    """
 
     kind: str
     label: str
     cases: int
-    answered: int
+    fitted: int
     within: int
     median: str
     p90: str
@@ -182,7 +185,7 @@ def _counted(summary: Summary) -> Counted:
         kind=summary.kind,
         label=label_of(summary.kind),
         cases=summary.cases,
-        answered=summary.expressible,
+        fitted=summary.calibration,
         within=summary.within_tolerance,
         median=_percent(summary.median),
         p90=_percent(summary.p90),

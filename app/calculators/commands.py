@@ -160,10 +160,10 @@ def _help_lines(name: str, declared: Input, default: Any) -> list[str]:
 
 
 _NAMES = {
-    "model": "a model of the catalogue, a size such as 70B, or @FILE",
-    "gpu": "an accelerator of the catalogue",
-    "system": "a system of the catalogue",
-    "network": "a network part of the catalogue",
+    "model": "a model of the catalog, a size such as 70B, or @FILE",
+    "gpu": "an accelerator of the catalog",
+    "system": "a system of the catalog",
+    "network": "a network part of the catalog",
     "text": "text, or @FILE",
 }
 

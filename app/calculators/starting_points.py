@@ -190,7 +190,7 @@ def _short(figure: Figure) -> str:
 
 
 def _example(entry: Entry) -> str:
-    """The catalogue names among the inputs that a calculator starts with."""
+    """The catalog names among the inputs that a calculator starts with."""
     inputs = entry.inputs()
     words = []
     for name, field in declared(entry.inputs).items():

@@ -21,7 +21,6 @@ from app.learners.current import CurrentLearner, EnrolledLearner
 from app.mastery.bank import answered_by_topic
 from app.mastery.store import first_answers
 from app.questions.asking import Asked, ask
-from app.web.addresses import public
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
@@ -146,7 +145,6 @@ def cheat_sheet_of(
         syllabus=library.syllabus,
         exam=max(library.exams.values(), key=lambda e: e.questions, default=None),
         sheet=cheat_sheet(library, domain, notes),
-        site=public(request),
     )
 
 

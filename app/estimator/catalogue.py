@@ -12,7 +12,7 @@ DATA = pathlib.Path(__file__).parent / "data"
 
 
 class IncompleteEntry(ValueError):  # noqa: N818 - reads as what it is at the raise
-    """An entry of the catalogue that lacks its source or the date it was read."""
+    """An entry of the catalog that lacks its source or the date it was read."""
 
 
 @functools.cache
@@ -77,4 +77,4 @@ def find_id(file: str, table: str, name: str, what: str) -> str:
     near = difflib.get_close_matches(plain(name), names, n=3, cutoff=0.5)
     ids = tuple(dict.fromkeys(names[n] for n in near))
     hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
-    raise LookupError(f"“{name}” is not {what} of the catalogue; {hint}.")
+    raise LookupError(f"“{name}” is not {what} of the catalog; {hint}.")

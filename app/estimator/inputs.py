@@ -26,12 +26,12 @@ class Input:
     """One input of an estimate, declared once for every face.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
-    catalogue name, a size such as 70B or a short config.json), gpu, system or
-    network (catalogue names), text (long text such as a config.json). `unit` is
+    catalog name, a size such as 70B or a short config.json), gpu, system or
+    network (catalog names), text (long text such as a config.json). `unit` is
     the base unit of the value; `typed_unit` is what a bare number means when a
     person types it ("GB").
     `minimum` and `maximum` are inclusive and in base units (for text: characters).
-    `choices` are values with their words; of a catalogue those that a list offers,
+    `choices` are values with their words; of a catalog those that a list offers,
     all where there are none. `count_field` is the field that takes the 8 of a card
     typed as `8x H100`.
     """
@@ -283,7 +283,7 @@ def _text(field: Input, raw: Any) -> str:
 
 
 def _catalogued(field: Input, raw: Any) -> str:
-    """Find the catalogue's own id for a name that people use."""
+    """Find the catalog's own id for a name that people use."""
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,
         "gpu": accelerator_id,

@@ -7,12 +7,12 @@ from app.estimator.models.formats import CACHE_CHOICES, WEIGHT_CHOICES
 
 
 def ask_model(default: str = "llama-3.1-70b") -> Any:
-    """Ask for a model: a catalogue name, a size such as 70B, or a config.json."""
+    """Ask for a model: a catalog name, a size such as 70B, or a config.json."""
     return ask(
         default,
         "Model",
         kind="model",
-        help="A model of the catalogue, a size such as 70B, or a short config.json.",
+        help="A model of the catalog, a size such as 70B, or a short config.json.",
         term="parameter",
         group="Model",
         topic="training-versus-inference",
@@ -24,15 +24,15 @@ def ask_gpu(
     count_field: str = "",
     offered: tuple[tuple[str, str], ...] = (),
 ) -> Any:
-    """Ask for an accelerator of the catalogue; `8x H100` gives the count too.
+    """Ask for an accelerator of the catalog; `8x H100` gives the count too.
 
-    `offered` are ids with names, where a list shall not offer the whole catalogue.
+    `offered` are ids with names, where a list shall not offer the whole catalog.
     """
     return ask(
         default,
         "GPU",
         kind="gpu",
-        help="An accelerator of the catalogue, for example H100 or 8x H100.",
+        help="An accelerator of the catalog, for example H100 or 8x H100.",
         group="Hardware",
         topic="cluster-components",
         count_field=count_field,

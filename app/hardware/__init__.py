@@ -1,1 +1,1 @@
-"""Hardware: every part of the catalogue, listed, compared, and one page for each."""
+"""Hardware: every part of the catalog, listed, compared, and one page for each."""

@@ -31,7 +31,7 @@ def catalogue_command(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="headroom catalogue", description="List the hardware of the catalogue."
+        prog="headroom catalogue", description="List the hardware of the catalog."
     )
     parser.add_argument("part", nargs="*", help="ids; all values of these parts")
     parser.add_argument("--kind", choices=tuple(FIELDS))

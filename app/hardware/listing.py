@@ -202,7 +202,7 @@ def vendors(shelf: Shelf) -> tuple[str, ...]:
 
 
 def on_shelf(shelf: Shelf) -> tuple[Part, ...]:
-    """The parts of a shelf in the order of the catalogue."""
+    """The parts of a shelf in the order of the catalog."""
     return tuple(part for part in parts() if part.kind in shelf.kinds)
 
 

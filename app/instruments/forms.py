@@ -335,7 +335,7 @@ def _offered(
 
 @functools.cache
 def catalogued(kind: str) -> tuple[Options, ...]:
-    """The names of a catalogue in groups, as a list to choose from."""
+    """The names of a catalog in groups, as a list to choose from."""
     if kind == "model":
         return (Options("By name", lookup.models()), Options("By size", _SIZES))
     if kind == "gpu":

@@ -81,7 +81,7 @@ class Ahead:
             change = self.without.mean - self.plan.mean
             said.append(
                 f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, with "
-                f"{_minutes(change)} a day afterwards."
+                f"{_minutes(change)} a day after that."
             )
         return " ".join(said)
 

@@ -18,7 +18,7 @@ def cache(client):
 
 def test_the_page_counts_every_case_and_names_every_kind(client, cache):
     page = client.get("/calculators/accuracy").text
-    assert f"{standing(cache).cases} published measurements" in page
+    assert f"{standing(cache).cases:,} published measurements" in page
     for row in standing(cache).kinds:
         assert f'href="/calculators/accuracy/{row.kind}"' in page
 

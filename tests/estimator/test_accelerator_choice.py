@@ -169,7 +169,7 @@ def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
 
 def test_nothing_that_does_it_is_a_no_and_not_an_error():
     answer = estimate(model="llama-3.1-405b", weights="fp32", slowest=0.005)
-    assert answer.verdict.lead == "No GPU of the catalogue does it."
+    assert answer.verdict.lead == "No GPU of the catalog does it."
     assert answer["choice"].value is None
     assert answer["candidates"].value == 0
 

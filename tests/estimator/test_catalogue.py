@@ -1,4 +1,4 @@
-"""The catalogue: every value has a source and a date, and means what it says."""
+"""The catalog: every value has a source and a date, and means what it says."""
 
 import pytest
 

@@ -44,7 +44,7 @@ def drawn(meaning: Input, default: Any, luck: random.Random) -> Any:
 
 
 def asked(entry: Entry, most: int) -> Iterator[dict[str, Any]]:
-    """Random inputs, with every model and every card of the catalogue among them."""
+    """Random inputs, with every model and every card of the catalog among them."""
     luck = random.Random(f"{SEED} {entry.name}")  # noqa: S311 - a draw, no secret
     names = {"model": _MODELS, "gpu": _CARDS, "system": _SYSTEMS}
     turns = {

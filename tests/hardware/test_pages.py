@@ -72,7 +72,7 @@ def test_a_choice_that_is_not_offered_counts_as_not_made(client):
 def test_nothing_like_that_leads_back_to_all(client):
     page = client.get("/hardware?vendor=Groq&memory=141").text
 
-    assert "No part of the catalogue is like that." in page
+    assert "No part of the catalog is like that." in page
     assert 'href="/hardware?kind=accelerators">Show all</a>' in page
 
 

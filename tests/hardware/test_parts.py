@@ -1,4 +1,4 @@
-"""The parts of the catalogue: every value with convention, source, day, or a reason."""
+"""The parts of the catalog: every value with convention, source, day, or a reason."""
 
 import dataclasses
 

@@ -66,4 +66,4 @@ def test_a_title_is_found_too(rosa: TestClient, section: str, library: Library):
     title = library.topics["weights"].title
 
     assert "mine" not in rosa.get("/notes").text
-    assert f"<h2>{title}" in rosa.get(f"/notes?q={title}").text
+    assert f">{title}</a></h2>" in rosa.get(f"/notes?q={title}").text

@@ -102,7 +102,7 @@ def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     return links.address(name.replace("_", "-"), urlencode(dict(inputs)), anchor=output)
 
 
-# What the fields of the catalogues count; everything else is a plain number.
+# What the fields of the catalogs count; everything else is a plain number.
 _HARDWARE_UNITS = {
     "memory": "B",
     "driver_memory": "B",
@@ -153,7 +153,7 @@ def _model(name: str) -> object:
 
 
 def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
-    """A field of an entry of the catalogue (`hw` or `model`), and that entry.
+    """A field of an entry of the catalog (`hw` or `model`), and that entry.
 
     Raises Unanswerable.
     """

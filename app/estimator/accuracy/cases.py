@@ -40,7 +40,7 @@ class Case:
 class CaseFile:
     """Cases with the configurations of the models that they name.
 
-    Hardware that a file describes is not read: calculators know the catalogue.
+    Hardware that a file describes is not read: calculators know the catalog.
     """
 
     cases: tuple[Case, ...]
@@ -148,7 +148,7 @@ class Asked:
         return find_model(self.model(key))
 
     def card(self, key: str = "gpu", default: str = "") -> str:
-        """Read the accelerator: its id in the catalogue."""
+        """Read the accelerator: its id in the catalog."""
         return card_id(str(self.any(key, default)))
 
     def done(self) -> None:
@@ -163,7 +163,7 @@ def typed_model(
 ) -> str:
     """A model of the file as a calculator takes it.
 
-    By name where the catalogue has the same shape, otherwise as a configuration.
+    By name where the catalog has the same shape, otherwise as a configuration.
     """
     config = file.configs.get(name)
     if config is None:
@@ -173,7 +173,7 @@ def typed_model(
 
 
 def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
-    """A model that the file does not describe, from the catalogue."""
+    """A model that the file does not describe, from the catalog."""
     try:
         known = model_id(name)
     except LookupError:
@@ -195,7 +195,7 @@ def as_config(config: Mapping[str, Any], name: str = "") -> str:
 
 
 def _is_known(name: str, text: str) -> bool:
-    """Whether the catalogue has a model of this name and shape."""
+    """Whether the catalog has a model of this name and shape."""
     try:
         return _shape(find_model(name)) == _shape(find_model(text))
     except LookupError:
@@ -223,7 +223,7 @@ def _shape(model: Architecture) -> tuple[Any, ...]:
 
 
 def card_id(name: str) -> str:
-    """The id of an accelerator of the catalogue."""
+    """The id of an accelerator of the catalog."""
     try:
         return accelerator_id(name)
     except LookupError as error:

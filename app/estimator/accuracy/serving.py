@@ -280,7 +280,7 @@ def _formats(asked: Asked, model: str) -> dict[str, str]:
 
 
 def _served_model(asked: Asked) -> str:
-    """The model behind a hub name, from the file or from the catalogue."""
+    """The model behind a hub name, from the file or from the catalog."""
     name = str(asked.any("model", ""))
     plain = re.sub(r"(-Instruct|-FP8|-NVFP4)+$", "", name.rpartition("/")[2])
     if plain.lower() in asked.file.configs:

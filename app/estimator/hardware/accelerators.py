@@ -1,4 +1,4 @@
-"""Accelerators, systems and network parts of the catalogue, in base units."""
+"""Accelerators, systems and network parts of the catalog, in base units."""
 
 import dataclasses
 import functools
@@ -212,7 +212,7 @@ class NetworkPart:
 
 
 def accelerator_id(name: str) -> str:
-    """The catalogue id for a name in use (`H100`, `H100-SXM-80GB`).
+    """The catalog id for a name in use (`H100`, `H100-SXM-80GB`).
 
     Raises LookupError naming the nearest ids.
 
@@ -223,12 +223,12 @@ def accelerator_id(name: str) -> str:
 
 
 def system_id(name: str) -> str:
-    """The catalogue id for a system; LookupError naming the nearest ids."""
+    """The catalog id for a system; LookupError naming the nearest ids."""
     return catalogue.find_id(*_SYSTEMS, name, "a system")
 
 
 def network_id(name: str) -> str:
-    """The catalogue id for a network part; LookupError naming the nearest ids."""
+    """The catalog id for a network part; LookupError naming the nearest ids."""
     return catalogue.find_id(*_NETWORKS, name, "a network part")
 
 
@@ -265,17 +265,17 @@ def find_reference_design(name: str) -> ReferenceDesign:
 
 
 def accelerators() -> tuple[Accelerator, ...]:
-    """All accelerators in the order of the catalogue."""
+    """All accelerators in the order of the catalog."""
     return tuple(find_accelerator(key) for key in catalogue.load(*_ACCELERATORS))
 
 
 def systems() -> tuple[System, ...]:
-    """All systems in the order of the catalogue."""
+    """All systems in the order of the catalog."""
     return tuple(find_system(key) for key in catalogue.load(*_SYSTEMS))
 
 
 def reference_designs() -> tuple[ReferenceDesign, ...]:
-    """All reference architectures in the order of the catalogue."""
+    """All reference architectures in the order of the catalog."""
     return tuple(find_reference_design(key) for key in catalogue.load(*_DESIGNS))
 
 
@@ -293,7 +293,7 @@ def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
 
 
 def networks() -> tuple[NetworkPart, ...]:
-    """All network parts in the order of the catalogue."""
+    """All network parts in the order of the catalog."""
     return tuple(find_network(key) for key in catalogue.load(*_NETWORKS))
 
 

@@ -1,4 +1,4 @@
-"""The values that a part of the catalogue has: names, groups, units, conventions."""
+"""The values that a part of the catalog has: names, groups, units, conventions."""
 
 import dataclasses
 from typing import Literal

@@ -68,7 +68,7 @@ def link(name: str) -> Link:
 
 
 def links() -> tuple[Link, ...]:
-    """All kinds of links in the order of the catalogue."""
+    """All kinds of links in the order of the catalog."""
     return tuple(link(name) for name in catalogue.load("links.toml", "link"))
 
 

@@ -1,4 +1,4 @@
-"""Every part of the catalogue as values with unit, convention, source and date."""
+"""Every part of the catalog as values with unit, convention, source and date."""
 
 import dataclasses
 import datetime as dt
@@ -109,7 +109,7 @@ class Part:
 
 @functools.cache
 def parts() -> tuple[Part, ...]:
-    """All parts in the order of the catalogue: accelerators, systems, network.
+    """All parts in the order of the catalog: accelerators, systems, network.
 
     >>> len({part.id for part in parts()}) == len(parts())
     True

@@ -1,4 +1,4 @@
-"""A model by the name that people give it: of the catalogue, a size, a config.json."""
+"""A model by the name that people give it: of the catalog, a size, a config.json."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ _MODELS = ("models.toml", "model")
 
 
 def model_id(name: str) -> str:
-    """The catalogue id for a model name, or the tidy form of a size such as `70B`.
+    """The catalog id for a model name, or the tidy form of a size such as `70B`.
 
     A short config.json is taken as well. Raises LookupError naming the nearest
     models, or what the configuration lacks.
@@ -26,7 +26,7 @@ def model_id(name: str) -> str:
 
 
 def find_model(name: str) -> Architecture:
-    """The architecture for a catalogue name, a size such as `70B`, or a config.json.
+    """The architecture for a catalog name, a size such as `70B`, or a config.json.
 
     A size gives a dense, Llama-shaped model with exactly that many parameters.
 
@@ -48,7 +48,7 @@ def _named(name: str) -> Architecture:
 
 
 def models() -> tuple[tuple[str, str], ...]:
-    """Ids and names of the catalogue's models, in its order."""
+    """Ids and names of the catalog's models, in its order."""
     return tuple((key, row["name"]) for key, row in catalogue.load(*_MODELS).items())
 
 

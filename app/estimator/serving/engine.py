@@ -147,7 +147,7 @@ def steps() -> Steps:
 
 
 def engines() -> tuple[tuple[str, str], ...]:
-    """Ids and names of the engines, in the order of the catalogue."""
+    """Ids and names of the engines, in the order of the catalog."""
     rows = catalogue.load("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 

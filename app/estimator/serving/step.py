@@ -124,7 +124,7 @@ def place(
 ) -> Placed:
     """Put a model on GPUs; ValueError when the card lacks what it needs.
 
-    `fitted` stands in for the overheads of the catalogue.
+    `fitted` stands in for the overheads of the catalog.
     """
     form = FORMATS[serving.weights]
     rates = rates_of(gpu, serving.weights)

@@ -39,7 +39,7 @@ def _first(found: Search) -> tuple[str, int]:
 
 def _becomes(found: Search) -> str:
     if not found.found:
-        return "No GPU of the catalogue does it."
+        return "No GPU of the catalog does it."
     best = found.found[0]
     return f"{named(best.gpu, best.count)}."
 

@@ -8,7 +8,7 @@ from app.estimator.registry import Entry
 
 
 def estimate(asked: AcceleratorChoice) -> Estimate:
-    """Rank the GPUs of the catalogue for a job, with reasons for and against."""
+    """Rank the GPUs of the catalog for a job, with reasons for and against."""
     return answer(asked, search(asked))
 
 

@@ -1,4 +1,4 @@
-"""Trying the GPUs of the catalogue on a job, one after the other."""
+"""Trying the GPUs of the catalog on a job, one after the other."""
 
 import dataclasses
 import functools

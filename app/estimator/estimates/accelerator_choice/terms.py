@@ -34,7 +34,7 @@ _RARE = {
 
 @functools.cache
 def gpus() -> tuple[Accelerator, ...]:
-    """The GPUs of the catalogue, which are ranked."""
+    """The GPUs of the catalog, which are ranked."""
     return tuple(a for a in accelerators() if a.architecture not in _OTHER_KINDS)
 
 
@@ -46,7 +46,7 @@ def others() -> tuple[Accelerator, ...]:
 
 @functools.cache
 def cooling_of(name: str) -> str:
-    """`air`, `liquid`, or nothing where the catalogue does not know.
+    """`air`, `liquid`, or nothing where the catalog does not know.
 
     Cards are cooled by air; a module is as the systems that have it.
 

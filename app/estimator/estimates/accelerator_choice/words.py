@@ -71,7 +71,7 @@ def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
     if not found.found:
         return Verdict(
             "no",
-            "No GPU of the catalogue does it.",
+            "No GPU of the catalog does it.",
             f"All {tried} are left out; the table says why each.",
         )
     best, *rest = found.found
@@ -82,7 +82,7 @@ def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
     return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
 
 
-_NONE = "No GPU of the catalogue does it."
+_NONE = "No GPU of the catalog does it."
 
 
 def _figures(
@@ -261,7 +261,7 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
     return (
         Step(
             "That do not",
-            "GPUs of the catalogue left out",
+            "GPUs of the catalog left out",
             format_number(len(found.against)),
             len(found.against),
             "",

@@ -34,7 +34,7 @@ def operation_of(asked: Collectives) -> Collective:
 
 
 def links_of(asked: Collectives, gpu: Accelerator) -> Fabric:
-    """The links around a card; refused where the catalogue knows none."""
+    """The links around a card; refused where the catalog knows none."""
     if not gpu.nvlink and not gpu.pcie:
         message = f"The links of the {gpu.name} are not known."
         raise refuse("gpu", asked.gpu, message)

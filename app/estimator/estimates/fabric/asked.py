@@ -58,7 +58,7 @@ class Fabric:
         "Oversubscription",
         minimum=1.0,
         maximum=16.0,
-        help="Ports towards nodes over ports towards spines: 1 is non-blocking.",
+        help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
         term="oversubscription",
         group="Compute network",
         topic="interconnects",

@@ -16,7 +16,7 @@ class Side:
 
     Bytes in all, on one GPU and of the language model there; `floor` is the time to
     read its active weights once [s] and `peak` the rate of products [FLOP/s], None
-    where the catalogue has none.
+    where the catalog has none.
     """
 
     form: Format

@@ -42,7 +42,7 @@ def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
     rate = new.peak / old.peak if old.peak and new.peak else None
     low = None if new.floor is None else new.floor * 0.85
     high = None if new.floor is None else new.floor * 1.5
-    unknown = "The catalogue has no rate for this."
+    unknown = "The catalog has no rate for this."
     return (
         Figure(_OUT["total"], new.total, primary=True),
         Figure(_OUT["before"], old.total),
