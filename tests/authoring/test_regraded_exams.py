@@ -67,7 +67,7 @@ def test_a_closed_exam_counts_by_the_mended_key_and_says_what_it_was(
     assert "The key was mended after this answer" in solution
     assert attempts(session) == before
     assert session.exec(select(SittingAnswer)).one().model_dump() == kept
-    assert [score for _, score in finished(session, learner)] == [1]
+    assert [score for _, score, _ in finished(session, learner)] == [1]
     assert [result.score for result in results(session, learner, 5)] == [1]
     assert [sum(paper.points) for paper in papers(session, "")] == [1]
 
