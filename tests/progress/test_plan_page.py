@@ -310,7 +310,7 @@ def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
     assert ahead.without.known <= ahead.plan.known
     assert ahead.without.mean > ahead.plan.mean
     assert "fewer" in ahead.compared
-    assert "more a day afterwards" in ahead.compared
+    assert "more a day after that" in ahead.compared
 
 
 def test_the_figure_stacks_new_cards_on_those_due() -> None:
