@@ -246,3 +246,19 @@ def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
 
     assert set(found.libraries) == {"aid", "sizing"}
     assert "draft: this folder is not served as a course: it has no" in caplog.text
+
+
+def test_a_failure_of_headroom_is_told_once_and_its_way_only_when_asked(
+    content: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("of our own")
+
+    monkeypatch.setattr("app.content.read._read", broken)
+
+    assert main(["check", str(content)]) == 1
+    quiet = list(caplog.records)
+    assert main(["check", str(content), "--verbose"]) == 1
+
+    assert not [r for r in quiet if r.exc_info]
+    assert [r for r in caplog.records if r.exc_info]

@@ -129,6 +129,9 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what --fix would write"
     )
     check.add_argument(
+        "--verbose", action="store_true", help="show where Headroom itself failed"
+    )
+    check.add_argument(
         "--explain", metavar="CODE", help="say what a code means and what mends it"
     )
     check.add_argument(

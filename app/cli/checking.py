@@ -1,10 +1,12 @@
 """`headroom check`: name everything wrong in the content."""
 
 import argparse
+import contextlib
 import dataclasses
 import datetime as dt
 import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from app.cli.course import course_folder
@@ -16,7 +18,7 @@ from app.content.fixing import as_diff, changes, fix_folder, note_on
 from app.content.identity import did_you_mean
 from app.content.live.courses import folders, passed_over
 from app.content.live.shared import SHARED
-from app.content.problems import Problem, problem
+from app.content.problems import LOG, Problem, problem
 
 
 def check_content(given: argparse.Namespace) -> int:
@@ -25,6 +27,22 @@ def check_content(given: argparse.Namespace) -> int:
         return _explained(given.explain.upper())
     if given.dry_run and not given.fix:
         raise Stop("--dry-run shows what --fix would write; say --fix as well.")
+    with _failures(shown=given.verbose):
+        return _checked(given)
+
+
+@contextlib.contextmanager
+def _failures(*, shown: bool) -> Iterator[None]:
+    """Leave the ways to failures of Headroom out: E00 says that it failed, and where."""
+    before = LOG.disabled
+    LOG.disabled = not shown
+    try:
+        yield
+    finally:
+        LOG.disabled = before
+
+
+def _checked(given: argparse.Namespace) -> int:
     courses = folders(folder_of(given))
     problems: list[Problem] = []
     for name, folder in courses.items():

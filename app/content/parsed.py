@@ -78,7 +78,7 @@ class ParsedFile:
     drawing: Drawing | Flaw | None = None
     anchors: tuple[str, ...] = ()
     entries: tuple[tuple[str, int], ...] = ()
-    alerts: tuple[str, ...] = ()
+    alerts: tuple[tuple[str, int], ...] = ()
     mentions: tuple[Mention, ...] = ()
     edits: tuple[Edit, ...] = ()
     problems: tuple[Problem, ...] = ()

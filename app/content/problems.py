@@ -6,7 +6,8 @@ import logging
 import re
 from typing import Literal
 
-_log = logging.getLogger("headroom")
+LOG = logging.getLogger("headroom.content.failures")
+"""What failed in a way that no rule foresees, with the way to where it did."""
 _LONGEST = 1_000
 
 
@@ -57,9 +58,9 @@ def failure(
     `what` begins the sentence, e.g. “This question”.
     """
     where = on_one_line(f"{place[0]}:{place[1]}")
-    _log.error("content %s: it could not be read", where, exc_info=error)
+    LOG.error("content %s: it could not be read", where, exc_info=error)
     message = f"{what} could not be read: Headroom failed at it ({_kind(error)})."
-    hint = "Undo its last change, and report this with the log of the server."
+    hint = "Undo its last change, and report this with what `headroom check --verbose` says."
     return problem(place, "E00", message, hint, item)
 
 

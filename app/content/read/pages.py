@@ -59,7 +59,7 @@ class Page:
 
     sections: tuple[Section, ...]
     notes: dict[str, Text]
-    alerts: tuple[str, ...]
+    alerts: tuple[tuple[str, int], ...]
 
 
 def lay_out(
@@ -94,7 +94,7 @@ class _Desk:
         self.linker = linker
         self.sections: list[Section] = []
         self.notes: dict[str, Text] = {}
-        self.alerts: list[str] = []
+        self.alerts: list[tuple[str, int]] = []
         self.level = 1
         self.numbered = 0
         self.open = _Open("", "", 0)
@@ -209,7 +209,8 @@ class _Desk:
     def _prose(self, tokens: list[Token]) -> None:
         if not tokens:
             return
-        self.alerts += [str(t.meta["alert"]) for t in tokens if t.meta.get("alert")]
+        boxes = [t for t in tokens if t.meta.get("alert")]
+        self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
         text = write(_as_page(tokens), self.scope)
         if text.html:
             self.open.pieces.append(Html(self.linker.link(text.html)))

@@ -334,6 +334,7 @@ def check_coverage(
     learned = {o for c in cards for o in c.objectives}
     pages = [r.topic for r in bank.readings.values() if r.topic]
     read = {o for p in pages if p.status == "live" for o in p.objectives}
+    drafts = {o: p.title for p in pages if p.status != "live" for o in p.objectives}
     found = _blueprints(bank, per_domain)
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
@@ -341,10 +342,13 @@ def check_coverage(
         classes = (("page", read), ("questions", asked), ("cards", learned))
         lacking = [name for name, have in classes if number not in have]
         if lacking:
-            message = f"Objective {number} has no {' and no '.join(lacking)}."
+            message = f"Objective {number} has no {' and no '.join(lacking)}"
             hint = "Write a topic for it, or add its number to one that is live."
+            if draft := drafts.get(number):
+                message += f" that learners see: “{draft}” is not live"
+                hint = "Finish the draft, and take its line “status” out."
             place = ("syllabus.toml", lines.get(number, 1), 1)
-            found.append(problem(place, "W73", message, hint))
+            found.append(problem(place, "W73", f"{message}.", hint))
     return found
 
 

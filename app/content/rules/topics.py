@@ -19,23 +19,28 @@ def check_topics(
         reading = readings[topic.place.path]
         found += _unsaid(topic)
         lacking = []
-        if "IMPORTANT" not in reading.alerts:
+        boxes = [kind for kind, _ in reading.alerts]
+        if "IMPORTANT" not in boxes:
             lacking.append("exam box ([!IMPORTANT])")
-        if "TIP" not in reading.alerts:
+        if "TIP" not in boxes:
             lacking.append("memory hook ([!TIP])")
         if not topic.cards:
             lacking.append("cards")
         if lacking:
             message = f"“{topic.title}” has no {', no '.join(lacking)}."
             found.append(_lack(topic, message))
-        if (hooks := reading.alerts.count("TIP")) > 1:
-            message = f"“{topic.title}” has {hooks} memory hooks ([!TIP])."
-            place = (topic.place.path, 1, 1)
-            hint = "Keep one, and make the others asides ([!NOTE])."
-            found.append(problem(place, "W87", message, hint))
+        found += _hooks(topic, reading)
         found += _unasked(topic, readings)
         found += _unaddressed(topic)
     return found
+
+
+def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[Problem]:
+    hooks = [line for kind, line in reading.alerts if kind == "TIP"]
+    if len(hooks) > 1:
+        message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
+        hint = f"Keep it or the one on line {hooks[0]}; the other can be a [!NOTE]."
+        yield problem((topic.place.path, hooks[1], 1), "W87", message, hint)
 
 
 def _unasked(topic: Topic, readings: Mapping[str, ParsedFile]) -> Iterator[Problem]:
