@@ -33,7 +33,7 @@ def check_content(given: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _failures(*, shown: bool) -> Iterator[None]:
-    """Leave the ways to failures of Headroom out: E00 says that it failed, and where."""
+    """Leave the ways to our own failures out: E00 says that one was, and where."""
     before = LOG.disabled
     LOG.disabled = not shown
     try:

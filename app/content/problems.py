@@ -60,7 +60,7 @@ def failure(
     where = on_one_line(f"{place[0]}:{place[1]}")
     LOG.error("content %s: it could not be read", where, exc_info=error)
     message = f"{what} could not be read: Headroom failed at it ({_kind(error)})."
-    hint = "Undo its last change, and report this with what `headroom check --verbose` says."
+    hint = "Undo its last change, and report what `headroom check --verbose` says."
     return problem(place, "E00", message, hint, item)
 
 

@@ -15,7 +15,7 @@ TINY = Path(__file__).parents[1] / "courses" / "tiny"
 PICTURES = {
     "board.png": b"\x89PNG\r\n\x1a\n and more",
     "img/board.jpg": b"\xff\xd8\xff and more",
-    "img/old/board.gif": b"GIF89a and more",
+    "img/old/board.gif": b"GIF89a",
     "img/board.webp": b"RIFF1234WEBP and more",
     "img/board.avif": b"\0\0\0\x1cftypavif and more",
     "img/board.svg": b'<svg xmlns="http://www.w3.org/2000/svg"></svg>',

@@ -13,7 +13,7 @@ from app.content.identity import nearest
 from app.content.live.assembly import Assembled, assemble, version_of
 from app.content.live.drafts import NOTHING, Authored
 from app.content.live.lastgood import LastGood
-from app.content.live.pictures import flaw_of
+from app.content.live.pictures import flaw_of, with_sizes
 from app.content.live.shared import SHARED
 from app.content.live.watched_files import (
     TOPIC_FILES,
@@ -103,7 +103,7 @@ def build(
     return Library(
         version_of(readings),
         bank.syllabus,
-        made.topics,
+        {slug: with_sizes(topic, folder) for slug, topic in made.topics.items()},
         made.questions,
         made.cards,
         {t.anchor: t for r in readings.values() for t in r.terms},

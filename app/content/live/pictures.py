@@ -1,10 +1,15 @@
 """Pictures beside a page: which files may be shown, and what they have to hold."""
 
+import dataclasses
 import itertools
+import re
+from html import unescape
 from pathlib import Path
 
 from app.content.identity import lies_within, nearest
+from app.content.model import Html, Topic
 from app.content.picture_kinds import kind_of
+from app.content.picture_sizes import ENOUGH, Size, size_of
 
 # What a file has to hold; the text of an SVG file is looked at elsewhere.
 _KINDS = {
@@ -18,6 +23,7 @@ _KINDS = {
 }
 PICTURES = frozenset(_KINDS)
 """The ends of names of files that are shown."""
+_SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, among which a near name is looked for
 
 
@@ -35,6 +41,46 @@ def flaw_of(folder: Path, name: str) -> str:
     except (OSError, ValueError):
         return f"There is no file “{shown}”."
     return f"“{shown}” {why}." if why else ""
+
+
+def with_sizes(topic: Topic, folder: Path) -> Topic:
+    """The topic with width and height at each picture, so that nothing jumps."""
+    if not any(
+        isinstance(piece, Html) and _SHOWN.search(piece.html)
+        for section in topic.sections
+        for piece in section.pieces
+    ):
+        return topic
+    own = folder / "topics" / topic.slug
+
+    def sized(found: re.Match[str]) -> str:
+        size = _size(own / unescape(found["file"]))
+        sides = f' width="{size[0]}" height="{size[1]}"' if size else ""
+        return f"{found[0]}{sides}"
+
+    return dataclasses.replace(
+        topic,
+        sections=tuple(
+            dataclasses.replace(
+                section,
+                pieces=tuple(
+                    Html(_SHOWN.sub(sized, piece.html))
+                    if isinstance(piece, Html)
+                    else piece
+                    for piece in section.pieces
+                ),
+            )
+            for section in topic.sections
+        ),
+    )
+
+
+def _size(file: Path) -> Size | None:
+    try:
+        with file.open("rb") as stream:
+            return size_of(stream.read(ENOUGH))
+    except (OSError, ValueError):
+        return None
 
 
 def _near(folder: Path, place: list[str]) -> str:
