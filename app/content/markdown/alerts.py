@@ -36,7 +36,8 @@ def closing(kind: str) -> str:
     if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
         return "</div></div>\n"
     if kind == "TIP":
-        return '<p class="small quiet">Memory hook</p></div>\n'
+        # A word of ours, in whatever language the page is written.
+        return '<p class="small quiet" lang="en">Memory hook</p></div>\n'
     return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
 
 

@@ -231,8 +231,12 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
     refused = any("weight" in p.message for p in sheet.problems)
     if tables and not refused and abs(total - 1) > 0.005:
         place = _place("weight", sheet)
+        parts = " + ".join(
+            f"{d.weight:.3g}" if full == 1 else f"{100 * d.weight:.3g}" for d in domains
+        )
         message = f"The weights of the domains add up to {total:.0%}, not to 100%."
-        sheet.report("E70", *place, message, "Correct the weights.")
+        hint = f"They are {parts}. Correct one of them." if len(domains) > 1 else ""
+        sheet.report("E70", *place, message, hint or "Correct the weight.")
     _expect_title(tables, domains, sheet)
     order = _texts(tables, "order", sheet)
     for name in order:
