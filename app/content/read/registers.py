@@ -227,16 +227,9 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
     if not domains and not sheet.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
         sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
-    total = sum(d.weight for d in domains)
     refused = any("weight" in p.message for p in sheet.problems)
-    if tables and not refused and abs(total - 1) > 0.005:
-        place = _place("weight", sheet)
-        parts = " + ".join(
-            f"{d.weight:.3g}" if full == 1 else f"{100 * d.weight:.3g}" for d in domains
-        )
-        message = f"The weights of the domains add up to {total:.0%}, not to 100%."
-        hint = f"They are {parts}. Correct one of them." if len(domains) > 1 else ""
-        sheet.report("E70", *place, message, hint or "Correct the weight.")
+    if tables and not refused:
+        _add_up(domains, full, sheet)
     _expect_title(tables, domains, sheet)
     order = _texts(tables, "order", sheet)
     for name in order:
@@ -286,6 +279,19 @@ def _whole_weight(rows: list[Any]) -> int:
     """What all weights add up to: 100, or 1 where they are written as shares."""
     weights = [r.get("weight") for r in rows]
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
+
+
+def _add_up(domains: tuple[Domain, ...], full: int, sheet: Manuscript) -> None:
+    """E70: all weights together are the whole exam."""
+    total = sum(d.weight for d in domains)
+    if abs(total - 1) <= 0.005:
+        return
+    message = f"The weights of the domains add up to {total:.0%}, not to 100%."
+    parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
+    hint = f"They are {parts}. Correct one of them."
+    alone = "Correct the weight."
+    place = _place("weight", sheet)
+    sheet.report("E70", *place, message, hint if len(domains) > 1 else alone)
 
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
