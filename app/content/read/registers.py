@@ -227,8 +227,7 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
     if not domains and not sheet.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
         sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
-    refused = any("weight" in p.message for p in sheet.problems)
-    if tables and not refused:
+    if tables and not any("weight" in p.message for p in sheet.problems):
         _add_up(domains, full, sheet)
     _expect_title(tables, domains, sheet)
     order = _texts(tables, "order", sheet)
@@ -289,9 +288,7 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: Manuscript) -> None:
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
-    alone = "Correct the weight."
-    place = _place("weight", sheet)
-    sheet.report("E70", *place, message, hint if len(domains) > 1 else alone)
+    sheet.report("E70", *_place("weight", sheet), message, hint)
 
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
