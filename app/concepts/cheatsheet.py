@@ -21,7 +21,7 @@ T = TypeVar("T")
 _BOX = re.compile(
     r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
 )
-_HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet" lang', re.DOTALL)
+_HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet">', re.DOTALL)
 _ERROR = re.compile(
     r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
 )

@@ -9,6 +9,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from app.content.live.library import Library
+from app.content.markdown.alerts import HOOK_LABEL
 from app.content.model import Calculator, Embedded, Piece, Section, Topic
 from app.estimator import registry
 from app.instruments.forms import instrument
@@ -105,7 +106,10 @@ class Sheets:
         if isinstance(piece, Embedded):
             return piece
         if not isinstance(piece, Calculator):
-            return Markup(_TERM.sub(_explained, piece.html))  # noqa: S704 - the content room made it safe
+            english = marks(library.syllabus.language)["english"]
+            ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
+            html = piece.html.replace(HOOK_LABEL, ours)
+            return Markup(_TERM.sub(_explained, html))  # noqa: S704 - the content room made it safe
         entry = registry.find(piece.estimate)
         if entry is None:  # the check reports it; the rest of the page stands
             return Markup()

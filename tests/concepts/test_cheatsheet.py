@@ -16,7 +16,7 @@ BOX = (
 )
 HOOK = (
     '<div class="hook">\n<p><b>Two bytes</b> each.</p>\n'
-    '<p class="small quiet" lang="en">Memory hook</p></div>\n'
+    '<p class="small quiet">Memory hook</p></div>\n'
 )
 ERROR = (
     '<div class="msg warn" role="note"><svg></svg><div>\n<p><b>Common error.</b> '

@@ -7,6 +7,8 @@ from markdown_it.token import Token
 
 from app.drawings.components import LETTERS
 
+HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
+"""What stands below a memory hook: words of ours, in our language."""
 KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
 _LETTER = f"[{''.join(LETTERS)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
@@ -36,8 +38,7 @@ def closing(kind: str) -> str:
     if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
         return "</div></div>\n"
     if kind == "TIP":
-        # A word of ours, in whatever language the page is written.
-        return '<p class="small quiet" lang="en">Memory hook</p></div>\n'
+        return f"{HOOK_LABEL}</div>\n"
     return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
 
 
