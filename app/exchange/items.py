@@ -57,10 +57,11 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Blank:
-    """A gap: the words that fill it, and a hint."""
+    """A gap: the words that fill it, a hint, and `wrong` words to choose from."""
 
     answers: tuple[str, ...]
     hint: str = ""
+    wrong: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -255,6 +255,19 @@ def test_cloze_is_cut_at_its_blanks() -> None:
     assert answer.blanks[1].hint == "no drops"
 
 
+def test_a_blank_may_offer_words_to_choose_from() -> None:
+    body = "### Complete\n<!-- q: c\ntype: cloze\n-->\n\n"
+    body += "Over [[NVLink ~ PCIe ~ a ~b ?inside]] and [[~/.ssh]].\n"
+
+    answer = read(body).questions[0].answer
+
+    assert isinstance(answer, Cloze)
+    first, second = answer.blanks
+    assert (first.answers, first.wrong) == (("NVLink",), ("PCIe", "a ~b"))
+    assert first.hint == "inside"
+    assert (second.answers, second.wrong) == (("~/.ssh",), ())
+
+
 def test_a_reversed_card_has_a_sibling() -> None:
     body = "### Front\n<!-- q: c\ntype: card\nreverse: yes\n-->\n\nBack.\n"
 

@@ -125,7 +125,12 @@ FIELDS = {
         text=st.just(f"It is {BLANK} and {BLANK}."),
         blanks=st.tuples(
             BARE.map(lambda w: Blank((w,))),
-            distinct(BARE, 2, 2).map(lambda ws: Blank(tuple(ws))),
+            st.one_of(
+                distinct(BARE, 2, 2).map(lambda ws: Blank(tuple(ws))),
+                distinct(BARE, 2, 3).map(
+                    lambda ws: Blank((ws[0],), wrong=tuple(ws[1:]))
+                ),
+            ),
         ),
     ),
     "card": fields(text=STEMS, reverse=st.booleans(), explanation=st.just("")),

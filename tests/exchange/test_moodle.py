@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 
 from app.exchange.formats.moodle import read_moodle, write_moodle
-from app.exchange.items import Item, Unusable
+from app.exchange.formats.moodle.gaps import read_gaps, write_gap
+from app.exchange.items import Blank, Item, Unusable
+from app.exchange.markup.texts import Losses
 from tests.exchange.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
@@ -59,17 +61,28 @@ def test_gaps_keep_the_answers_that_count_in_full() -> None:
 @pytest.mark.parametrize(
     ("kind", "option"), [("gapselect", "selectoption"), ("ddwtos", "dragbox")]
 )
-def test_words_to_be_chosen_become_words_to_be_typed(kind: str, option: str) -> None:
+def test_words_to_be_chosen_stay_words_to_choose_from(kind: str, option: str) -> None:
     item = read(
         f"""<question type="{kind}"><name><text>RDMA</text></name>
         <questiontext format="html"><text>&lt;p&gt;Fill in.&lt;/p&gt;
         &lt;p&gt;[[2]] wants a [[1]] fabric.&lt;/p&gt;</text></questiontext>
         <{option}><text>lossless</text><group>1</group></{option}>
-        <{option}><text>RoCE</text><group>2</group></{option}></question>"""
+        <{option}><text>RoCE</text><group>2</group></{option}>
+        <{option}><text>lossy</text><group>1</group></{option}></question>"""
     )
 
     assert (item.kind, item.stem) == ("cloze", "Fill in.")
-    assert [b.answers for b in item.blanks] == [("RoCE",), ("lossless",)]
+    assert item.blanks == (Blank(("RoCE",)), Blank(("lossless",), wrong=("lossy",)))
+
+
+def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
+    losses = Losses()
+
+    _, (gap,) = read_gaps("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
+
+    assert gap == Blank(("GPU",), wrong=("card", "CPU"))
+    assert write_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
+    assert any("partly right" in words for words in losses.found)
 
 
 def test_a_gap_without_its_word_is_refused() -> None:

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from app.exchange.formats.qti import read_qti
-from app.exchange.items import BLANK, Reading
+from app.exchange.items import BLANK, Blank, Reading
 
 
 def choice(*labels: tuple[str, str]) -> str:
@@ -150,7 +150,7 @@ def test_rows_with_partners_and_decoys() -> None:
     ]
 
 
-def test_gaps_to_choose_for_are_typed() -> None:
+def test_gaps_to_choose_for_keep_their_choices() -> None:
     asked = "".join(
         f'<response_lid ident="response_{name}"><render_choice>'
         f"{choice(*labels)}</render_choice></response_lid>"
@@ -165,8 +165,11 @@ def test_gaps_to_choose_for_are_typed() -> None:
 
     (one,) = found.items
     assert one.text == f"Each {BLANK} switch meets each {BLANK} switch."
-    assert [b.answers for b in one.blanks] == [("leaf",), ("spine",)]
-    assert "typed" in found.lost[0].reason
+    assert one.blanks == (
+        Blank(("leaf",), wrong=("root",)),
+        Blank(("spine",), wrong=("branch",)),
+    )
+    assert not found.lost
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 """Short answers and gaps."""
 
+import dataclasses
+
 import pytest
 
+from app.mastery.guessing import guess_rate
 from app.questions.grading import grade
+from app.questions.kinds.cloze import Blank, Cloze
 from app.questions.verdict import Unreadable, Verdict
-from tests.quiz.bank import CLOZE, SHORT, drawn, with_rule
+from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,22 @@ def test_each_gap_counts() -> None:
     assert (verdict.score, verdict.result) == (0.5, "partly")
     assert [mark.good for mark in verdict.marks] == [True, False]
     assert verdict.marks[1].wanted.plain == "lossless"
+
+
+def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
+    blank = Blank("bcdf", ("NVLink",), wrong=("PCIe", "InfiniBand"))
+    answer = Cloze((text("Inside: "), text(".")), (blank,))
+    asked = dataclasses.replace(CLOZE, answer=answer)
+
+    right, near, wrong = (
+        grade(drawn(asked), {"blank.bcdf": [word]})
+        for word in ("NVLink", "nvlinks", "PCIe")
+    )
+
+    assert [v.score for v in (right, near, wrong)] == [1, 0, 0]
+    assert blank.choices == ("InfiniBand", "NVLink", "PCIe")
+    assert guess_rate(asked) == pytest.approx(1 / 3)
+    assert guess_rate(CLOZE) == 0
 
 
 def test_an_empty_gap_is_wrong_but_no_gap_at_all_is_refused() -> None:

@@ -204,7 +204,7 @@ def _matched(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
 
 def _gapped(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
     blanks = getattr(question.answer, "blanks", ())
-    gaps = tuple(Blank(b.answers, b.hint) for b in blanks)
+    gaps = tuple(Blank(b.answers, b.hint, b.wrong) for b in blanks)
     return {"text": markdown_of(parts.stem), "blanks": gaps}
 
 

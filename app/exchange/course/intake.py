@@ -142,8 +142,9 @@ def _with_reasons(item: Item) -> Item:
 
 def _refusal(item: Item, name: str, file: str, place: Place) -> str:
     """Why an item cannot stand in the topic; empty when it can."""
-    if any(set(a) & set(_FORBIDDEN_IN_BLANK) for b in item.blanks for a in b.answers):
-        return "the answer of a gap holds one of | ? [ ]"
+    words = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
+    if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in words):
+        return "the answer of a gap holds one of | ? [ ] ~"
     path = f"topics/{place.slug}/{file}"
     alone = f"{_opened(file, '', place)}\n{block(item, name)}"
     parsed = parse(alone, path)
@@ -165,7 +166,7 @@ def _likeness(item: Item) -> object:
         tuple(_words(s.text) for s in item.steps),
         tuple((_words(p.left), _words(p.right)) for p in item.pairs),
         _words(item.text),
-        tuple(b.answers for b in item.blanks),
+        tuple((b.answers, b.wrong) for b in item.blanks),
     )
 
 

@@ -156,7 +156,9 @@ def _filled(text: str, blanks: tuple[Blank, ...]) -> str:
     out = pieces[0]
     for blank, piece in zip(blanks, pieces[1:], strict=False):
         hint = f" ?{escaped(blank.hint)}" if blank.hint else ""
-        out += f"[[{'|'.join(map(escaped, blank.answers))}{hint}]]{piece}"
+        words = "|".join(map(escaped, blank.answers))
+        wrong = "".join(f" ~ {escaped(word)}" for word in blank.wrong)
+        out += f"[[{words}{wrong}{hint}]]{piece}"
     return out
 
 

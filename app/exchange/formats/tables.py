@@ -156,7 +156,12 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kin
         return tuple(Pair(**{k: str(v) for k, v in p.items()}) for p in value)
     if name == "blanks":
         return tuple(
-            Blank(tuple(map(str, b["answers"])), str(b.get("hint", ""))) for b in value
+            Blank(
+                tuple(map(str, b["answers"])),
+                str(b.get("hint", "")),
+                tuple(map(str, b.get("wrong", ()))),
+            )
+            for b in value
         )
     if name == "pictures":
         return tuple(Picture(str(p["name"]), str(p["data"])) for p in value)

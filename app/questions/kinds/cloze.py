@@ -1,6 +1,7 @@
 """Cloze: a text with gaps to fill."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterator
 from html import escape
@@ -33,17 +34,34 @@ from app.questions.written import Written
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _HALF = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
+_OTHERS = re.compile(r"(?:^|(?<=\s))~(?=\s|$)")
 _MARK = "\ue0ff"
 _SEARCHING = 0.001  # microseconds for each character that is looked through
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Blank:
-    """A gap in a cloze text with all answers that count, and a hint."""
+    """A gap in a cloze text with all answers that count, and a hint.
+
+    Where it has words that are `wrong`, one is chosen; otherwise it is typed.
+    """
 
     key: str
     answers: tuple[str, ...]
     hint: str = ""
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words to choose from, in an order that tells nothing; none if typed."""
+        words = (self.answers[0], *self.wrong) if self.wrong else ()
+        return tuple(sorted(words, key=lambda word: (normal(word), word)))
+
+    def fits(self, given: str) -> bool:
+        """Whether what was given fills the gap."""
+        if self.wrong:
+            return given == self.answers[0]
+        return any(same_words(right, given) for right in self.answers)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,7 +158,7 @@ class ClozeKind(Kind[Cloze]):
 
     def faces(self, answer: Cloze, gap: Gap) -> Faces:
         """The text with its gaps, then filled."""
-        gaps = [gap(escape(blank.hint)) for blank in answer.blanks]
+        gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
         return Faces(_filled(answer, gaps), _filled(answer, words))
 
@@ -148,11 +166,23 @@ class ClozeKind(Kind[Cloze]):
         """All right, each gap wrong by itself, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield "Every gap right", dict(right)
+        wrong = {
+            f"blank.{b.key}": [b.wrong[0] if b.wrong else "something else"]
+            for b in answer.blanks
+            if b.answers
+        }
         for number, name in enumerate(right, 1):
             if len(right) > 1:
                 words = f"Gap {number} not right"
-                yield words, {**right, name: ["something else"]}
-        yield "No gap right", {name: ["something else"] for name in right}
+                yield words, {**right, name: wrong[name]}
+        yield "No gap right", wrong
+
+    def guess_rate(self, answer: Cloze, partial: str) -> float:
+        """A gap of n words is right once in n times; what is typed, never."""
+        odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
+        if not odds:
+            return 0.0
+        return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
 
 
 def _cloze(blocks: list[Token], written: Written) -> Cloze:
@@ -200,8 +230,10 @@ def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None
 def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
     line, number = where
     body, _, hint = inside.partition("?")
-    answers = tuple(a.strip() for a in body.split("|") if a.strip())
-    if answers and any(not a.strip() for a in body.split("|")):
+    accepted, *others = _OTHERS.split(body)
+    answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
+    wrong = tuple(word.strip() for word in others if word.strip())
+    if answers and any(not a.strip() for a in accepted.split("|")):
         at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has nothing beside its bar."
         written.sheet.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
@@ -209,11 +241,17 @@ def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
         at = written.sheet.find("[[", line, line + 20)
         message = "A blank has no answer."
         written.sheet.report("E54", *at, message, "Write [[answer]].")
-    return Blank(key(written.comment.id, "blank", str(number)), answers, hint.strip())
+    offered = [*map(normal, (*answers, *wrong))]
+    if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
+        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
+        written.sheet.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+    name = key(written.comment.id, "blank", str(number))
+    return Blank(name, answers, hint.strip(), wrong)
 
 
 def _gap(number: int, blank: Blank, typed: str) -> Mark:
-    good = any(same_words(right, typed) for right in blank.answers)
+    good = blank.fits(typed)
     return Mark(
         key=blank.key,
         label=f"Gap {number}",

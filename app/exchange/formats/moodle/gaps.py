@@ -32,11 +32,9 @@ def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
 
 
 def _blank(kind: str, body: str, losses: Losses) -> Blank:
-    if _CHOSEN.match(kind):
-        losses.add("the choices of a gap are not shown; its answer is typed")
-    elif _NUMBER.match(kind):
+    if _NUMBER.match(kind):
         losses.add("the tolerance of a number in a gap is not carried")
-    elif not _TYPED.match(kind):
+    elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
         raise NotCarried(f"gaps of the type {kind} are not known")
     answers = list(_answers(body, losses))
     right = [answer for answer, weight, _ in answers if weight >= 100]
@@ -46,6 +44,14 @@ def _blank(kind: str, body: str, losses: Losses) -> Blank:
     if not kept:
         raise NotCarried("a gap has no right answer")
     said = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
+    others = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
+    if _CHOSEN.match(kind) and others:
+        if any(0 < weight < 100 for _, weight, _ in answers):
+            losses.add("a choice of a gap that is partly right counts as wrong")
+        if len(kept) > 1:
+            losses.add("of several right choices of a gap the first is offered")
+        wrong = tuple(o for o in dict.fromkeys(others) if o not in kept)
+        return Blank(kept[:1], "".join(said[:1]), wrong)
     return Blank(kept, "".join(said[:1]))
 
 
@@ -73,10 +79,12 @@ def _bare(text: str) -> str:
 
 def write_gap(blank: Blank) -> str:
     """One gap as Moodle reads it, not yet escaped for HTML; the hint after a miss."""
+    kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
     answers = [f"={_escaped(answer)}" for answer in blank.answers]
+    answers += [_escaped(word) for word in blank.wrong]
     if blank.hint:
         answers.append(f"*#{_escaped(blank.hint)}")
-    return f"{{1:SHORTANSWER:{'~'.join(answers)}}}"
+    return f"{{1:{kind}:{'~'.join(answers)}}}"
 
 
 def _escaped(text: str) -> str:

@@ -253,25 +253,26 @@ def _cloze(node: ET.Element, item: Item, losses: Losses) -> Item:
 
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: Losses) -> Item:
-    """Words to be chosen or dragged into gaps become words to be typed."""
-    given = [
-        " ".join(option.findtext("text", "").split())
-        for option in (*node.findall("selectoption"), *node.findall("dragbox"))
-    ]
+    """Words to be chosen or dragged into gaps: each gap offers those of its group."""
+    found = (*node.findall("selectoption"), *node.findall("dragbox"))
+    given = [" ".join(option.findtext("text", "").split()) for option in found]
+    groups = [option.findtext("group", "") for option in found]
     blanks: list[Blank] = []
 
     def gap(found: re.Match[str]) -> str:
         place = int(found[1])
         if not 1 <= place <= len(given) or not given[place - 1]:
             raise NotCarried("a gap has no word that fits")
-        blanks.append(Blank((given[place - 1],)))
+        word, group = given[place - 1], groups[place - 1]
+        offered = [w for w, g in zip(given, groups, strict=True) if g == group]
+        wrong = tuple(w for w in dict.fromkeys(offered) if w and w != word)
+        blanks.append(Blank((word,), "", wrong))
         return BLANK
 
     raw = node.findtext("questiontext/text", "")
     text = read_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
         raise NotCarried("it has no gap that can be read")
-    losses.add("the words to choose from are not shown; they are typed")
     return _with_gaps(item, text, tuple(blanks), losses)
 
 

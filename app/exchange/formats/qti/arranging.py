@@ -10,7 +10,9 @@ from app.exchange.formats.qti.scoring import (
     matched,
     outcomes,
 )
-from app.exchange.items import Item, NotCarried
+from app.exchange.items import Blank, Item, NotCarried
+
+_CHOICE = "w{}"
 
 
 def order(make: Maker, root: ET.Element, item: Item) -> None:
@@ -72,15 +74,10 @@ def _reason(make: Maker, node: ET.Element, why: str) -> None:
 
 
 def cloze(make: Maker, root: ET.Element, item: Item) -> None:
-    """A text entry for each gap; each brings its share."""
+    """A text entry or a choice for each gap; each brings its share."""
     names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
     for name, blank in zip(names, item.blanks, strict=True):
-        given = {"identifier": name, "cardinality": "single", "base_type": "string"}
-        node = declare(make, root, [blank.answers[0]], **given)
-        mapping = make.add(node, "mapping", default_value="0")
-        for answer in blank.answers:
-            worth = f"{1 / len(names):.6g}"
-            make.add(mapping, "map_entry", map_key=answer, mapped_value=worth)
+        _expect(make, root, name, blank, 1 / len(names))
     outcomes(make, root)
     body = make.add(root, "item_body")
     make.fill(body, item.stem, block=True)
@@ -89,10 +86,34 @@ def cloze(make: Maker, root: ET.Element, item: Item) -> None:
     if len(gaps) != len(names):
         raise NotCarried("its gaps do not fit its text")
     for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
-        given = {"response_identifier": name}
-        if blank.hint:
-            given["placeholder_text"] = blank.hint
-        make.turn(gap, "text_entry_interaction", **given)
+        _ask(make, gap, name, blank)
     processing = make.add(root, "response_processing")
     mapped(make, processing, names)
     explained(make, processing, item)
+
+
+def _expect(
+    make: Maker, root: ET.Element, name: str, blank: Blank, worth: float
+) -> None:
+    """What fills a gap, each for its share of the points."""
+    base = "identifier" if blank.wrong else "string"
+    answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
+    given = {"identifier": name, "cardinality": "single", "base_type": base}
+    node = declare(make, root, answers[:1], **given)
+    mapping = make.add(node, "mapping", default_value="0")
+    for answer in answers:
+        entry = {"map_key": answer, "mapped_value": f"{worth:.6g}"}
+        make.add(mapping, "map_entry", **entry)
+
+
+def _ask(make: Maker, gap: ET.Element, name: str, blank: Blank) -> None:
+    """The mark of a gap becomes a field, or a list to choose from."""
+    given = {"response_identifier": name}
+    if not blank.wrong:
+        if blank.hint:
+            given["placeholder_text"] = blank.hint
+        make.turn(gap, "text_entry_interaction", **given)
+        return
+    make.turn(gap, "inline_choice_interaction", shuffle="true", **given)
+    for number, word in enumerate((blank.answers[0], *blank.wrong)):
+        make.add(gap, "inline_choice", word, identifier=_CHOICE.format(number))

@@ -181,27 +181,29 @@ class _Reader:
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
     def _gaps(self, item: Item) -> Item:
-        """Gaps to fill, or to choose a word for: both are typed here."""
+        """Gaps to fill, or to choose a word for."""
+        chosen = "drop" in self._type()
         accepted: dict[str, tuple[str, ...]] = {}
+        others: dict[str, tuple[str, ...]] = {}
         for response in self.responses:
             name = given(response, "ident").removeprefix("response_")
             labels = {n: words(label) for n, label in _labels(response)}
             right = self._chosen(response)[0]
             accepted[name] = tuple(labels[n] for n in labels if n in right)
+            others[name] = tuple(labels[n] for n in labels if n not in right)
         blanks: list[Blank] = []
 
         def gap(found: re.Match[str]) -> str:
             words_ = accepted.get(found[1], ())
             if not words_:
                 return found[0]
-            blanks.append(Blank(words_))
+            wrong = others[found[1]] if chosen else ()
+            blanks.append(Blank(words_[:1] if wrong else words_, "", wrong))
             return BLANK
 
         text = _PLACED.sub(gap, item.stem.replace("\\[", "[").replace("\\]", "]"))
         if not blanks or len(blanks) != len(accepted):
             raise NotCarried("a gap has no word that fits, or does not stand in it")
-        if "drop" in self._type():
-            self.losses.add("the words to choose from are not shown; they are typed")
         head, _, rest = text.partition("\n\n")
         if not rest or BLANK in head:
             head, rest = from_plain(item.name or "Complete the text."), text

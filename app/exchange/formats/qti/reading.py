@@ -339,11 +339,12 @@ class _Reader:
         if name_of(node) == "text-entry-interaction":
             hint = given(node, "placeholder-text")
             return Blank(tuple(" ".join(r.split()) for r in response.right), hint)
-        self.losses.add("the choices of a gap are not shown; its answer is typed")
         choices = {
             given(n, "identifier"): words(n) for n in within(node, "inline-choice")
         }
-        return Blank(tuple(choices[r] for r in response.right if choices.get(r)))
+        right = [choices[r] for r in response.right if choices.get(r)]
+        wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
+        return Blank(tuple(right[:1] if wrong else right), "", wrong)
 
     def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         """Words to be put into gaps become words to be typed."""
