@@ -8,7 +8,7 @@ from app.content.live.library import Library
 from app.content.model import ExamBlueprint
 from app.errors import NotFound
 from app.exams import cuts, store
-from app.exams.paper import drawable
+from app.exams.paper import as_in_exam, drawable
 from app.exams.sitting import askable
 from app.exams.store import Sat
 from app.exams.trend import Past, trend_of
@@ -41,8 +41,14 @@ def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
 
 
 def bank_rows(library: Library) -> list[tuple[str, float, int]]:
-    """What papers draw from: title, weight and questions of each domain."""
-    held = drawable(askable(library), domain_of(library))
+    """What papers draw from unless all kinds are asked for, by domain.
+
+    Title, weight and questions of each.
+    """
+    domains, there = domain_of(library), askable(library)
+    for exam in sorted(library.exams.values(), key=lambda e: -e.questions)[:1]:
+        there = tuple(as_in_exam(there, domains, exam.domains))
+    held = drawable(there, domains)
     return [
         (f"{d.number} {d.title}", d.weight, len(held.get(d.number, ())))
         for d in library.syllabus.domains

@@ -121,10 +121,11 @@ def summarize(marked: Sequence[Marked]) -> Report:
 def most_lost(shares: Iterable[Share], most: int = 3) -> tuple[Share, ...]:
     """The parts that lost most points, `most` of them and only clear ones.
 
-    A part that lost as much as another that finds no room is left out as well: to
-    name one of them would be arbitrary.
+    One answer says nothing of a part. And a part that lost as much as another that
+    finds no room is left out as well: to name one of them would be arbitrary.
     """
-    order = sorted((s for s in shares if s.lost > 0), key=lambda s: -s.lost)
+    many = [s for s in shares if s.lost > 0 and s.count > 1]
+    order = sorted(many, key=lambda s: -s.lost)
     beyond = order[most].lost if len(order) > most else 0.0
     return tuple(s for s in order[:most] if s.lost > beyond)
 

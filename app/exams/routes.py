@@ -267,7 +267,7 @@ def _slot(sat: Sat, number: int) -> Slot:
 
 
 def _factor_words(factor: float, exam: ExamBlueprint) -> str:
-    words = "the time of the exam" if factor == 1 else f"{factor:g} times the time"
+    words = "the usual time" if factor == 1 else f"{factor:g} times the time"
     return f"{words}, {exam.minutes * factor:g} minutes"
 
 

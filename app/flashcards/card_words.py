@@ -13,8 +13,8 @@ def note_of(held: Held, day: dt.date, origin: str) -> str:
         return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
     if standing.state != "review":
         now = standing.last_day >= day
-        begun = "You are still learning" if now else "You have begun"
-        origin = origin or f"{begun} this card."
+        seen = "You are still learning this card."
+        origin = origin or (seen if now else "You have seen this card before.")
         return f"{origin} Say the answer aloud first."
     days = max(0, (day - standing.last_day).days)
     ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"

@@ -13,7 +13,7 @@ from app.scheduling import LEECH, Standing, before_exam
 from app.web.words import day_of
 
 _PAGE = 30
-_KINDS = {QUESTION: "question missed", TERM: "term"}
+_KINDS = {QUESTION: "question", TERM: "term"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

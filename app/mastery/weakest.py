@@ -66,7 +66,7 @@ class Weak:
     def _standing_words(self) -> str:
         share = f"{round(self.standing.belief.mean * 100)}%"
         if not self.low:
-            return f"well known ({share}), {self.unseen} not seen yet"
+            return f"well known ({share}), {self.unseen} not answered yet"
         if self.lowest:
             return f"your weakest so far: {share} expected"
         if self.ground is None:

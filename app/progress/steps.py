@@ -207,7 +207,8 @@ def cards_step(left: Left) -> Step | None:
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
     if left.returning:
-        title = f"Review {left.cards:,} {noun}"
+        verb = "Study" if left.fresh else "Review"
+        title = f"{verb} {left.cards:,} {noun}"
         return Step("review", title, "/flashcards", _made_of(left), minutes)
     title = f"Learn {left.cards:,} new {noun}"
     return Step("learn", title, "/flashcards", "no card is due", minutes)

@@ -39,14 +39,14 @@ def test_a_missed_question_is_left_out_and_brought_back_in_place(
     miss(page, server, wrong)
     address = page.url
 
-    page.get_by_role("button", name="Leave it out").press("Enter")
+    page.get_by_role("button", name="Keep it out of my cards").press("Enter")
     expect(page.get_by_text(OUT)).to_be_visible()
     expect(page.get_by_role("button", name="Bring it back")).to_be_focused()
     expect(page.locator(".verdict")).to_contain_text("Not right.")
 
     page.get_by_role("button", name="Bring it back").press("Enter")
     expect(page.get_by_text(BACK)).to_be_visible()
-    expect(page.get_by_role("button", name="Leave it out")).to_be_focused()
+    expect(page.get_by_role("button", name="Keep it out of my cards")).to_be_focused()
     assert page.url == address
 
 
@@ -56,7 +56,7 @@ def test_it_is_left_out_without_javascript(
     page = plain_page
     miss(page, server, wrong)
 
-    page.get_by_role("button", name="Leave it out").click()
+    page.get_by_role("button", name="Keep it out of my cards").click()
     expect(page.get_by_text(OUT)).to_be_visible()
     expect(page.locator(".verdict")).to_contain_text("Not right.")
 
@@ -70,7 +70,7 @@ def test_its_card_is_graded_and_leads_to_the_question(
     miss(page, server, wrong)
     page.goto(f"{server.url}/flashcards/deck")
     own = page.locator("#own")
-    expect(own).to_contain_text("question missed, due tomorrow")
+    expect(own).to_contain_text("question, due tomorrow")
 
     own.locator("li a").first.click()
     expect(page.locator("#turn")).to_contain_text("A question you missed today.")
@@ -82,9 +82,9 @@ def test_its_card_is_graded_and_leads_to_the_question(
     expect(page.locator("#desk svg[aria-label^='1 of']")).to_have_count(1)
 
     page.goto(f"{server.url}/flashcards/deck")
-    expect(own).to_contain_text("question missed, due")
+    expect(own).to_contain_text("question, due")
     own.get_by_role("button", name=re.compile("^Remove")).click()
-    expect(own).to_contain_text("question missed, left out")
+    expect(own).to_contain_text("question, left out")
 
 
 def test_a_term_becomes_a_card_where_it_stands(page: Page, server: Server) -> None:

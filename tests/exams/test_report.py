@@ -46,14 +46,16 @@ def test_points_add_up_by_domain_and_objective() -> None:
 def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:
     paper = [marked(n, f"1.{n}", 1) for n in range(1, 9)]
     paper.append(marked(9, "2.1", 0))
+    paper.append(marked(11, "2.1", 1))
+    paper.append(marked(12, "2.3", 0))
     paper.append(dataclasses.replace(marked(10, "2.2", 0), answered=False))
 
     report = summarize(paper)
     half = summarize([dataclasses.replace(m, answered=m.number < 6) for m in paper])
 
-    assert [m.number for m in report.missed] == [9]
+    assert [m.number for m in report.missed] == [9, 12]
     assert [m.number for m in report.open] == [10]
-    assert [m.number for m in report.again] == [9, 10]
+    assert [m.number for m in report.again] == [9, 10, 12]
     assert [s.name for s in report.weakest] == ["2.1"]
     assert (report.tells, half.tells) == (True, False)
 

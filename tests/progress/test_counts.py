@@ -73,7 +73,7 @@ class Student:
     def on_today(self) -> tuple[int, int]:
         """Cards and minutes of the step that leads to the desk."""
         found = re.search(
-            r"(?:Review|Learn) (\d+) (?:new )?cards?<.*?about (\d+) min",
+            r"(?:Review|Study|Learn) (\d+) (?:new )?cards?<.*?about (\d+) min",
             self.page("/").split("If you took it")[0],
         )
         return (int(found[1]), int(found[2])) if found else (0, 0)

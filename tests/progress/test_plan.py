@@ -102,7 +102,7 @@ def test_due_waiting_and_new_cards_are_one_number(library: Library):
 
     first, *_ = steps(library, left=deck)
 
-    assert first.title == "Review 26 cards"
+    assert first.title == "Study 26 cards"
     words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
     assert words == "17 reviews, 6 new cards, 3 still being learned"
     assert first.minutes == deck.seconds / 60
@@ -113,7 +113,7 @@ def test_cards_that_the_plan_leaves_for_another_day_are_named(library: Library):
 
     first, *_ = steps(library, left=deck)
 
-    assert first.title == "Review 45 cards"
+    assert first.title == "Study 45 cards"
     words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
     assert words == "33 reviews, 12 new cards; 3 more wait for another day"
 

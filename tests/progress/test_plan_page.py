@@ -263,7 +263,7 @@ def test_a_day_off_is_empty_on_every_page(student: Student, library: Library) ->
     for card in list(library.cards)[:3]:
         student.knows(card)
     student.aims(20)
-    assert ">Review 4 cards<" in student.page("/")
+    assert ">Study 4 cards<" in student.page("/")
 
     student.row.days_off = f"{TODAY.weekday()}"
     student.aims(20)

@@ -203,7 +203,7 @@ def test_less_than_a_minute_of_work_is_said_so(
     session.execute(update(Attempt).values(milliseconds=20_000))
     desk.answers([], 1.0, "weights")
 
-    assert "Done today: under a minute." in rosa.get("/").text
+    assert "Done today: under a minute of cards" in rosa.get("/").text
 
 
 def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Library):

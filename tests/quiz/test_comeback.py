@@ -33,7 +33,7 @@ def test_a_missed_question_is_due_tomorrow(client, form, session) -> None:
     html = miss(client, form)
 
     assert COMES_BACK in html
-    assert "Leave it out" in html
+    assert "Keep it out of my cards" in html
     (row,) = cards(session)
     assert (row.card, row.topic, row.state) == ("q:single", "kv-cache", "new")
     assert (row.due_day, row.turns) == ("2026-06-10", 0)
@@ -185,8 +185,8 @@ def test_an_edited_question_can_still_be_left_out(
 ) -> None:
     answered = answer(client, form, SINGLE, answer="bcdf")
     address = answered.headers["location"]
-    assert "Leave it out" in client.get(address).text
+    assert "Keep it out of my cards" in client.get(address).text
 
     course.edit("single", revision="r2")
 
-    assert "Leave it out" in client.get(address).text
+    assert "Keep it out of my cards" in client.get(address).text
