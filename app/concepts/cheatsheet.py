@@ -2,13 +2,13 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from markupsafe import Markup
 
 from app.content.live.library import Library
-from app.content.model import Domain, Html, Objective, Topic
+from app.content.model import Domain, Html, Topic
 
 LETTERS = 6_200
 """So many letters fit on one printed page, in three columns."""
@@ -74,7 +74,7 @@ def cheat_sheet(
     """
     own = tuple(_short(line) for line in notes if line.strip())[:_OWN]
     topics = topics_of(library, domain)
-    entries = [_entry(topic, domain) for topic in topics]
+    entries = [_entry(topic) for topic in topics]
     left = room - sum(map(_size, entries)) - sum(map(len, own))
     if left < 0:
         entries, left = _cut(entries, left)
@@ -112,13 +112,12 @@ def _home(domains: Iterable[Domain], topic: Topic) -> str:
     return best
 
 
-def _entry(topic: Topic, domain: Domain) -> Entry:
-    names: Mapping[str, Objective] = {o.number: o for o in domain.objectives}
+def _entry(topic: Topic) -> Entry:
     html = _html(topic)
     return Entry(
         slug=topic.slug,
         title=topic.title,
-        objectives=", ".join(n for n in topic.objectives if n in names),
+        objectives=", ".join(topic.objectives),
         hooks=tuple(_plain(found) for found in _HOOK.findall(html)),
         tested=tuple(_plain(found) for found in _BOX.findall(html)),
     )

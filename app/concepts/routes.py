@@ -40,13 +40,19 @@ def course(
     request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
 ) -> HTMLResponse:
     keep(request, strangers=True)
+    read = store.read_by_topic(db, learner.id)
     return page(
         request,
         "concepts/index.html",
         learner=learner,
         syllabus=library.syllabus,
         outline=outline(library),
-        read=store.read_by_topic(db, learner.id),
+        read=read,
+        finished=sum(
+            read.get(slug, 0) >= (sum(bool(s.anchor) for s in topic.sections) or 1)
+            for slug, topic in library.topics.items()
+        ),
+        pages=len(library.topics),
         answered=answered_by_topic(library, first_answers(db, learner.id)),
     )
 

@@ -91,5 +91,6 @@ def standing_words(standing: Standing | None, desk: Desk) -> str:
     if standing is None:
         return "new"
     aim = aim_of(desk.learner, desk.day)
-    standing = before_exam(standing, aim.exam if aim else None)
+    if aim and before_exam(standing, aim.exam) != standing:
+        return "once more before your exam, if there is time"
     return state_words(standing.state, standing.due_day, desk.day)

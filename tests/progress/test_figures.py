@@ -154,7 +154,7 @@ def test_knowing_clearly_more_than_wanted_says_longer():
 def test_knowing_clearly_less_than_wanted_says_shorter():
     assert recall_of(ago_0=asked(200, 150)).sentence.endswith(
         "You want 90%. Raise the target recall in the settings, and cards come back "
-        "sooner."
+        "sooner, which takes more of your minutes."
     )
 
 

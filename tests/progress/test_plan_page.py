@@ -345,7 +345,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
     said = course_of(ahead.outlook, "").replace("\xa0", " ")
 
     assert re.search(r"\d+ cards will not be started", said)
-    assert "on, also the cards you started that gain most from another review." in said
+    assert ", also the cards you started that gain most from another review." in said
 
 
 @pytest.mark.parametrize(

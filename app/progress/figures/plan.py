@@ -93,7 +93,9 @@ def course_of(outlook: Outlook, pace: str) -> str:
     if final is not None:
         beside = "also " if fresh and fresh[-1].day >= final.day else ""
         again = again_words(short=final.short)
-        said.append(f"From {weekday_of(_date(final))} on, {beside}{again}.")
+        day = weekday_of(_date(final))
+        when = f"On {day}" if final is outlook.days[-1] else f"From {day} on"
+        said.append(f"{when}, {beside}{again}.")
     left = outlook.cards - outlook.begun
     if left > 0:
         said.append(

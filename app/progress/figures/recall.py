@@ -158,7 +158,7 @@ def _sentence(lately: Sequence[Studied], wanted: float) -> str:
     if high < wanted:
         return (
             f"{known} You want {percent_of(wanted)}. Raise the target recall in the "
-            "settings, and cards come back sooner."
+            "settings, and cards come back sooner, which takes more of your minutes."
         )
     return f"{known} That is about the {percent_of(wanted)} you want."
 

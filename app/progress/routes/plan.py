@@ -48,6 +48,7 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         days_left=(exam - day).days if exam else None,
         horizon=HORIZON,
         whole=WHOLE,
+        beyond=any(topic.level for topic in picture.library.topics.values()),
         held=held,
         cards=len(held.begun) + held.unseen,
         study=study_plan(desk, picture, coming, days),
