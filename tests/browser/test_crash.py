@@ -81,7 +81,7 @@ def test_a_mock_exam_survives_kills(server: Server, page: Page) -> None:
     page.goto(f"{sitting}/review")
     page.get_by_role("button", name=re.compile("^End the exam")).click()
     expect(page).to_have_url(re.compile("/report"))
-    page.get_by_text("Every question as a table").click()
+    page.get_by_text("All questions in a table").click()
     table = page.locator("details table")
     for number in saved:
         row = table.locator("tbody tr").nth(number - 1)
