@@ -33,7 +33,7 @@ from app.errors import NotFound
 from app.estimator import registry
 from app.estimator.inputs import BadInputs, InputProblem, read
 from app.estimator.registry import Entry
-from app.instruments.forms import instrument
+from app.instruments.forms import comparison_of, instrument
 from app.instruments.links import address
 from app.instruments.readings import LONGEST_LINK, read_estimate
 from app.learners.current import CurrentLearner, CurrentLearnerValue
@@ -355,7 +355,9 @@ def _fragment(
     except BadInputs as bad:
         return _refused(request, bad.problems)
     shown = read_estimate(entry, inputs, estimate, topics=library.topics)
-    return page(request, "calculators/_result.html", reading=shown, short=short)
+    compare = comparison_of(entry, inputs, estimate, shown.query)
+    name = "calculators/_result.html"
+    return page(request, name, reading=shown, short=short, compare=compare)
 
 
 def _refused(request: Request, problems: tuple[InputProblem, ...]) -> Response:

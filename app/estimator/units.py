@@ -100,6 +100,7 @@ _NUMBER = re.compile(
     r"^(?P<number>[+\-\u2212]?(?:\d[\d,_'\u00a0\u202f ]*\d|\d)?(?:\.\d+)?"
     r"(?:[eE][+\-]?\d+)?)\s*(?P<unit>.*)$"
 )
+_THOUSANDS = re.compile(r"^[^\d,]*\d{1,3}(?:,\d{3})+(?![\d,])")
 _GROUPING = re.compile(r"[,_'\u00a0\u202f ]")
 
 
@@ -117,8 +118,19 @@ def split_number(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None or not any(c.isdigit() for c in match["number"]):
         raise ValueError(f"“{text}” does not start with a number")
+    refuse_decimal_comma(match["number"])
     digits = _GROUPING.sub("", match["number"])
     return float(digits.replace(MINUS, "-")), match["unit"].strip()
+
+
+def refuse_decimal_comma(number: str) -> None:
+    """Raise ValueError where commas do not part thousands: 12,5 may mean 12.5.
+
+    >>> refuse_decimal_comma("1,120.5")
+    """
+    if "," in number and not _THOUSANDS.match(number):
+        message = f"“{number}” has a comma that parts no thousands"
+        raise ValueError(f"{message}: write decimals with a point, such as 12.5")
 
 
 def convert(value: float, unit: str, to: str) -> float:

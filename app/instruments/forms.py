@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from app.estimator import inputs as given_inputs
 from app.estimator import units
+from app.estimator.estimate import Estimate
 from app.estimator.hardware import accelerators
 from app.estimator.inputs import BadInputs, Input, InputProblem
 from app.estimator.models import lookup
@@ -251,9 +252,21 @@ def _answer(
         return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
     reading = read_estimate(entry, inputs, estimate, topics=course.topics, **height)
+    return inputs, reading, _other(entry, inputs, estimate), ()
+
+
+def _other(entry: Entry, inputs: Any, estimate: Estimate) -> str:
+    """What a second scenario would change, as a query."""
     field, value = difference(entry, inputs, given_inputs.write(inputs), estimate)
-    other = query_of({f"b.{field}": value}) if field else ""
-    return inputs, reading, other, ()
+    return query_of({f"b.{field}": value}) if field else ""
+
+
+def comparison_of(entry: Entry, inputs: Any, estimate: Estimate, query: str) -> str:
+    """The address at which an answer, as a `query`, stands beside another one."""
+    against = "&".join(
+        part for part in (query, _other(entry, inputs, estimate)) if part
+    )
+    return address(entry.name, against, part="compare")
 
 
 def _arranged(

@@ -100,8 +100,9 @@ def write(
     db: DbSession,
     now: Now,
 ) -> Response:
-    note = noted.read(found.slug)
-    known = {n.section for n in store.notes(db, learner.id, found.slug)}
+    kept = {n.section: n.words for n in store.notes(db, learner.id, found.slug)}
+    note = noted.read(found.slug, kept.get(noted.section, ""))
+    known = {*kept}
     known |= {s.anchor for s in found.sections if s.anchor}
     if note.section not in known:
         raise Problem(f"This page has no section “{note.section}”.", "section")

@@ -125,6 +125,11 @@ class StudyPlan:
         return sum(day.questions for day in self.days)
 
     @property
+    def has_usual_pace(self) -> bool:
+        """Whether nothing is known of this learner's own pace."""
+        return self.pace == USUAL
+
+    @property
     def cards_and_pages_alone(self) -> bool:
         """Whether the days after the first have minutes, and none for questions."""
         later = [day for day in self.days[1:] if day.minutes and not day.mock]

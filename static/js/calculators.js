@@ -1,18 +1,13 @@
-// Calculators work without this file. It puts a refusal at the field it is about,
-// keeps the address of the page in step with the inputs, and marks what changed.
-(() => {
-  "use strict";
+// A refusal stands at its field, addresses follow the inputs, and what changed is marked.
+{
   const said = new WeakMap();
   const figures = (out) =>
     new Map([...out.querySelectorAll("[data-figure]")].map((e) => [e.dataset.figure, e.textContent]));
 
   const clear = (inst) => {
-    for (const field of inst.querySelectorAll("form [data-field]")) {
-      field.querySelector(":scope > .err")?.remove();
-      for (const input of field.querySelectorAll("[aria-invalid]")) {
-        input.removeAttribute("aria-invalid");
-        input.removeAttribute("aria-describedby");
-      }
+    for (const old of inst.querySelectorAll("form [data-field] > .err")) old.remove();
+    for (const input of inst.querySelectorAll("form [aria-invalid]")) {
+      for (const name of ["aria-invalid", "aria-describedby"]) input.removeAttribute(name);
     }
   };
   const point = (inst, problem) => {
@@ -20,9 +15,7 @@
     const field = name && inst.querySelector(`form [data-field="${name}"]`);
     const input = field?.querySelector("input, select, textarea");
     if (!input) return;
-    const note = document.createElement("p");
-    note.className = "err";
-    note.id = `${input.id}-err`;
+    const note = Object.assign(document.createElement("p"), { className: "err", id: `${input.id}-err` });
     note.append(...problem.cloneNode(true).childNodes);
     field.append(note);
     field.closest("details")?.setAttribute("open", "");
@@ -48,7 +41,10 @@
         target.querySelector(`[data-figure="${CSS.escape(name)}"]`).classList.add("fresh");
       }
     }
+    const around = inst.querySelector("[data-follow]") ? inst : document;
+    for (const { dataset, href } of target.querySelectorAll("[data-way]"))
+      for (const link of around.querySelectorAll(`[data-follow="${dataset.way}"]`)) link.href = href;
     const link = target.querySelector("#calc-link");
     if (link) history.replaceState(history.state, "", link.value);
   });
-})();
+}

@@ -195,3 +195,18 @@ def test_a_gold_figure_leads_to_its_line_which_is_marked(
     plain = plain_page.locator("#tdp > td").first
     color = "e => getComputedStyle(e).backgroundColor"
     assert marked.evaluate(color) != plain.evaluate(color)
+
+
+def test_ways_around_a_calculator_lead_on_with_what_was_typed(
+    page: Page, server: Server
+) -> None:
+    page.goto(f"{server.url}/calculators/training-memory")
+    page.get_by_label("GPUs", exact=True).fill("64")
+    compare = page.get_by_role("link", name="Compare", exact=True)
+    expect(compare).to_have_attribute("href", re.compile("gpus=64"))
+    compare.click()
+
+    assert "gpus=64" in page.url
+    page.locator("[name='a.gpus'], [name='gpus']").first.fill("40")
+    swap = page.get_by_role("link", name=re.compile("Swap"))
+    expect(swap).to_have_attribute("href", re.compile(r"b\.gpus=40"))

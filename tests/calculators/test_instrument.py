@@ -106,7 +106,7 @@ def test_a_block_has_the_fields_it_names_and_the_short_reading(templates):
     html = html_of(templates, shown)
     assert 'hx-get="/calculators/sample/reading"' in html
     assert 'id="c2-gpus"' in html
-    assert 'href="/calculators/sample?gpus=4">Full calculator' in html
+    assert 'href="/calculators/sample?gpus=4" data-follow="one">Full calculator' in html
     assert "calc-link" not in html
 
 

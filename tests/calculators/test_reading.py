@@ -97,7 +97,7 @@ def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
 def test_compare_opens_with_a_difference(client, name):
     page = client.get(f"/calculators/{name}").text
     link = unescape(
-        re.search(r'href="(/calculators/[\w-]+/compare[^"]*)">Compare', page)[1]
+        re.search(r'href="(/calculators/[\w-]+/compare[^"]*)"[^>]*>Compare', page)[1]
     )
     opened = client.get(link)
 

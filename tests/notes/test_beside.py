@@ -67,3 +67,17 @@ def test_a_title_is_found_too(rosa: TestClient, section: str, library: Library):
 
     assert "mine" not in rosa.get("/notes").text
     assert f">{title}</a></h2>" in rosa.get(f"/notes?q={title}").text
+
+
+def test_what_another_tab_wrote_meanwhile_stays(rosa: TestClient, section: str):
+    write(rosa, section, "first", shown="=")
+    write(rosa, section, "", shown="=", marked="yes")  # opened before, bookmarks alone
+    assert "first" in rosa.get("/notes.md").text
+
+    write(rosa, section, "second", shown="=")  # and one that wrote something else
+    told = rosa.get("/notes.md").text
+    assert "first" in told
+    assert "second" in told
+
+    write(rosa, section, "third", shown="=first\n\nsecond")
+    assert "first" not in rosa.get("/notes.md").text

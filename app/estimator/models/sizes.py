@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any
 
+from app.estimator.units import refuse_decimal_comma
+
 _SIZE = re.compile(
     r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKMBGT]|bn|million|billion|trillion)?"
     r"\s*(?:params?|parameters)?\s*$"
@@ -54,6 +56,10 @@ def parse_size(name: str) -> int:
         raise LookupError(f"“{name}” is not a size such as 70B.")
     unit = match["unit"] or ""
     factor = _FACTOR.get(_SPELLED.get(unit, unit), 1)
+    try:
+        refuse_decimal_comma(match["number"])
+    except ValueError as error:
+        raise LookupError(f"{error}.") from None
     number = float(match["number"].replace(",", "")) * factor
     if not SMALLEST <= number <= LARGEST:  # a long one is infinite
         raise LookupError(f"“{name}” is outside of 10M to 100T parameters.")
