@@ -19,13 +19,51 @@ _SPELLINGS = (
 )
 _SHORTEST = 5  # letters of a word that may be a slip: shorter ones are often acronyms
 _WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
+# Words of a question that say nothing of what is looked for.
+_FILLERS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "is",
+        "are",
+        "do",
+        "does",
+        "what",
+        "which",
+        "who",
+        "why",
+        "how",
+        "when",
+        "of",
+        "for",
+        "to",
+        "in",
+        "on",
+        "with",
+        "and",
+        "or",
+        "vs",
+        "versus",
+        "between",
+        "difference",
+    ]
+)
 _MOST = 8
 _LONGEST = 100
 
 
 def words_of(typed: str) -> tuple[str, ...]:
-    """The words of what was typed, in small letters, at most eight."""
-    return tuple(w.casefold() for w in _WORD.findall(typed[:_LONGEST]))[:_MOST]
+    """The words of what was typed, in small letters, at most eight.
+
+    Fillers of a question are left out where other words are left.
+
+    >>> words_of("What is the difference between GPU and CPU?"), words_of("What is")
+    (('gpu', 'cpu'), ('what', 'is'))
+    """
+    found = [w.casefold() for w in _WORD.findall(typed[:_LONGEST])]
+    telling = [word for word in found if word not in _FILLERS]
+    return tuple(telling or found)[:_MOST]
 
 
 def vocabulary(texts: Iterable[str]) -> dict[str, int]:
