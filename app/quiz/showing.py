@@ -29,6 +29,9 @@ from app.web.clock import Now, milliseconds, read_clock
 from app.web.course import CurrentLibrary, read_library
 from app.web.render import is_htmx, page
 
+_PAGE, _PRACTICE = "the page", "your practice"
+_HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Desk:
@@ -103,12 +106,17 @@ class RunFrame:
         return sum(score is not None and score >= 1 for score in self.scores)
 
     @property
+    def address(self) -> str:
+        """Where the run goes on, whichever of its questions are open by then."""
+        return f"/quiz/runs/{self.id}"
+
+    @property
     def onward(self) -> str:
         """The next question that is open, after this one first; else the result."""
         for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
             if self.scores[place - 1] is None:
-                return f"/quiz/runs/{self.id}/{place}"
-        return f"/quiz/runs/{self.id}/result"
+                return f"{self.address}/{place}"
+        return f"{self.address}/result"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -206,9 +214,12 @@ def judged(
     """The outcome of a recorded answer, with the ways on from it."""
     if frame is not None:
         last = frame.onward.endswith("result")
-        way = Way("", frame.onward, "See the result" if last else "Next question")
+        words = "See the result" if last else "Next question"
+        way = Way(frame.address, frame.onward, words)
     elif sent.form.context == "page":
         way = Way(sent.form.back)
+    elif _home(sent.form.back) == _PRACTICE:
+        way = Way(sent.form.back, sent.form.back, f"Back to {_PRACTICE}")
     else:
         topic = desk.library.questions.get(given.item)
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"
@@ -227,6 +238,11 @@ def with_comeback(desk: Desk, outcome: Outcome) -> Outcome:
     if item in desk.library.questions:
         found = comeback_of(desk.db, desk.learner.id, item, day)
     return dataclasses.replace(outcome, comeback=found)
+
+
+def _home(back: str) -> str:
+    """What a question was opened from, in words: `back` is its address."""
+    return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
 
 def verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:
@@ -274,6 +290,7 @@ def question_page(
     return page(
         desk.request,
         template,
+        home=_home(shown.back),
         status=status,
         learner=desk.learner,
         topic=desk.library.topics.get(question.topic),

@@ -49,6 +49,13 @@ def item_at(form, html: str) -> str:
     return form(html).action.split("/")[3]
 
 
+def linked(html: str, words: str) -> str:
+    """Where the link leads whose words begin so."""
+    found = re.search(rf'<a[^>]* href="([^"]*)"[^>]*>(?:<[^>]+>)*{words}', html)
+    assert found, words
+    return found[1].replace("&amp;", "&")
+
+
 def right_for(item: str, html: str) -> dict:
     if item != "computed":
         return RIGHT[item]
@@ -95,6 +102,26 @@ def test_a_run_goes_question_by_question_and_remembers_where(client, form) -> No
     assert client.get(run).headers["location"] == f"{run}/2"
     again = client.get(f"{run}/1").text
     assert "Next question" in again, "the verdict is what stands there now"
+
+
+def test_another_try_in_a_run_leads_back_to_it(client, form) -> None:
+    run = begin(client, count=3, pick="topic:kv-cache")
+    answer(client, form, run, 1, right=False)
+
+    again = linked(client.get(f"{run}/1").text, "Try again")
+    html = client.get(again).text
+    assert linked(html, "Back to your practice") == run
+    item = item_at(form, html)
+    sent = form(html)
+    verdict = client.post(
+        sent.action,
+        data={**sent.values, **right_for(item, html)},
+        follow_redirects=True,
+    )
+    assert verdict.status_code == 200
+    assert "All questions of this topic" not in verdict.text
+    assert linked(verdict.text, "Back to your practice") == run
+    assert client.get(run).headers["location"] == f"{run}/2"
 
 
 def test_a_question_of_a_run_is_answered_once(client, form, session) -> None:
