@@ -19,6 +19,7 @@ from app.progress.steps import (
     Placing,
     Running,
     Situation,
+    Step,
     TodayPlan,
     minutes_left,
     plan,
@@ -169,7 +170,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
     """What Today proposes, as the first day of the plan."""
     asked = next((step for step in today.steps if step.questions), None)
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
-    learned = any(step.kind in {"review", "learn"} for step in today.steps)
+    cards = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
     return PlannedDay(
         day,
         pages=tuple(
@@ -179,10 +180,18 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
         ),
         questions=asked.questions if asked else 0,
         about=asked.objective if asked else "",
-        cards=work.cards[0] if learned and work.cards else Cards(),
+        cards=_as_cards(cards, work),
         mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
     )
+
+
+def _as_cards(step: Step | None, work: Work) -> Cards:
+    """The cards of a step; of new ones only as many as its minutes hold."""
+    if step is None or not work.cards:
+        return Cards()
+    first = work.cards[0]
+    return dataclasses.replace(first, fresh=step.fresh) if step.fresh else first
 
 
 def mocks_of(library: Library) -> list[Mock]:

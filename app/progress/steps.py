@@ -74,7 +74,8 @@ class Situation:
 class Step:
     """One thing to do, why, and how long it takes in minutes.
 
-    A page is that of `topic`; of questions there are so many, on `objective`.
+    A page is that of `topic`; of questions there are so many, on `objective`. Of new
+    cards, where none is due, there are `fresh`.
     """
 
     kind: Kind
@@ -85,6 +86,7 @@ class Step:
     topic: str = ""
     questions: int = 0
     objective: str = ""
+    fresh: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -211,7 +213,9 @@ def cards_step(left: Left) -> Step | None:
         title = f"{verb} {left.cards:,} {noun}"
         return Step("review", title, "/flashcards", _made_of(left), minutes)
     title = f"Learn {left.cards:,} new {noun}"
-    return Step("learn", title, "/flashcards", "no card is due", minutes)
+    return Step(
+        "learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh
+    )
 
 
 def _made_of(left: Left) -> str:
@@ -229,7 +233,7 @@ def _some_of(step: Step, minutes: float) -> Step | None:
         return None
     title = step.title.replace("Learn ", f"Learn {count} of ", 1)
     return dataclasses.replace(
-        step, title=title, minutes=Left(fresh=count).seconds / 60
+        step, title=title, minutes=Left(fresh=count).seconds / 60, fresh=count
     )
 
 

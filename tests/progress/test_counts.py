@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, Memory
+from app.db.tables import Learner, Memory, StudyDay
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands
 from tests.flashcards.course import HandLibrary, cards_of
@@ -34,6 +34,12 @@ class Student:
 
     def aims(self, days: int) -> None:
         self.row.exam_day = (TODAY + dt.timedelta(days=days)).isoformat()
+        self.changed()
+
+    def spent(self, minutes: int) -> None:
+        """So much of today's minutes was spent."""
+        day = self.session.exec(select(StudyDay)).one()
+        day.milliseconds = minutes * 60_000
         self.changed()
 
     def knows(self, number: int, due: int = -3) -> None:
@@ -136,6 +142,20 @@ def test_with_an_exam_ahead_the_plan_says_it_too(
         assert student.on_the_plan() == student.on_today()
         student.hands.grade(rating)
         clock.tick(minutes=1)
+
+
+def test_new_cards_cut_to_the_minutes_left_are_as_many_in_the_plan(
+    student: Student,
+) -> None:
+    student.aims(5)
+    student.spent(minutes=24)
+
+    cut = re.search(r"Learn (\d+) of (\d+) new cards", student.page("/"))
+
+    assert cut
+    assert 0 < int(cut[1]) < int(cut[2])
+    today = student.page("/plan").split('aria-current="date"')[1].split("</tr>")[0]
+    assert f">{cut[1]} new<" in today
 
 
 def test_where_nothing_is_due_the_new_cards_of_the_day_are_counted(
