@@ -1,8 +1,7 @@
 // The service worker: pages once visited, the glossary and the due cards work without a
 // network. The server puts VERSION and FILES before it, so that it renews itself.
 const [PAGES, SHELF] = ["pages", "static"];
-const MOST = 120; // a mock exam has 50
-const PATIENCE = 8000;
+const [MOST, PATIENCE] = [120, 8000]; // pages kept, where a mock exam has 50; milliseconds
 const ROOT = new URL("./", location).pathname; // "/", or the prefix behind a proxy
 const [UNREACHABLE, DESK] = [`${ROOT}unreachable`, `${ROOT}flashcards`];
 const READY = [`${DESK}/offline`, `${ROOT}glossary`]; // once the learner uses cards
@@ -16,10 +15,12 @@ self.addEventListener("install", (event) => {
 });
 self.addEventListener("activate", (event) => event.waitUntil(begin()));
 self.addEventListener("fetch", (event) => {
-  const { method, mode, url } = event.request;
+  const { method, mode, url, headers } = event.request;
   const address = new URL(url);
   if (address.origin !== location.origin) return;
   if (method === "POST" && /^\/flashcards\/.*\/reviews$/.test(inside(address.pathname))) event.waitUntil(soon());
+  const form = method === "POST" && mode === "navigate" && !/multipart/.test(headers.get("content-type"));
+  if (form) event.respondWith(fetch(event.request).catch(() => caches.match(UNREACHABLE)));
   if (method !== "GET") return;
   if (inside(address.pathname).startsWith("/static/")) event.respondWith(file(event.request));
   else if (mode === "navigate") event.respondWith(page(event, address));
@@ -94,12 +95,11 @@ async function kept(address) {
   const found = await (await caches.open(PAGES)).match(address);
   if (!found) return null;
   const when = new Date(found.headers.get("x-kept"));
-  const day = when.toLocaleDateString("en-GB", { day: "numeric", month: "long" });
-  const hour = when.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const day = when.toLocaleString("en-US", { day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" });
   const mark =
     `<div id="kept" class="msg warn" data-age="${(Date.now() - when) / 1000}">` +
     '<svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +
-    `<p><b>Kept copy of ${day}, ${hour}.</b> The server does not answer.</p></div>`;
+    `<p><b>Kept copy of ${day}.</b> The server does not answer.</p></div>`;
   const text = (await found.text()).replace('<div id="kept"></div>', mark);
   return new Response(text, { headers: found.headers });
 }

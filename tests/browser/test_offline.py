@@ -103,7 +103,7 @@ def test_what_was_visited_can_be_read_and_says_that_it_is_a_copy(
 
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
     expect(page.locator("#kept")).to_have_text(
-        re.compile(r"Kept copy of \d+ \w+, \d\d:\d\d\. The server does not answer\.")
+        re.compile(r"Kept copy of \w+ \d+ at \d+:\d\d\s[AP]M\. The server does not answer\.")
     )
     page.goto(f"{server.url}/glossary")
     expect(page.get_by_role("heading", level=1)).to_have_text("Glossary")
@@ -311,6 +311,24 @@ def test_somebody_else_at_this_browser_sees_nothing_of_it(
     expect(page.get_by_role("heading", level=1)).to_have_text(
         "No answer from the server"
     )
+
+
+def test_a_form_that_does_not_arrive_leads_to_a_page_that_says_so(
+    server: Server, device: BrowserContext
+) -> None:
+    page = device.new_page()
+    page.goto(f"{server.url}/settings")
+    page.get_by_label("Name", exact=True).fill("Rosa")
+    server.stop(signal.SIGKILL)
+    page.get_by_role("button", name="Save", exact=True).click()
+
+    expect(page.get_by_text("Go back and send it again")).to_be_visible()
+    server.start()
+    page.go_back()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Rosa")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.goto(f"{server.url}/settings")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Rosa")
 
 
 def test_without_javascript_the_cards_are_a_list(
