@@ -103,7 +103,9 @@ def test_what_was_visited_can_be_read_and_says_that_it_is_a_copy(
 
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
     expect(page.locator("#kept")).to_have_text(
-        re.compile(r"Kept copy of \w+ \d+ at \d+:\d\d\s[AP]M\. The server does not answer\.")
+        re.compile(
+            r"Kept copy of \w+ \d+ at \d+:\d\d\s[AP]M\. The server does not answer\."
+        )
     )
     page.goto(f"{server.url}/glossary")
     expect(page.get_by_role("heading", level=1)).to_have_text("Glossary")

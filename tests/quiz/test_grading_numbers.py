@@ -45,6 +45,8 @@ def answered(typed: str, unit: str = "", question=GIGABYTES) -> Verdict | Unread
         "1043 GiB",
         "8960 Gbit",
         "8960 Gb",
+        "2240/2",
+        "56/50 TB",
     ],
 )
 def test_it_is_read_as_people_write_it(typed: str) -> None:
@@ -61,7 +63,10 @@ def test_the_unit_chosen_beside_the_field_counts_where_none_is_typed() -> None:
 
 @pytest.mark.parametrize(
     "typed",
-    ["", "  ", "lots", "GB", "1.2.3", "1,12,3", "80 4", "--5", "1e999", "9" * 500, "∞"],
+    [
+        *("", "  ", "lots", "GB", "1.2.3", "1,12,3", "80 4", "--5", "1e999", "9" * 500),
+        *("∞", "1½", "1 1/2", "1120/0", "1.12/2"),
+    ],
 )
 def test_what_is_no_number_is_refused_with_an_example(typed: str) -> None:
     refused = answered(typed)
@@ -75,7 +80,7 @@ def test_an_unknown_unit_is_refused_and_says_which_one_is_wanted() -> None:
 
     assert refused == Unreadable(
         "“bananas” is not a unit that is known here.",
-        "Write the number in GB, or in another unit of that kind.",
+        "Write the number in GB, or in a unit of the same kind.",
     )
 
 

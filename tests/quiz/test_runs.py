@@ -106,7 +106,7 @@ def test_a_run_goes_question_by_question_and_remembers_where(client, form) -> No
 
 def test_another_try_in_a_run_leads_back_to_it(client, form) -> None:
     run = begin(client, count=3, pick="topic:kv-cache")
-    answer(client, form, run, 1, right=False)
+    answer(client, form, run, 1, right=True)
 
     again = linked(client.get(f"{run}/1").text, "Try again")
     html = client.get(again).text

@@ -76,7 +76,8 @@ def _counted(
     written: Written, word: str, unit: str
 ) -> tuple[float, float, str] | Unreadable:
     found = read_unit(word, unit)
-    hint = f"Write the number{_in(unit) or ' alone'}, or in another unit of that kind."
+    wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
+    hint = f"Write the number {wanted}."
     if found is None:
         return Unreadable(f"“{word}” is not a unit that is known here.", hint)
     if not found.fits:

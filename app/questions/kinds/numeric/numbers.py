@@ -14,11 +14,13 @@ _SIGNS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2019": "'", "\u02bc": "
 _SHAPE = re.compile(
     r"""^[~≈=\s]*(?P<sign>[+-]?)\s*
     (?P<digits>\d[\d.,'_\s]*\d|\d|[.,]\d+)[.,]?
+    (?:\s*[/\u2044]\s*(?P<below>\d{1,6}))?
     (?:\s*(?:[eE]|[x×*·]\s*10\s*(?:\^|\*\*))\s*(?P<power>[+-]?\s*\d{1,3})
       |\s*(?:\^|\*\*)\s*(?P<exponent>[+-]?\s*\d{1,3}))?
     \s*(?P<unit>.*)$""",
     re.VERBOSE | re.DOTALL,
 )
+_BEFORE_FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # 1½ is not 11/2
 _GROUPED = re.compile(r"^\d{1,3}(?:[\s'_]\d{3})+(?:[.,]\d+)?$")
 _SPELLED = {
     "percent": "%",
@@ -95,7 +97,7 @@ def read_number(text: str) -> Written | None:
 
     A comma or dot before exactly three last digits groups thousands (a dot only when
     there are several); any other single one is the decimal sign. Spaces, apostrophes
-    and underscores group.
+    and underscores group. A fraction has a whole number above and below its line.
 
     >>> read_number("1,120 GB")
     Written(value=1120.0, unit='GB')
@@ -103,6 +105,8 @@ def read_number(text: str) -> Written | None:
     Written(value=1.12, unit='TB')
     >>> read_number("1.12 × 10^12 B").value
     1120000000000.0
+    >>> read_number("3/4 TB")
+    Written(value=0.75, unit='TB')
     """
     match = _SHAPE.match(_plain(text))
     if match is None:
@@ -111,6 +115,8 @@ def read_number(text: str) -> Written | None:
     if digits is None:
         return None
     value = _raised(digits, match["power"], match["exponent"])
+    if match["below"]:
+        value = _parted(match["digits"], value, float(match["below"]))
     if not math.isfinite(value):
         return None
     unit = match["unit"].strip().rstrip(".")
@@ -156,6 +162,7 @@ def kind(unit: str) -> str:
 
 
 def _plain(text: str) -> str:
+    text = _BEFORE_FRACTION.sub(" ", text)
     raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
     return unicodedata.normalize("NFKC", raised).translate(_SIGNS).strip()
 
@@ -188,6 +195,10 @@ def _groups(digits: str, sign: str) -> bool:
     first, *rest = digits.split(sign)
     fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
+
+
+def _parted(above: str, value: float, below: float) -> float:
+    return value / below if above.isdigit() and below else math.nan
 
 
 def _raised(digits: str, power: str | None, exponent: str | None) -> float:
