@@ -35,17 +35,22 @@ def memory_verdict(
 
     >>> memory_verdict(149.4e9, 80e9, 80e9, 8).text.replace("\u00a0", " ")
     'Each GPU would need 149.4 GB and has 80 GB.'
+    >>> memory_verdict(80.012e9, 80e9, 80e9, 1).text.replace("\u00a0", " ")
+    'The GPU would need 12 MB more than 80 GB and has 80 GB.'
     """
     status = status_of(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
     has = f"has {held(whole, label)}"
     if limit < whole:
         has = f"may use {format_value(limit, 'B')} of {held(whole, label)}"
+    words = format_value(need, "B")
+    if status == "no" and words == format_value(limit, "B"):
+        words = f"{format_value(need - limit, 'B')} more than {words}"
     if status == "no":
-        text = f"{subject} would need {format_value(need, 'B')} and {has}."
+        text = f"{subject} would need {words} and {has}."
     else:
         free = format_value(limit - need, "B")
-        text = f"{subject} needs {format_value(need, 'B')} and {has}: {free} free."
+        text = f"{subject} needs {words} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
 
