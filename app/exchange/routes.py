@@ -35,10 +35,12 @@ from app.web.course import CurrentLibrary
 from app.web.render import page
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
-UPLOADS: Mapping[str, int] = {"/settings/cards": 21 * 1024 * 1024}
-"""How many bytes may be sent to an address that takes files."""
-_LARGEST = 20 * 1024 * 1024
-_WANTED = "An .apkg or .colpkg file of Anki with at most 20 MB is wanted."
+_MB = 1_000_000
+_LARGEST = 20 * _MB
+UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
+"""How many bytes may be sent to an address that takes files: one, in its form."""
+_SIZE = f"at most {_LARGEST // _MB} MB"
+_WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is wanted."
 _REMOVED_AT_ONCE = 100  # cards of one transaction
 What = Literal["deck", "grades"]
 
@@ -145,7 +147,7 @@ def _read_upload(library: Library, file: UploadFile | None) -> Upload | str:
         return f"Choose a file first. {_WANTED}"
     name = " ".join(file.filename.split())[:80]
     if (file.size or 0) > _LARGEST:
-        return f"“{name}” is larger than 20 MB. {_WANTED}"
+        return f"“{name}” is too large. {_WANTED}"
     content: IO[bytes] = file.file
     try:
         return Upload(name, sort_out(read_package(content), library))
@@ -286,6 +288,7 @@ def _page(
         brought=store.brought(db, learner.id),
         problems=[{"field": "file", "message": refused}] if refused else [],
         modern=zstd() is not None,
+        size=_SIZE,
         removed=request.query_params.get("removed") == "yes" and not refused,
     )
 

@@ -238,7 +238,9 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(rosa) -> None:
     )
 
     assert answer.status_code == 413
-    assert "At most 21,504 kB can be sent at once." in words(answer.text)
+    assert "At most 21 MB can be sent at once. Go back and send less." in words(
+        answer.text
+    )
 
 
 def test_other_addresses_take_no_more_than_before(rosa) -> None:

@@ -137,5 +137,6 @@ def _announced(headers: Mapping[bytes, bytes]) -> int | None:
 
 def too_large(room: int) -> HTTPException:
     """The refusal of a body of more than `room` bytes."""
-    words = f"At most {room // 1024:,} kB can be sent at once."
+    most = f"{room // 10**6} MB" if room >= 10**6 else f"{room // 1000} kB"
+    words = f"At most {most} can be sent at once. Go back and send less."
     return HTTPException(413, words, {"connection": "close"})
