@@ -4,9 +4,8 @@ import dataclasses
 import math
 
 from app.drawings.axes import Axis, linear, logarithmic
+from app.drawings.line_names import Named, place_names
 from app.drawings.svg import (
-    CHARACTER,
-    NARROWEST,
     Box,
     Drawing,
     Point,
@@ -25,7 +24,6 @@ _TOP = 24.0
 _HEIGHT = 220.0
 _BOTTOM = _TOP + _HEIGHT
 _BOX = Box(0, _TOP, 100, _HEIGHT)
-_APART = 15.0
 _MOST_ROWS = 12
 _STROKES = ("ln", "ln ln2", "ln ln3", "ln ln4")
 _LOW, _HIGH = ", low", ", high"
@@ -177,63 +175,28 @@ def _dots(lines: list[Line], plane: _Plane) -> list[str]:
     return marks
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Name:
-    words: str
-    across: float
-    down: float
-    bold: bool
-
-
 def _names(lines: list[Line], plane: _Plane) -> list[str]:
-    """Each line's name at its end; names that would touch are moved apart."""
-    wanted = [_name(one, plane) for one in lines if _is_named(one)]
+    """Each line's name beside it, in bold for a mark."""
+    named = [
+        Named(
+            "" if _edge(one) else one.label,
+            [plane.at(p) for p in one.points],
+            mark=one.style == "mark",
+            apart=one.style == "dots",
+        )
+        for one in lines
+    ]
     return [
         text(
-            "" if name.bold else name.words,
+            "" if name.of.mark else name.of.words,
             name.across,
-            down,
-            "halo e" if name.across > 50 else "halo",
-            bold=name.words if name.bold else "",
-            dx=-4 if name.across > 50 else 8,
+            name.down,
+            "halo e" if name.before else "halo",
+            bold=name.of.words if name.of.mark else "",
+            dx=-4 if name.before else 8,
         )
-        for name, down in _apart(wanted)
+        for name in place_names(named, _TOP, _BOTTOM)
     ]
-
-
-def _is_named(one: Line) -> bool:
-    return bool(one.points and one.label) and not _edge(one)
-
-
-def _apart(names: list[_Name]) -> list[tuple[_Name, float]]:
-    """Names with their heights: the lowest where it wants, others pushed up."""
-    placed: list[tuple[_Name, float]] = []
-    for name in sorted(names, key=lambda n: -n.down):
-        down = name.down
-        for other, taken in placed:
-            if _share_width(name, other) and abs(down - taken) < _APART:
-                down = taken - _APART
-        placed.append((name, max(down, 10.0 - _TOP)))
-    return placed
-
-
-def _share_width(one: _Name, other: _Name) -> bool:
-    """Whether two names would stand above each other in a narrow drawing."""
-    (start, end), (other_start, other_end) = _extent(one), _extent(other)
-    return start < other_end and other_start < end
-
-
-def _extent(name: _Name) -> tuple[float, float]:
-    wide = len(name.words) * CHARACTER / NARROWEST * 100
-    if name.across > 50:
-        return name.across - wide, name.across
-    return name.across, name.across + wide
-
-
-def _name(one: Line, plane: _Plane) -> _Name:
-    across, down = plane.at(one.points[-1])
-    marked = one.style == "mark"
-    return _Name(one.label, across, down - (12 if marked else 6), marked)
 
 
 def _empty(chart: Chart) -> Drawing:

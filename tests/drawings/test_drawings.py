@@ -202,6 +202,21 @@ def test_names_of_lines_that_end_together_do_not_touch():
     assert all(b - a >= 15 for a, b in itertools.pairwise(heights))
 
 
+def test_a_name_stands_clear_of_the_other_lines_and_of_marks():
+    rising = Line("rising", ((0.0, 0.0), (2.0, 80.0), (5.0, 95.0), (10.0, 100.0)))
+    limit = Line("limit", ((0.0, 104.0), (10.0, 104.0)), "dash")
+    here = Line("here", ((6.0, 96.0),), "mark")
+    drawn = svg_of(draw_chart(Chart("Rate", "x", "y", "", "", (rising, limit, here))))
+    down = float(next(drawn.iter("circle")).attrib["cy"])
+    foot = {
+        "".join(t.itertext()): float(t.attrib["y"])
+        for t in drawn.iter("text")
+        if "halo" in t.attrib.get("class", "")
+    }
+    assert foot["here"] - 4 - down > 8, "under its mark, since a line is above it"
+    assert foot["limit"] < down, "over its line, where nothing is"
+
+
 def test_a_low_and_a_high_line_make_a_band_and_no_stroke():
     lines = (
         Line("time", ((0, 1.0), (1, 2.0))),
