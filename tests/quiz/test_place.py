@@ -289,6 +289,14 @@ def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
     assert "No part is chosen." in refused.text
 
 
+def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> None:
+    (drawn, *_) = kinds.of_answer(PLACE.answer).shown(PLACE.answer, {})
+
+    for spot in drawn.spots:
+        assert spot.down - 10 > spot.area.y, "below a line of text over the region"
+        assert spot.across + 10 < spot.area.x + 8, "left of words in the region"
+
+
 # --- elsewhere ---
 
 

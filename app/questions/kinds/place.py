@@ -23,6 +23,7 @@ from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
 
 _MOST = 12  # the stylesheet marks as many
+_OUT, _DOWN = 4.0, 13.0  # pixels from the corner of a region to its letter
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,6 +53,16 @@ class Spot:
     key: str
     letter: str
     area: Area
+
+    @property
+    def across(self) -> float:
+        """The middle of its letter, on the left edge and clear of what is inside."""
+        return self.area.x - _OUT
+
+    @property
+    def down(self) -> float:
+        """The middle of its letter, below what is written above the region."""
+        return self.area.y + min(_DOWN, self.area.height / 2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -262,7 +273,7 @@ def _check_regions(answer: Places, written: Written) -> None:
 def _svg(drawn: Drawn) -> str:
     """A drawing with its letters, for the face of a card."""
     drawing = drawn.drawing
-    spots = "".join(tag(s.letter, s.area.x, s.area.y) for s in drawn.spots)
+    spots = "".join(tag(s.letter, s.across, s.down) for s in drawn.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
