@@ -15,6 +15,8 @@ from app.search.findings import Document, Findings, Hit, Piece
 from app.search.words import expression, is_known, mended, vocabulary, words_of
 
 _MOST_OF_A_KIND = 10
+EVERY = 1000
+"""More than there is of any kind."""
 _OPEN, _CLOSE = "\x02", "\x03"
 _LAYOUT = """
 CREATE VIRTUAL TABLE document USING fts5(
@@ -29,16 +31,16 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
 
-def find(library: Library, words: str) -> Findings:
+def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> Findings:
     """What of the course has all of the words, or words that begin like them.
 
     When nothing has, words that nothing knows are mended; when that does not help,
-    whatever has some of the words is given.
+    whatever has some of the words is given. `most` are listed of each kind.
     """
     wanted = words_of(words)
     if not wanted:
         return Findings()
-    return _index_of(_State(library)).find(wanted)
+    return _index_of(_State(library)).find(wanted, most)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,17 +73,18 @@ class _Index:
             ((d.title, d.body, place) for place, d in enumerate(found)),
         )
 
-    def find(self, words: Sequence[str]) -> Findings:
+    def find(self, words: Sequence[str], most: int) -> Findings:
         """The findings for words in small letters."""
         rows = self._ask(expression(words))
         if rows:
-            return self._findings(rows, words)
+            return self._findings(rows, words, most)
         better = [w for w in mended(words, self._known) if is_known(w, self._known)]
         for joint in ("AND", "OR"):
             rows = self._ask(expression(better, joint)) if better else []
             if rows:
-                found = self._findings(rows, better, " ".join(better))
-                return dataclasses.replace(found, some=joint == "OR")
+                found = self._findings(rows, better, most)
+                meant, some = " ".join(better), joint == "OR"
+                return dataclasses.replace(found, meant=meant, some=some)
         return Findings()
 
     def _ask(self, wanted: str) -> list[Any]:
@@ -89,7 +92,7 @@ class _Index:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 
     def _findings(
-        self, rows: Sequence[Any], words: Sequence[str], meant: str = ""
+        self, rows: Sequence[Any], words: Sequence[str], most: int
     ) -> Findings:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
@@ -98,9 +101,9 @@ class _Index:
         for place, title, excerpt in ordered:
             document = self._documents[place]
             taken[document.kind] = taken.get(document.kind, 0) + 1
-            if taken[document.kind] <= _MOST_OF_A_KIND:
+            if taken[document.kind] <= most:
                 hits.append(_hit(document, title, excerpt))
-        return Findings(tuple(hits), len(rows), meant)
+        return Findings(tuple(hits), len(rows))
 
     def _distance(self, place: int, name: str) -> int:
         """What is called exactly so comes first, cards after what explains them."""

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from app.learners.current import CurrentLearner
-from app.search.index import find
+from app.search.index import EVERY, find
 from app.web.course import CurrentLibrary
 from app.web.render import page
 
@@ -16,14 +16,19 @@ Typed = Annotated[str, Query(max_length=400)]
 
 @router.get("/search")
 def search(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, q: Typed = ""
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    q: Typed = "",
+    *,
+    whole: bool = False,
 ) -> HTMLResponse:
     return page(
         request,
         "search/index.html",
         learner=learner,
         typed=q,
-        found=find(library, q),
+        found=find(library, q, EVERY) if whole else find(library, q),
     )
 
 

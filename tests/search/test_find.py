@@ -260,3 +260,18 @@ def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None
     found = [hit for hit in find(library, name).hits if hit.kind == "part"]
 
     assert found
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("datacenter", "data center"),
+        ("tensorcore", "tensor core"),
+        ("datacentre power", "data centre power"),
+    ],
+)
+def test_two_words_written_as_one_are_parted(shipped: Library, typed: str, meant: str):
+    found = find(shipped, typed)
+
+    assert (found.meant, found.some) == (meant, False)
+    assert found.hits

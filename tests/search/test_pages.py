@@ -1,6 +1,12 @@
 """GET /search: the page, and the results alone."""
 
+import re
+
 from fastapi.testclient import TestClient
+
+
+def words(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page)).replace("\xa0", " ")
 
 
 def test_every_page_leads_to_the_search_by_one_key(client: TestClient):
@@ -30,6 +36,19 @@ def test_a_mended_word_is_said_and_can_be_looked_for(client: TestClient):
 
     assert "Nothing was found for “paramter”" in page
     assert 'href="/search?q=parameter"' in page
+
+
+def test_what_is_left_out_of_a_long_list_is_one_link_away(client: TestClient):
+    page = client.get("/search", params={"q": "a"}).text
+    said = re.search(r"(\d+) results; these are the best (\d+)", words(page))
+    assert said
+    assert page.count("data-result") == int(said[2]) < int(said[1])
+
+    (link,) = re.findall(r'href="(/search[^"]*whole=yes)"', page)
+    whole = client.get(link.replace("&amp;", "&")).text
+
+    assert whole.count("data-result") == int(said[1])
+    assert "Show all" not in whole
 
 
 def test_nothing_found_says_so_and_where_else_to_look(client: TestClient):
