@@ -310,7 +310,7 @@ def _card(card: Card) -> CardOut:
         topic=card.topic,
         objectives=list(card.objectives),
         level=card.level,
-        reversed=card.sibling if card.id.endswith("~r") else "",
+        reversed=card.sibling if card.is_reverse else "",
         front=card.front.html,
         back=card.back.html,
     )

@@ -71,6 +71,6 @@ def unfinished(library: Library) -> list[tuple[str, str, str]]:
     found += [
         (f"/authoring/pages/{c.topic}", c.id, c.status)
         for c in authored.cards.values()
-        if c.status != "live" and c.topic not in waiting and not c.id.endswith("~r")
+        if c.status != "live" and c.topic not in waiting and not c.is_reverse
     ]
     return [(address, name, str(status)) for address, name, status in found]

@@ -101,9 +101,13 @@ class Computed:
     lets: tuple[tuple[str, str], ...]
 
 
+REVERSE = "~r"
+"""The end of the id of a card that asks the other way round."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Card:
-    """A flashcard; a `reverse: yes` card appears twice, the second as id + "~r"."""
+    """A flashcard; a `reverse: yes` card appears twice, the second as id + REVERSE."""
 
     id: str
     topic: str
@@ -117,6 +121,11 @@ class Card:
     sibling: str = ""
     level: Level = ""
     status: Status = "live"
+
+    @property
+    def is_reverse(self) -> bool:
+        """Whether it asks with what its sibling answers."""
+        return self.id.endswith(REVERSE)
 
 
 # --- pages ---------------------------------------------------------------------

@@ -32,7 +32,6 @@ _PLACES = (
     ),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
-_REVERSE = "~r"
 _ASKED_FOR = (
     *("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),
 )
@@ -71,7 +70,7 @@ def _without_backs(plain: str, cards: Sequence[Card]) -> str:
     """The text of a section without the answers of cards that stand in it."""
     for card in cards:
         whole = f"{card.front.plain} {card.back.plain}"
-        if not card.id.endswith(_REVERSE):
+        if not card.is_reverse:
             plain = plain.replace(whole, card.front.plain)
     return plain
 
@@ -84,7 +83,7 @@ def _terms(library: Library) -> Iterator[Document]:
 
 def _cards(library: Library) -> Iterator[Document]:
     for card in library.cards.values():
-        if card.id.endswith(_REVERSE):
+        if card.is_reverse:
             continue
         topic = library.topics.get(card.topic)
         front, where = _line(card.front.plain), topic.title if topic else ""

@@ -185,6 +185,13 @@ def test_the_reverse_of_todays_card_waits_until_tomorrow(hands, clock: Clock) ->
     assert hands.card() == "weights-pair~r"
 
 
+@pytest.mark.parametrize("card", ["weights-pair", "weights-pair~r"])
+def test_a_reversed_card_says_that_a_name_is_asked_for(hands, card) -> None:
+    page = hands.client.get(f"/flashcards?card={card}").text
+
+    assert ("Name what is meant." in page) == card.endswith("~r")
+
+
 def test_the_reverse_of_todays_card_is_buried_when_it_is_due_too(
     hands, clock: Clock
 ) -> None:

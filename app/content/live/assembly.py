@@ -16,6 +16,7 @@ from app.content.live.drafts import (
     without_beginnings,
 )
 from app.content.model import (
+    REVERSE,
     Card,
     Drawing,
     Embedded,
@@ -75,7 +76,7 @@ def assemble(bank: Bank) -> Assembled:
     cards = {
         i: c
         for i, c in cards.items()
-        if (i.removesuffix("~r"), c.place.path) not in out
+        if (i.removesuffix(REVERSE), c.place.path) not in out
     }
     authored = Authored(_topics(bank, pages, questions, cards), questions, cards)
     questions, cards, shown = live(questions), live(cards), live(pages)

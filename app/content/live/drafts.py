@@ -24,7 +24,7 @@ class Authored:
     @property
     def unfinished(self) -> int:
         """How many topics and items are not live."""
-        cards = [c for i, c in self.cards.items() if not i.endswith("~r")]
+        cards = [c for c in self.cards.values() if not c.is_reverse]
         every = [t.status for t in self.topics.values()]
         every += [q.status for q in self.questions.values()]
         every += [c.status for c in cards]

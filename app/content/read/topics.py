@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from app.content.identity import normal, revision, sketch
 from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.markdown.writer import Scope
-from app.content.model import Card, Embedded, Place, Topic
+from app.content.model import REVERSE, Card, Embedded, Place, Topic
 from app.content.parsed import Fact, ParsedFile
 from app.content.read.items import Built, FileKind, build
 from app.content.read.metadata import Front, front_matter
@@ -126,7 +126,7 @@ def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:
     wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Card) or not wanted:
         return
-    other = f"{card.id}~r"
+    other = f"{card.id}{REVERSE}"
     items[card.id] = dataclasses.replace(card, sibling=other)
     items[other] = dataclasses.replace(
         card, id=other, front=card.back, back=card.front, sibling=card.id

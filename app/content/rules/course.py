@@ -94,7 +94,7 @@ def check_fronts(cards: Mapping[str, Card]) -> Iterable[Problem]:
     """W35: no two cards ask the same; a reverse asks what its card answers."""
     first: dict[str, Card] = {}
     for card in cards.values():
-        if card.id.endswith("~r"):
+        if card.is_reverse:
             continue
         front = normal(card.front.plain)
         other = first.setdefault(front, card)
