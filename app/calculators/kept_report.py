@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from app.content.live.cache import code_version
+from app.content.live.cache import code_version, make_below
 from app.estimator.accuracy.report import Report, Result, gathered, own_report
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Result))
@@ -23,8 +23,8 @@ _ONE = threading.Lock()
 def kept_report(folder: Path) -> Report:
     """What the code of today answers to the project's own cases.
 
-    `folder` keeps it for the next start. Its name is a hash of the code and of the
-    cases, so that an older report is never read.
+    `folder`, in a data folder, keeps it for the next start. Its name is a hash of the
+    code and of the cases, so that an older report is never read.
     """
     with _ONE:
         return _read(folder, code_version()[:40])
@@ -55,7 +55,7 @@ def _keep(file: Path, found: Report) -> None:
     rows = [[getattr(result, name) for name in _FIELDS] for result in found.results]
     beside = file.with_suffix(f".{os.getpid()}")
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_below(file.parent.parent, file.parent)
         beside.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
         beside.replace(file)
         for other in file.parent.glob("accuracy-*"):

@@ -175,12 +175,27 @@ def test_a_reading_survives_its_way_through_the_cache() -> None:
 
 def test_old_readings_are_forgotten(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
+    cache.folder.mkdir()
     for number in range(150):
-        (tmp_path / f"{number}.json").write_text("[]")
+        (cache.folder / f"{number}.json").write_text("[]")
 
     cache.prune()
 
-    assert len(os.listdir(tmp_path)) < 100  # noqa: PTH208 - counting only
+    assert len(os.listdir(cache.folder)) < 100  # noqa: PTH208 - counting only
+
+
+def test_nothing_is_written_where_the_data_folder_was(tmp_path: Path) -> None:
+    data, course = tmp_path / "data", tmp_path / "course"
+    shutil.copytree(TINY, course)
+    live = LiveLibrary(course, data / "cache", kept=data / "last-good")
+    assert live.current().topics
+
+    assert not data.exists(), "a disk that is missing comes back there"
+    data.mkdir()
+    quiz = course / "topics/weights/quiz.md"
+    quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
+    assert LiveLibrary(course, data / "cache", kept=data / "last-good").current().topics
+    assert {f.name for f in data.iterdir()} == {"cache", "last-good"}
 
 
 def test_a_rewritten_option_keeps_the_key_of_the_lock(course: Path) -> None:

@@ -7,6 +7,7 @@ write into the data folder can at worst change a text, never run code.
 import contextlib
 import dataclasses
 import datetime as dt
+import errno
 import functools
 import hashlib
 import json
@@ -94,11 +95,26 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-class Cache:
-    """A folder of parsed files, each named by the hash of all it depends on."""
+def make_below(root: Path, folder: Path) -> None:
+    """Make a folder below `root`; raises FileNotFoundError where that is not there.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    A data folder that is gone is a disk that is missing, and comes back: nothing may
+    be written in its place meanwhile.
+    """
+    if not root.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root))
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+class Cache:
+    """A folder of parsed files, each named by the hash of all it depends on.
+
+    It lies in the `cache` of a data folder, which has to be there.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self.folder = cache / "content"
+        self._data = cache.parent
         self.version = code_version()
         self.used: set[str] = set()
 
@@ -124,7 +140,7 @@ class Cache:
         with contextlib.suppress(
             OSError, ValueError, LookupError, TypeError, RecursionError
         ):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_below(self._data, self.folder)
             text = json.dumps(
                 encode(reading), ensure_ascii=False, separators=(",", ":")
             )

@@ -8,6 +8,8 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from app.content.live.cache import make_below
+
 _log = logging.getLogger("headroom")
 _ABANDONED = 3600  # seconds after which a half-written copy belongs to nobody
 
@@ -23,6 +25,7 @@ class LastGood:
     def __init__(self, folder: Path, course: Path) -> None:
         name = hashlib.sha256(os.fsencode(course.absolute())).hexdigest()[:12]
         self.folder = folder / name
+        self._data = folder.parent
         self._written: dict[str, bytes] = {}
         self._refused = False
 
@@ -40,7 +43,9 @@ class LastGood:
             return
         try:
             if self.get(path) != content:
-                _replace(self.folder / path, content)
+                copy = self.folder / path
+                make_below(self._data, copy.parent)
+                _replace(copy, content)
         except OSError as error:
             self._note(error)
             return
@@ -83,7 +88,6 @@ def _is_old(file: Path) -> bool:
 
 def _replace(file: Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it, not even after a power cut."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with beside.open("wb") as stream:

@@ -133,7 +133,7 @@ class WatchedFiles:
     ) -> None:
         self.folder = folder
         self.kept = kept
-        self.cache = Cache(cache / "content") if cache else None
+        self.cache = Cache(cache) if cache else None
         self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
         self.good: dict[str, ParsedFile] = {}
 
