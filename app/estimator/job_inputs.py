@@ -20,7 +20,6 @@ def ask_gpus(default: int, topic: str = "parallelism") -> Any:
     return ask(
         default,
         "GPUs",
-        kind="count",
         unit="GPU",
         minimum=1,
         maximum=1_000_000,
@@ -50,7 +49,6 @@ def ask_network(default: str = "infiniband") -> Any:
     return ask(
         default,
         "Network",
-        kind="choice",
         choices=NETWORKS,
         help="What joins the nodes; it decides the latency.",
         group="Network",
@@ -80,7 +78,6 @@ def ask_degree(label: str, help_text: str, term: str, *, advanced: bool = False)
     return ask(
         1,
         label,
-        kind="count",
         minimum=1,
         maximum=4096,
         help=help_text,
@@ -96,7 +93,6 @@ def ask_number_format(*, group: str = "Recipe", advanced: bool = False) -> Any:
     return ask(
         "bf16",
         "Number format",
-        kind="choice",
         choices=NUMBER_FORMATS,
         help="Format of the matrix products; attention and the head stay in 16 bit.",
         term="mixed-precision",
@@ -111,7 +107,6 @@ def ask_recompute(default: str = "selective") -> Any:
     return ask(
         default,
         "Recomputation",
-        kind="choice",
         choices=(
             ("none", "None"),
             ("selective", "Selective: the core of attention"),
@@ -130,7 +125,6 @@ def ask_training_software(default: str = "tuned") -> Any:
     return ask(
         default,
         "Software",
-        kind="choice",
         choices=tuple((key, value.label) for key, value in SOFTWARE.items()),
         help="Which measured runs the speed is modeled on.",
         group="Recipe",
@@ -144,7 +138,6 @@ def ask_engine(default: str = "vllm") -> Any:
     return ask(
         default,
         "Engine",
-        kind="choice",
         choices=engine.engines(),
         help="Which measured engine the overheads are modeled on.",
         group="Engine",
@@ -158,7 +151,6 @@ def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any
     return ask(
         default,
         label,
-        kind="count",
         unit="token",
         minimum=1,
         maximum=100_000_000,
@@ -174,7 +166,6 @@ def ask_sequence() -> Any:
     return ask(
         4096,
         "Sequence",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=10_000_000,

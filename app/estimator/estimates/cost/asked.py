@@ -43,7 +43,6 @@ class Cost:
     commitment: str = ask(
         "used",
         "Rent is paid for",
-        kind="choice",
         choices=COMMITMENTS,
         help="Used hours on demand, or all hours of a reservation.",
         group="Renting",
@@ -253,7 +252,6 @@ class Cost:
     priced_in: int = ask(
         2024,
         "Year of the prices",
-        kind="count",
         minimum=2000,
         maximum=2100,
         help="Stands beside the result, so that everybody knows how old it is.",

@@ -37,7 +37,6 @@ class InferenceMemory:
     concurrent: int = ask(
         16,
         "Concurrent sequences",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -51,7 +50,6 @@ class InferenceMemory:
     attention: str = ask(
         DIVIDED,
         "Attention",
-        kind="choice",
         choices=_ATTENTION,
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
@@ -72,7 +70,6 @@ class InferenceMemory:
     engine: str = ask(
         GENERAL,
         "Engine",
-        kind="choice",
         choices=_ENGINES,
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
@@ -121,7 +118,6 @@ class InferenceMemory:
     step_tokens: int = ask(
         8192,
         "Tokens per engine step",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=10_000_000,
@@ -146,7 +142,6 @@ class InferenceMemory:
     block: int = ask(
         16,
         "Cache block",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=4096,

@@ -21,7 +21,6 @@ class KvCache:
     sequences: int = ask(
         1,
         "Sequences",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -33,7 +32,6 @@ class KvCache:
     state: str = ask(
         "fp32",
         "Recurrent state",
-        kind="choice",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
         help="Format of the state that recurrent layers keep; their convolutions are "
         "in 16 bit.",
@@ -44,7 +42,6 @@ class KvCache:
     block: int = ask(
         1,
         "Block",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=4096,

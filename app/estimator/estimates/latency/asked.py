@@ -42,7 +42,6 @@ class Latency:
     batch: int = ask(
         1,
         "Sequences at once",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -79,7 +78,6 @@ class Latency:
     draft_tokens: int = ask(
         0,
         "Draft tokens",
-        kind="count",
         unit="token",
         minimum=0,
         maximum=32,

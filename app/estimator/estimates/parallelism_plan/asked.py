@@ -25,7 +25,6 @@ class ParallelismPlan:
     sequence: int = ask(
         8192,
         "Sequence",
-        kind="count",
         unit="token",
         minimum=16,
         maximum=10_000_000,
@@ -59,7 +58,6 @@ class ParallelismPlan:
     objective: str = ask(
         "time",
         "Rank by",
-        kind="choice",
         choices=(("time", "time of the run"), ("cost", "cost of the run")),
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         group="Recipe",

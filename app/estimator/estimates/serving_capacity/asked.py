@@ -64,7 +64,6 @@ class ServingCapacity:
     attention_parallel: int = ask(
         1,
         "Attention data parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="Groups of GPUs in a replica that run attention on different requests "
@@ -77,7 +76,6 @@ class ServingCapacity:
     expert_parallel: int = ask(
         1,
         "Expert parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="Parts that the experts of a layer are divided into.",
@@ -114,7 +112,6 @@ class ServingCapacity:
     concurrent: int = ask(
         100,
         "Users at once",
-        kind="count",
         minimum=1,
         maximum=10_000_000,
         help="Requests that are being answered at the same time.",
@@ -164,7 +161,6 @@ class ServingCapacity:
     percentile: str = ask(
         "p95",
         "Targets hold for",
-        kind="choice",
         choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
         help="For how many requests the targets have to hold.",
         group="Targets",
@@ -173,7 +169,6 @@ class ServingCapacity:
     spare: int = ask(
         1,
         "Spare replicas",
-        kind="count",
         minimum=0,
         maximum=1000,
         help="Copies that may fail while the targets are still met.",
@@ -183,7 +178,6 @@ class ServingCapacity:
     gpus_per_node: int = ask(
         8,
         "GPUs per node",
-        kind="count",
         unit="GPU",
         minimum=1,
         maximum=72,
@@ -207,7 +201,6 @@ class ServingCapacity:
     polling: int = ask(
         1,
         "Steps between looks at the queue",
-        kind="count",
         minimum=1,
         maximum=1000,
         help="An engine that looks for new requests at every step has 1; SGLang calls "
@@ -231,7 +224,6 @@ class ServingCapacity:
     seed: int = ask(
         1,
         "Random seed",
-        kind="count",
         minimum=0,
         maximum=2**31,
         help="Another number draws other random requests.",

@@ -17,7 +17,6 @@ class TrainingMemory:
     optimizer: str = ask(
         "adamw",
         "Optimizer",
-        kind="choice",
         choices=OPTIMIZERS,
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
@@ -27,7 +26,6 @@ class TrainingMemory:
     precision: str = ask(
         "bf16-mixed",
         "Precision",
-        kind="choice",
         choices=PRECISIONS,
         help="Formats of weights, gradients and master copy.",
         term="mixed-precision",
@@ -38,7 +36,6 @@ class TrainingMemory:
     gpus: int = ask(
         32,
         "GPUs",
-        kind="count",
         unit="GPU",
         minimum=1,
         maximum=1_000_000,
@@ -49,7 +46,6 @@ class TrainingMemory:
     zero: str = ask(
         "3",
         "ZeRO stage",
-        kind="choice",
         choices=(
             ("0", "0: nothing divided"),
             ("1", "1: optimizer divided"),
@@ -65,7 +61,6 @@ class TrainingMemory:
     pipeline_parallel: int = ask(
         1,
         "Pipeline parallel",
-        kind="count",
         unit="",
         minimum=1,
         maximum=1024,
@@ -77,7 +72,6 @@ class TrainingMemory:
     context_parallel: int = ask(
         1,
         "Context parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="GPUs that divide each sequence.",
@@ -89,7 +83,6 @@ class TrainingMemory:
     expert_parallel: int = ask(
         1,
         "Expert parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="GPUs that divide the experts of a layer.",
@@ -101,7 +94,6 @@ class TrainingMemory:
     interleave: int = ask(
         1,
         "Interleaving",
-        kind="count",
         minimum=1,
         maximum=64,
         help="Chunks of layers on each pipeline stage.",
@@ -113,7 +105,6 @@ class TrainingMemory:
     micro_batch: int = ask(
         1,
         "Micro-batch",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=100_000,
@@ -136,7 +127,6 @@ class TrainingMemory:
     recompute: str = ask(
         "full",
         "Recomputation",
-        kind="choice",
         choices=(
             ("none", "None"),
             ("selective", "Selective: the core of attention"),
@@ -151,7 +141,6 @@ class TrainingMemory:
     framework: str = ask(
         USUAL,
         "Framework",
-        kind="choice",
         choices=FRAMEWORK_CHOICES,
         help="Decides which tensors are kept beside the formula.",
         group="Recipe",
@@ -160,7 +149,6 @@ class TrainingMemory:
     flash_attention: bool = ask(
         True,
         "Flash attention",
-        kind="flag",
         help="Without it the attention scores are kept as well.",
         group="Recipe",
         topic="training-memory",
@@ -169,7 +157,6 @@ class TrainingMemory:
     sequence_parallel: bool = ask(
         True,
         "Sequence parallel",
-        kind="flag",
         help="Divides norms as well when tensor parallel is above 1.",
         group="Layout",
         topic="parallelism",
@@ -178,7 +165,6 @@ class TrainingMemory:
     overlapped: bool = ask(
         True,
         "Overlapped tensor parallelism",
-        kind="flag",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
         group="Recipe",
@@ -188,7 +174,6 @@ class TrainingMemory:
     fused_loss: bool = ask(
         False,
         "Fused loss",
-        kind="flag",
         help="A loss that never makes FP32 copies of the logits.",
         group="Recipe",
         topic="training-memory",
@@ -197,7 +182,6 @@ class TrainingMemory:
     method: str = ask(
         "full",
         "Method",
-        kind="choice",
         choices=(
             ("full", "All weights"),
             ("lora", "LoRA: adapters of a frozen model"),
@@ -211,7 +195,6 @@ class TrainingMemory:
     rank: int = ask(
         16,
         "Adapter rank",
-        kind="count",
         minimum=1,
         maximum=4096,
         help="Rank of the adapters, for LoRA and QLoRA.",
@@ -222,7 +205,6 @@ class TrainingMemory:
     targets: str = ask(
         "all-linear",
         "Adapted matrices",
-        kind="choice",
         choices=(
             ("all-linear", "All linear layers"),
             ("attention", "Attention"),
@@ -237,7 +219,6 @@ class TrainingMemory:
     offload: str = ask(
         "none",
         "Offload to the host",
-        kind="choice",
         choices=(
             ("none", "Nothing"),
             ("optimizer", "Optimizer"),

@@ -91,7 +91,6 @@ class TrainingTime:
     zero: str = ask(
         "1",
         "ZeRO stage",
-        kind="choice",
         choices=(
             ("0", "0: nothing divided"),
             ("1", "1: optimizer divided"),
@@ -114,7 +113,6 @@ class TrainingTime:
     gradients: str = ask(
         "bf16",
         "Gradients",
-        kind="choice",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
         help="Format in which replicas add them up.",
         group="Recipe",
