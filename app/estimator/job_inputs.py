@@ -73,18 +73,57 @@ def ask_domain() -> Any:
     )
 
 
-def ask_degree(label: str, help_text: str, term: str, *, advanced: bool = False) -> Any:
+def ask_degree(
+    label: str,
+    help_text: str,
+    term: str,
+    maximum: int = 4096,
+    *,
+    advanced: bool = False,
+) -> Any:
     """Ask for a degree of parallelism."""
     return ask(
         1,
         label,
         minimum=1,
-        maximum=4096,
+        maximum=maximum,
         help=help_text,
         term=term,
         group="Layout",
         topic="parallelism",
         advanced=advanced,
+    )
+
+
+def ask_pipeline(maximum: int = 4096) -> Any:
+    """Ask for the stages of a pipeline."""
+    words = "Stages that the layers are divided into."
+    return ask_degree("Pipeline parallel", words, "pipeline-parallelism", maximum)
+
+
+def ask_context_parallel(maximum: int = 4096) -> Any:
+    """Ask for the GPUs that divide a sequence."""
+    words = "GPUs that divide each sequence."
+    term = "context-parallelism"
+    return ask_degree("Context parallel", words, term, maximum, advanced=True)
+
+
+def ask_experts(maximum: int = 4096) -> Any:
+    """Ask for the GPUs that divide the experts."""
+    words = "GPUs that divide the experts of a layer."
+    term = "expert-parallelism"
+    return ask_degree("Expert parallel", words, term, maximum, advanced=True)
+
+
+def ask_sequence_parallel() -> Any:
+    """Ask whether the norms are divided as well."""
+    return ask(
+        True,
+        "Sequence parallel",
+        help="Divides norms as well when tensor parallel is above 1.",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
     )
 
 
@@ -187,4 +226,48 @@ def ask_price() -> Any:
         help="Of one GPU for an hour. An example of 2024; write what you pay.",
         group="Cost",
         topic="cluster-components",
+    )
+
+
+def ask_training_tokens(help_text: str) -> Any:
+    """Ask for the tokens of a training run."""
+    return ask(
+        1e12,
+        "Training tokens",
+        unit="token",
+        minimum=1,
+        maximum=1e18,
+        help=help_text,
+        group="Model",
+        topic="training-versus-inference",
+    )
+
+
+def ask_pue(group: str, topic: str) -> Any:
+    """Ask what the site draws for each watt of its machines."""
+    return ask(
+        1.3,
+        "PUE",
+        minimum=1.0,
+        maximum=5.0,
+        help="Power of the site over that of its machines.",
+        term="pue",
+        group=group,
+        topic=topic,
+        advanced=True,
+    )
+
+
+def ask_usable_share(*, advanced: bool = False) -> Any:
+    """Ask for the share of memory that an engine may take."""
+    return ask(
+        0.9,
+        "Usable share of memory",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="The share of GPU memory that the engine may take.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=advanced,
     )

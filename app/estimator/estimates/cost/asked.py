@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_gpus
+from app.estimator.job_inputs import ask_gpus, ask_pue
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -193,17 +193,7 @@ class Cost:
         topic="power-and-cooling",
         advanced=True,
     )
-    pue: float = ask(
-        1.3,
-        "PUE",
-        minimum=1.0,
-        maximum=5.0,
-        help="Power of the site over that of its machines.",
-        term="pue",
-        group="Owning",
-        topic="power-and-cooling",
-        advanced=True,
-    )
+    pue: float = ask_pue("Owning", "power-and-cooling")
     place: float = ask(
         150.0,
         "Place",

@@ -2,16 +2,10 @@
 
 import dataclasses
 
+from app.estimator import shared_inputs
 from app.estimator.inputs import ask
+from app.estimator.job_inputs import ask_usable_share
 from app.estimator.memory.engines import ENGINES
-from app.estimator.shared_inputs import (
-    ask_cache,
-    ask_context,
-    ask_gpu,
-    ask_model,
-    ask_tensor_parallel,
-    ask_weights,
-)
 
 GENERAL, TRANSFORMERS = "general", "transformers"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
@@ -30,10 +24,10 @@ _ENGINES = (
 class InferenceMemory:
     """What is to be served, and on what."""
 
-    model: str = ask_model()
-    weights: str = ask_weights()
-    cache: str = ask_cache()
-    context: int = ask_context()
+    model: str = shared_inputs.ask_model()
+    weights: str = shared_inputs.ask_weights()
+    cache: str = shared_inputs.ask_cache()
+    context: int = shared_inputs.ask_context()
     concurrent: int = ask(
         16,
         "Concurrent sequences",
@@ -45,8 +39,10 @@ class InferenceMemory:
         group="Load",
         topic="batching-and-latency",
     )
-    gpu: str = ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel(
+        4, "GPUs that share the model"
+    )
     attention: str = ask(
         DIVIDED,
         "Attention",
@@ -57,16 +53,7 @@ class InferenceMemory:
         topic="parallelism",
         advanced=True,
     )
-    memory_utilization: float = ask(
-        0.9,
-        "Usable share of memory",
-        typed_unit="%",
-        minimum=0.1,
-        maximum=1.0,
-        help="The share of GPU memory that the engine may take.",
-        group="Engine",
-        topic="inference-memory",
-    )
+    memory_utilization: float = ask_usable_share()
     engine: str = ask(
         GENERAL,
         "Engine",

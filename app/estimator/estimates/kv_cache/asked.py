@@ -2,22 +2,17 @@
 
 import dataclasses
 
+from app.estimator import shared_inputs
 from app.estimator.inputs import ask
-from app.estimator.shared_inputs import (
-    ask_cache,
-    ask_context,
-    ask_model,
-    ask_tensor_parallel,
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KvCache:
     """What the cache is asked for."""
 
-    model: str = ask_model()
-    cache: str = ask_cache()
-    context: int = ask_context()
+    model: str = shared_inputs.ask_model()
+    cache: str = shared_inputs.ask_cache()
+    context: int = shared_inputs.ask_context()
     sequences: int = ask(
         1,
         "Sequences",
@@ -28,7 +23,7 @@ class KvCache:
         group="Load",
         topic="batching-and-latency",
     )
-    tensor_parallel: int = ask_tensor_parallel()
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel()
     state: str = ask(
         "fp32",
         "Recurrent state",

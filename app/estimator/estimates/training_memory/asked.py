@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from app.estimator import job_inputs
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_sequence
 from app.estimator.memory.frameworks import FRAMEWORK_CHOICES, USUAL
 from app.estimator.memory.states import OPTIMIZERS, PRECISIONS
 from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
@@ -33,16 +33,7 @@ class TrainingMemory:
         topic="number-formats",
     )
     gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = ask(
-        32,
-        "GPUs",
-        unit="GPU",
-        minimum=1,
-        maximum=1_000_000,
-        help="All GPUs of the job.",
-        group="Hardware",
-        topic="training-memory",
-    )
+    gpus: int = job_inputs.ask_gpus(32, "training-memory")
     zero: str = ask(
         "3",
         "ZeRO stage",
@@ -58,39 +49,9 @@ class TrainingMemory:
         topic="parallelism",
     )
     tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = ask(
-        1,
-        "Pipeline parallel",
-        unit="",
-        minimum=1,
-        maximum=1024,
-        help="Stages that the layers are divided into.",
-        term="pipeline-parallelism",
-        group="Layout",
-        topic="parallelism",
-    )
-    context_parallel: int = ask(
-        1,
-        "Context parallel",
-        minimum=1,
-        maximum=1024,
-        help="GPUs that divide each sequence.",
-        term="context-parallelism",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
-    expert_parallel: int = ask(
-        1,
-        "Expert parallel",
-        minimum=1,
-        maximum=1024,
-        help="GPUs that divide the experts of a layer.",
-        term="expert-parallelism",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
+    pipeline_parallel: int = job_inputs.ask_pipeline(1024)
+    context_parallel: int = job_inputs.ask_context_parallel(1024)
+    expert_parallel: int = job_inputs.ask_experts(1024)
     interleave: int = ask(
         1,
         "Interleaving",
@@ -101,7 +62,7 @@ class TrainingMemory:
         topic="parallelism",
         advanced=True,
     )
-    sequence: int = ask_sequence()
+    sequence: int = job_inputs.ask_sequence()
     micro_batch: int = ask(
         1,
         "Micro-batch",
@@ -124,20 +85,7 @@ class TrainingMemory:
         topic="parallelism",
         advanced=True,
     )
-    recompute: str = ask(
-        "full",
-        "Recomputation",
-        choices=(
-            ("none", "None"),
-            ("selective", "Selective: the core of attention"),
-            ("operators", "Every second product"),
-            ("full", "Full: every layer from its input"),
-        ),
-        help="What is computed again in the backward pass instead of kept.",
-        term="activation-checkpointing",
-        group="Recipe",
-        topic="training-memory",
-    )
+    recompute: str = job_inputs.ask_recompute("full")
     framework: str = ask(
         USUAL,
         "Framework",
@@ -154,14 +102,7 @@ class TrainingMemory:
         topic="training-memory",
         advanced=True,
     )
-    sequence_parallel: bool = ask(
-        True,
-        "Sequence parallel",
-        help="Divides norms as well when tensor parallel is above 1.",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
+    sequence_parallel: bool = job_inputs.ask_sequence_parallel()
     overlapped: bool = ask(
         True,
         "Overlapped tensor parallelism",
