@@ -34,19 +34,14 @@ from app.exams.sitting import (
 )
 from app.exams.store import Change, Kept, Sat
 from app.exams.timing import is_over
+from app.learners.desk import Desk, Reader, Writer
 from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token
 from app.questions.grading import unanswered
 from app.questions.variants import draw
 from app.quiz.outcomes import Outcome, Way, outcome_of
-from app.quiz.showing import (
-    Desk,
-    Reader,
-    Writer,
-    not_in_exam,
-    with_comeback,
-)
+from app.quiz.showing import not_in_exam, with_comeback
 from app.quiz.store import Given
 from app.web.addresses import RowNumber
 from app.web.clock import milliseconds

@@ -5,10 +5,10 @@ from fastapi.responses import HTMLResponse
 
 from app.content.model import Topic
 from app.flashcards import store
-from app.flashcards.desk import Desk, Reader
 from app.flashcards.forms import Wished
 from app.flashcards.own_cards import ListedCard, own_cards, standing_words
 from app.flashcards.searching import search_cards
+from app.learners.desk import Desk, Reader
 from app.questions.asking import first_words
 from app.scheduling import LEECH
 from app.web.course import find_topic

@@ -9,8 +9,6 @@ from fastapi.responses import HTMLResponse
 from app.content.model import Card
 from app.flashcards import store
 from app.flashcards.desk import (
-    Desk,
-    Reader,
     known,
     limits_of,
     look,
@@ -20,6 +18,7 @@ from app.flashcards.desk import (
     token_of,
 )
 from app.flashcards.store import Limits
+from app.learners.desk import Desk, Reader
 from app.web.page_cache import keep
 from app.web.render import page
 

@@ -10,9 +10,9 @@ from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
 from app.errors import NotFound
-from app.flashcards.desk import Desk, Reader, Writer
 from app.flashcards.store import own
 from app.flashcards.writing import Typed, faces_of, typed_of
+from app.learners.desk import Desk, Reader, Writer
 from app.questions.asking import new_token
 from app.web.render import page
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from app.content.model import Domain
+from app.learners.desk import Desk, Reader
 from app.learners.store.under_exam import in_past_exams
 from app.mastery.bank import Tally, domain_of, held_back, of_objective, of_topic
 from app.mastery.standing import DomainStanding, Standing
@@ -14,7 +15,7 @@ from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
-from app.quiz.showing import Desk, Reader, away
+from app.quiz.showing import away
 from app.quiz.store import Run
 from app.quiz.weakest import standing_of
 from app.web.course import find_topic

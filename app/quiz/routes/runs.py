@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
+from app.learners.desk import Desk, Reader, Writer
 from app.mastery.bank import domain_of
 from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
@@ -13,9 +14,6 @@ from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.placement import draw_placement
 from app.quiz.practice import Wish, choose
 from app.quiz.showing import (
-    Desk,
-    Reader,
-    Writer,
     away,
     frame_of,
     judged,
