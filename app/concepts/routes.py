@@ -38,10 +38,8 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> S
 def course(desk: Reader) -> HTMLResponse:
     keep(desk.request, strangers=True)
     read = store.read_by_topic(desk.db, desk.learner.id)
-    return page(
-        desk.request,
+    return desk.page(
         "concepts/index.html",
-        learner=desk.learner,
         syllabus=desk.library.syllabus,
         outline=outline(desk.library),
         read=read,
@@ -60,10 +58,8 @@ def course(desk: Reader) -> HTMLResponse:
 def show(sheet: Annotated[Sheet, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
     keep(desk.request)  # its questions hold tokens, so strangers cannot share it
     past = store.seeds(desk.db, desk.learner.id, sheet.asked)
-    return page(
-        desk.request,
+    return desk.page(
         "concepts/show.html",
-        learner=desk.learner,
         asked=_asked(desk.library, sheet, desk.learner.key, past),
         past=past,
         flagged=store.flagged(desk.db, desk.learner.id, sheet.asked),
@@ -130,10 +126,8 @@ def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
         raise NotFound(f"There is no domain “{number}” in this course.")
     slugs = [topic.slug for topic in topics_of(desk.library, domain)]
     notes = store.own_lines(desk.db, desk.learner.id, slugs)
-    return page(
-        desk.request,
+    return desk.page(
         "concepts/cheatsheet.html",
-        learner=desk.learner,
         syllabus=desk.library.syllabus,
         exam=max(desk.library.exams.values(), key=lambda e: e.questions, default=None),
         sheet=cheat_sheet(desk.library, domain, notes),
@@ -146,10 +140,8 @@ def glossary(
 ) -> HTMLResponse:
     """Every term; with `cards`, each with the button that makes it a card."""
     keep(desk.request, strangers=True)
-    return page(
-        desk.request,
+    return desk.page(
         "concepts/glossary.html",
-        learner=desk.learner,
         terms=entries(desk.library),
         choosing=choosing,
         cards={origin(card)[1] for card in studied(desk.db, desk.learner.id, TERM)},

@@ -163,7 +163,7 @@ def show_import(desk: Reader) -> Response:
     found = store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
         return RedirectResponse("/settings/cards", 303)
-    return page(desk.request, "exchange/import.html", learner=desk.learner, found=found)
+    return desk.page("exchange/import.html", found=found)
 
 
 @router.get("/cards/import/progress")

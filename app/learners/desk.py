@@ -5,6 +5,7 @@ import datetime as dt
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.content.live.library import Library
@@ -12,6 +13,7 @@ from app.db.engine import DbSession
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.web.clock import read_clock
 from app.web.course import read_library
+from app.web.render import page
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Desk:
     def day(self) -> dt.date:
         """The study day of the learner."""
         return self.learner.study_day(self.now)
+
+    def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+        """A whole page for the learner."""
+        learner = self.learner
+        return page(self.request, template, status=status, learner=learner, **context)
 
 
 async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> Desk:

@@ -32,10 +32,8 @@ def all_notes(
 ) -> HTMLResponse:
     keep(desk.request)
     listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
-    return page(
-        desk.request,
+    return desk.page(
         "notes/index.html",
-        learner=desk.learner,
         leaves=found_in(listed, q),
         written=bool(listed),
         q=q,

@@ -22,7 +22,7 @@ from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
 from app.web.clock import milliseconds
-from app.web.render import is_htmx, page
+from app.web.render import is_htmx
 
 _PAGE, _PRACTICE = "the page", "your practice"
 _HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
@@ -239,12 +239,10 @@ def question_page(
         template = "quiz/_desk.html" if frame else alone
         template = "quiz/_judged.html" if tally else template
     question = shown.question
-    return page(
-        desk.request,
+    return desk.page(
         template,
         home=_home(shown.back),
         status=status,
-        learner=desk.learner,
         topic=desk.library.topics.get(question.topic),
         objectives=titles(desk.library, question),
         asked=asked,

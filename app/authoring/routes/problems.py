@@ -13,7 +13,6 @@ from app.learners.desk import Reader
 from app.web.addresses import RowNumber
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
-from app.web.render import page
 
 router = APIRouter(route_class=AuthorRoute)
 _MOST = 300
@@ -25,10 +24,8 @@ def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
     found = listing(desk.library, Filter(wanted.severity, wanted.file), wanted.at)
     chosen = found.chosen
     folder = desk.request.state.live.folder
-    return page(
-        desk.request,
+    return desk.page(
         "authoring/index.html",
-        learner=desk.learner,
         library=desk.library,
         found=found,
         shown=found.problems[:_MOST],

@@ -98,10 +98,8 @@ def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
     mends = bench.mends_of(desk.library, rows, survey.forgotten)
     parts = _parts(rows, {mend.item for mend in mends})
     chosen = wanted.show or ("look" if parts["look"] else "answered")
-    return page(
-        desk.request,
+    return desk.page(
         "authoring/questions.html",
-        learner=desk.learner,
         library=desk.library,
         mends=mends,
         why={m.item: m.reasons[0].words for m in mends},
@@ -123,10 +121,8 @@ def mend(survey: Surveyed, desk: Reader) -> HTMLResponse:
     """Check, statistics, reports and reviews due in one order, the worst first."""
     rows = _rows(desk.request, desk.library, desk.db)
     mends = bench.mends_of(desk.library, rows, survey.forgotten if survey else ())
-    return page(
-        desk.request,
+    return desk.page(
         "authoring/mend.html",
-        learner=desk.learner,
         tasks=tasks_of(
             desk.library.problems, mends, reviews_due(desk.library, desk.now.date())
         ),

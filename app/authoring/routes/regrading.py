@@ -19,7 +19,6 @@ from app.questions.asking import title_of
 from app.questions.regrading import Refusal
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_question
-from app.web.render import page
 
 router = APIRouter(route_class=AuthorRoute)
 
@@ -28,10 +27,8 @@ router = APIRouter(route_class=AuthorRoute)
 def show(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
     """What would change for whom, where the answers given before are graded again."""
     question = find_question(desk.library, item)
-    return page(
-        desk.request,
+    return desk.page(
         "authoring/regrading.html",
-        learner=desk.learner,
         question=question,
         address=address_of(question),
         title=title_of(question),

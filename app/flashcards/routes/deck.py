@@ -12,7 +12,6 @@ from app.learners.desk import Desk, Reader
 from app.questions.asking import first_words
 from app.scheduling import LEECH
 from app.web.course import find_topic
-from app.web.render import page
 
 router = APIRouter()
 
@@ -27,10 +26,8 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
     chosen = find_topic(desk.library, wished.topic) if wished.topic else None
     topic = chosen or (topics[0] if topics else None)
     aside = store.suspended(desk.db, desk.learner.id) if desk.learner.id else ()
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/deck.html",
-        learner=desk.learner,
         topics=topics,
         topic=topic,
         rows=_rows(desk, topic) if topic else [],

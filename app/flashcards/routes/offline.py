@@ -20,7 +20,6 @@ from app.flashcards.desk import (
 from app.flashcards.store import Limits
 from app.learners.desk import Desk, Reader
 from app.web.page_cache import keep
-from app.web.render import page
 
 router = APIRouter()
 _MOST = 100
@@ -38,10 +37,8 @@ class Leaf:
 def offline(desk: Reader) -> HTMLResponse:
     """The cards due until tomorrow with their answers, to be kept by the browser."""
     keep(desk.request, desk.learner.next_study_day(desk.now))
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/offline.html",
-        learner=desk.learner,
         leaves=leaves(desk),
         who=mark_of(desk.learner),
     )

@@ -38,10 +38,8 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     wish = wish_of(desk, wished.topic, wished.more, wished.card)
     table = lay(desk, wish, show=wished.show, since=wished.since)
     leech = known(desk, [wished.leech]).get(wished.leech)
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/index.html",
-        learner=desk.learner,
         table=dataclasses.replace(table, undo=undoable(desk), leech=leech),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),

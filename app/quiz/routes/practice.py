@@ -20,7 +20,6 @@ from app.quiz.store import Run
 from app.quiz.weakest import standing_of
 from app.web.course import find_topic
 from app.web.page_cache import keep
-from app.web.render import page
 
 router = APIRouter()
 
@@ -62,10 +61,8 @@ def index(desk: Reader) -> HTMLResponse:
     kept = _kept(desk)
     newest = store.newest_run(desk.db, desk.learner.id)
     domains, order = standing_of(desk)
-    return page(
-        desk.request,
+    return desk.page(
         "quiz/index.html",
-        learner=desk.learner,
         all=_tally(questions, past),
         kept=len(kept),
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
@@ -93,10 +90,8 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
-    return page(
-        desk.request,
+    return desk.page(
         "quiz/topic.html",
-        learner=desk.learner,
         topic=found,
         all=_tally(questions, past),
         rows=rows,

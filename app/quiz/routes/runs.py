@@ -25,7 +25,6 @@ from app.quiz.showing import (
 from app.quiz.store import Run, Wanted
 from app.quiz.weakest import weakest_of
 from app.web.addresses import LAST_ROW, RowNumber
-from app.web.render import page
 
 router = APIRouter()
 _YEAR = 365 * 24 * 3600
@@ -92,10 +91,8 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
         }
         for place, item in enumerate(found.items, 1)
     ]
-    return page(
-        desk.request,
+    return desk.page(
         "quiz/result.html",
-        learner=desk.learner,
         run=frame_of(desk, found, 0),
         rows=rows,
         placed=_placed(desk, found) if found.mode == "placement" else None,
