@@ -25,7 +25,7 @@ from app.cards.store.replaying import (
 )
 from app.cards.store.study_days import (
     DAYS,
-    Work,
+    Studied,
     add_to_day,
     change_days,
     forget_empty_days,
