@@ -29,10 +29,10 @@ def ask_gpus(default: int, topic: str = "parallelism") -> Any:
     )
 
 
-def ask_network_rate(default: float = 50e9) -> Any:
+def ask_network_rate() -> Any:
     """Ask for the network of one GPU in one direction."""
     return ask(
-        default,
+        50e9,
         "Network per GPU",
         unit="B/s",
         typed_unit="Gbit/s",
@@ -44,10 +44,10 @@ def ask_network_rate(default: float = 50e9) -> Any:
     )
 
 
-def ask_network(default: str = "infiniband") -> Any:
+def ask_network() -> Any:
     """Ask for the kind of network between nodes."""
     return ask(
-        default,
+        "infiniband",
         "Network",
         choices=NETWORKS,
         help="What joins the nodes; it decides the latency.",
@@ -159,10 +159,10 @@ def ask_recompute(default: str = "selective") -> Any:
     )
 
 
-def ask_training_software(default: str = "tuned") -> Any:
+def ask_training_software() -> Any:
     """Ask for the training software, which decides what is fused and hidden."""
     return ask(
-        default,
+        "tuned",
         "Software",
         choices=tuple((key, value.label) for key, value in SOFTWARE.items()),
         help="Which measured runs the speed is modeled on.",
@@ -172,10 +172,10 @@ def ask_training_software(default: str = "tuned") -> Any:
     )
 
 
-def ask_engine(default: str = "vllm") -> Any:
+def ask_engine() -> Any:
     """Ask for the inference engine."""
     return ask(
-        default,
+        "vllm",
         "Engine",
         choices=engine.engines(),
         help="Which measured engine the overheads are modeled on.",

@@ -66,10 +66,10 @@ def ask_cache(default: str = "bf16") -> Any:
     )
 
 
-def ask_context(default: int = 8192) -> Any:
+def ask_context() -> Any:
     """Ask for the tokens of one sequence, prompt and answer together."""
     return ask(
-        default,
+        8192,
         "Context",
         unit="token",
         minimum=1,
