@@ -39,6 +39,7 @@ class OptionRow:
     count: int
     share: float
     rest: float | None
+    credit: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
             taken[option.key].count if option.key in taken else 0,
             taken[option.key].share if option.key in taken else 0.0,
             taken[option.key].rest if option.key in taken else None,
+            option.credit,
         )
         for option in kind.options(question.answer)
     ]

@@ -10,7 +10,9 @@ _WIDTH = 250.0
 _CLEAR = 8.0  # pixels between the middle of a name and a line
 _HIGH = 15.0  # of a name, in pixels
 _HALF = 4.0  # from the foot of a name to its middle
-_STEPS = 12
+_MARK = 6.0  # half of a mark
+_STEPS, _PARTS = 24, 20
+_NEAR, _FAR = 4, 6  # places beside a line, and how many covered parts beat one farther
 _ABOVE, _BELOW = -6.0, 16.0
 _ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
 
@@ -47,7 +49,7 @@ class Name:
 
 
 def place_names(lines: Sequence[Named], top: float, bottom: float) -> list[Name]:
-    """Each name where most is free; those that would still touch are moved up.
+    """Each name where least is under it; those that would still touch are moved up.
 
     Marks choose first, then lines from the lowest to the highest. `lines` without
     words get no name, but are kept clear. `top` and `bottom` bound the plot, in pixels.
@@ -56,17 +58,19 @@ def place_names(lines: Sequence[Named], top: float, bottom: float) -> list[Name]
     wanted = [one for one in lines if one.words and one.places]
     wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
     for one in wanted:
-        found = [name for name in _choices(one) if _inside(name, top, bottom)]
-        free = [n for n in found if not any(_touch(n, other) for other in placed)]
-        clear = next((n for n in free if _room(n, lines) >= _CLEAR), None)
-        if clear is None:
-            clear = max(free, key=lambda n: _room(n, lines), default=None)
-        placed.append(clear or _above_all(next(_choices(one)), placed))
+        found = [
+            (_covered(name, lines) + _FAR * (place >= _NEAR), name)
+            for place, name in enumerate(_choices(one))
+            if _inside(name, top, bottom)
+            and not any(_touch(name, other) for other in placed)
+        ]
+        _, best = min(found, key=lambda cost: cost[0], default=(0, None))
+        placed.append(best or _above_all(next(_choices(one)), placed))
     return placed
 
 
 def _choices(one: Named) -> Iterator[Name]:
-    """Above and below the end of a line, then its beginning; around a mark."""
+    """Above and below the end of a line, its beginning, its end again; or a mark."""
     across, down = one.places[-1]
     late = across > 50
     if one.mark:
@@ -76,9 +80,11 @@ def _choices(one: Named) -> Iterator[Name]:
         return
     yield Name(one, across, down + _ABOVE, late)
     yield Name(one, across, down + _BELOW, late)
-    across, down = one.places[0]
-    yield Name(one, across, down + _ABOVE, across > 50)
-    yield Name(one, across, down + _BELOW, across > 50)
+    first, height = one.places[0]
+    yield Name(one, first, height + _ABOVE, first > 50)
+    yield Name(one, first, height + _BELOW, first > 50)
+    yield Name(one, across, down + _ABOVE - _HIGH, late)
+    yield Name(one, across, down + _BELOW + _HIGH, late)
 
 
 def _inside(name: Name, top: float, bottom: float) -> bool:
@@ -93,25 +99,35 @@ def _touch(one: Name, other: Name) -> bool:
     return not beside and abs(one.down - other.down) < _HIGH
 
 
-def _room(name: Name, lines: Sequence[Named]) -> float:
-    """The pixels between the middle of a name and what is drawn nearest to it."""
+def _covered(name: Name, lines: Sequence[Named]) -> int:
+    """How many of the parts of a name lie on a line; a mark counts as all of them."""
     start, end = name.extent
     middle = name.down - _HALF
-    passing = (down for line in lines for down in _passing(line, start, end))
-    return min((abs(down - middle) for down in passing), default=_WIDTH)
+    parts = {
+        int((x - start) / (end - start) * _PARTS)
+        for line in lines
+        for x, y in _passing(line, start, end)
+        if abs(y - middle) < _CLEAR
+    }
+    marks = (place for line in lines if line.mark for place in line.places)
+    hit = (
+        start - 2 <= x <= end + 2 and abs(y - middle) < _CLEAR + _MARK for x, y in marks
+    )
+    return len(parts) + _PARTS * sum(hit)
 
 
-def _passing(line: Named, start: float, end: float) -> Iterator[float]:
-    """How far down a line is where it passes between two places across."""
+def _passing(line: Named, start: float, end: float) -> Iterator[Point]:
+    """Points of a line where it passes between two places across."""
+    if line.apart:
+        yield from ((x, y) for x, y in line.places if start <= x <= end)
+        return
     for (x, y), (next_x, next_y) in zip(line.places, line.places[1:], strict=False):
-        if line.apart or next_x < start or x > end:
+        if next_x < start or x > end:
             continue
         for step in range(_STEPS + 1):
-            part = step / _STEPS
-            if start <= x + part * (next_x - x) <= end:
-                yield y + part * (next_y - y)
-    if line.apart or line.mark:
-        yield from (y for x, y in line.places if start <= x <= end)
+            across = x + step / _STEPS * (next_x - x)
+            if start <= across <= end:
+                yield across, y + step / _STEPS * (next_y - y)
 
 
 def _above_all(name: Name, placed: Sequence[Name]) -> Name:

@@ -37,13 +37,31 @@ class Option:
     """A choice, a word, a number or a step, with what is said to who takes it.
 
     `text` is Markdown in choices and steps, the bare word in short answers and empty
-    in numeric ones, which have a `span`.
+    in numeric ones, which have a `span`. `credit` is the part of the mark, 0..1, that
+    one that is not right is worth.
     """
 
     text: str
     right: bool
     feedback: str = ""
     span: Span | None = None
+    credit: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """What it is worth in percent where one answer is given."""
+        return 100.0 if self.right else round(100 * self.credit, 5)
+
+
+def worth(score: float, best: float) -> tuple[bool, float]:
+    """Whether an answer is right that is worth `score` of `best`, and its credit.
+
+    >>> worth(100, 100), worth(50, 100), worth(-10, 100), worth(0, 0)
+    ((True, 0.0), (False, 0.5), (False, 0.0), (False, 0.0))
+    """
+    if score <= 0 or best <= 0:
+        return False, 0.0
+    return score >= best, 0.0 if score >= best else round(score / best, 7)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

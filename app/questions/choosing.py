@@ -19,7 +19,7 @@ from app.questions.option_rules import (
     check_feedback,
     check_last,
 )
-from app.questions.options import Choice, Option, choices_of
+from app.questions.options import Choice, Option, choices_of, worth_of
 from app.questions.verdict import Mark, Raw, Unreadable, Verdict
 from app.questions.written import Written
 
@@ -100,7 +100,9 @@ class Choosing(Kind[Choices]):
 
     def options(self, answer: Choices) -> tuple[Counted, ...]:
         """Every option by its words."""
-        return tuple(Counted(o.key, o.text.plain, o.right) for o in answer.options)
+        return tuple(
+            Counted(o.key, o.text.plain, o.right, o.credit) for o in answer.options
+        )
 
     def effort(self, answer: Choices) -> float:
         """Each option is compared with each."""
@@ -148,7 +150,7 @@ class Choosing(Kind[Choices]):
     def score(self, answer: Choices, chosen: set[str], partial: str) -> float:
         """The score 0..1 of the options chosen."""
         del partial
-        return float(chosen <= {o.key for o in answer.options if o.right})
+        return min(worth_of(o) for o in answer.options if o.key in chosen)
 
     def anything(self, answer: Choices) -> Raw:
         """The first option."""
@@ -165,9 +167,10 @@ class Choosing(Kind[Choices]):
             yield option.text.plain, {"answer": [option.key]}
 
     def guess_rate(self, answer: Choices, partial: str) -> float:
-        """One of k choices is right once in k times."""
+        """The mean of what the choices are worth: 1 ÷ k where one of k is right."""
         del partial
-        return 1 / max(1, len(answer.options))
+        worth = sum(o.credit for o in answer.options if not o.right)
+        return (1 + worth) / max(1, len(answer.options))
 
     def guess_score(self, answer: Choices) -> float | None:
         """The same in percent."""

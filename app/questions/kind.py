@@ -23,11 +23,15 @@ State = tuple[str, Raw]
 
 
 class Counted(NamedTuple):
-    """An option whose answers are counted: its key, its words, whether it is right."""
+    """An option whose answers are counted: its key, its words, whether it is right.
+
+    `credit` is the part of the mark that it is worth where it is not.
+    """
 
     key: str
     words: str
     right: bool
+    credit: float = 0.0
 
 
 class Fault(NamedTuple):
@@ -50,7 +54,8 @@ class Kind(abc.ABC, Generic[A]):
     dot. `listed` is the field of the answer with the options of which each has a key,
     `chosen` whether an answer names some of these, and `least` how many of them a
     question of a mock exam has. `in_parts` is whether a part of the answer can count,
-    `credits` by which rules, `of_exam` whether the real exam has the kind. What cannot
+    `credits` by which rules, `weighed` whether an option may be worth a part of the
+    mark, `of_exam` whether the real exam has the kind. What cannot
     stand in exams or come back as a card says so.
     """
 
@@ -68,6 +73,7 @@ class Kind(abc.ABC, Generic[A]):
     boxed: ClassVar[bool] = True
     in_parts: ClassVar[bool] = False
     credits: ClassVar[tuple[str, ...]] = ("off", "each")
+    weighed: ClassVar[bool] = False
     in_exams: ClassVar[bool] = True
     of_exam: ClassVar[bool] = False
     as_card: ClassVar[bool] = True

@@ -15,6 +15,20 @@ def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> 
         sheet.report("E20", first, 1, "No answer is marked right.", hint)
 
 
+def check_credits(options: Sequence[Option], kind: str, sheet: Manuscript) -> None:
+    """E24: no option of this kind is worth a part of the mark by itself."""
+    for option in options:
+        if option.credit:
+            column = sheet.find(option.box, option.line, option.line)[1]
+            message = f"“{option.box}” cannot stand in a question of type “{kind}”."
+            hint = (
+                "Write [x] or [ ]. Only single, short and numeric answers have parts."
+            )
+            if kind == "multiple":
+                hint = "Write [x] or [ ], and in the comment partial: net."
+            sheet.report("E24", option.line, column, message, hint)
+
+
 def check_count(
     count: int, least: int, line: int, sheet: Manuscript, *, exam: str
 ) -> None:
@@ -52,7 +66,8 @@ def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
     """W25: a wrong option says why it is wrong."""
     for option in options:
         if not option.ticked and not option.feedback:
-            message = f"“{option.words[:50]}” does not say why it is wrong."
+            what = "not wholly right" if option.credit else "wrong"
+            message = f"“{option.words[:50]}” does not say why it is {what}."
             hint = "Write a quote below it: two spaces, > and a sentence."
             sheet.report("W25", option.line, 1, message, hint)
 

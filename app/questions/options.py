@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Sized
+from typing import Protocol
 
 from markdown_it.token import Token
 
@@ -14,7 +15,12 @@ from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Text
 from app.content.source_file import Manuscript
 
-_BOX = re.compile(r"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?)\](?P<gap>[ \t]*)")
+_PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
+_BOX = re.compile(
+    rf"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?|[ \t]*{_PERCENT}[ \t]*(?=\][ \t]))\]"
+    r"(?P<gap>[ \t]*)"
+)
+_CREDIT = re.compile(r"(?!0+(?:\.0+)?%)\d{1,2}(?:\.\d{1,5})?%")
 
 _LONGEST_ANSWER = 40
 _PIN = re.compile(r"<!--\s*=.*?-->")
@@ -23,18 +29,41 @@ _UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """One option. `key` is its stable letter-like name kept in ids.lock."""
+    """One option. `key` is its stable letter-like name kept in ids.lock.
+
+    `credit` is the part of the mark, 0..1, that one that is not right is worth.
+    """
 
     key: str
     text: Text
     right: bool
     feedback: Text = NO_TEXT
     pinned: bool = False
+    credit: float = 0.0
+
+
+class Worth(Protocol):
+    """Something to be chosen or typed that is right, or worth a part of the mark."""
+
+    @property
+    def right(self) -> bool: ...
+    @property
+    def credit(self) -> float: ...
+
+
+def worth_of(option: Worth | None) -> float:
+    """The score 0..1 of what was chosen or typed; nothing for the unforeseen."""
+    if option is None:
+        return 0.0
+    return 1.0 if option.right else option.credit
 
 
 @dataclasses.dataclass(slots=True)
 class Option:
-    """One item of a task list as written."""
+    """One item of a task list as written.
+
+    `credit` is what a box such as [50%] says, 0..1; an option with one is not ticked.
+    """
 
     ticked: bool
     inline: Token
@@ -42,6 +71,7 @@ class Option:
     line: int
     pinned_key: str
     source: str
+    credit: float = 0.0
 
     @property
     def words(self) -> str:
@@ -51,12 +81,21 @@ class Option:
     @property
     def box(self) -> str:
         """Its box as it is written."""
-        return "[x]" if self.ticked else "[ ]"
+        return "[x]" if self.ticked else box_of(self.credit)
 
     def place(self, sheet: Manuscript) -> tuple[int, int]:
         """Where its words begin, behind the box."""
         first = self.source.strip().split("\n")[0]
         return sheet.find(first, self.line, self.line)
+
+
+def box_of(credit: float) -> str:
+    """The box of an option that is not right, as it is written.
+
+    >>> box_of(0.5), box_of(0.3333333), box_of(0.0)
+    ('[50%]', '[33.33333%]', '[ ]')
+    """
+    return f"[{100 * credit:.7g}%]" if credit else "[ ]"
 
 
 def is_task_list(tokens: list[Token]) -> bool:
@@ -119,7 +158,11 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
         column = sheet.find("[", line, line)[1] if match else 3
         written = inline.content[:12].split("\n")[0]
         message = f"“{written}” does not begin with a check box."
-        sheet.report("E24", line, column, message, "Write - [ ] text or - [x] text.")
+        hint = "Write - [ ] text or - [x] text."
+        if match and "%" in match["inside"]:
+            message = f"“{match[0].strip()}” is no part of the mark."
+            hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
+        sheet.report("E24", line, column, message, hint)
         return None
     _strip_box(inline, match.end())
     source = inline.content  # without its box: a key must not depend on the tick
@@ -128,12 +171,15 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
         sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None
     ticked = "x" in match["inside"].lower()
-    return Option(ticked, inline, _feedback(inside), line, pinned, source)
+    said = match["inside"]
+    credit = round(float(said[:-1]) / 100, 7) if "%" in said else 0.0
+    return Option(ticked, inline, _feedback(inside), line, pinned, source, credit)
 
 
 def _well_formed(match: re.Match[str], inline: Token) -> bool:
     rest = inline.content[match.end() :]
-    return match["inside"] in {" ", "x", "X"} and bool(match["gap"] or not rest)
+    known = match["inside"] in {" ", "x", "X"} or _CREDIT.fullmatch(match["inside"])
+    return bool(known and (match["gap"] or not rest))
 
 
 def _strip_box(inline: Token, length: int) -> None:
@@ -189,7 +235,7 @@ def choices_of(item: str, options: list[Option], scope: Scope) -> tuple[Choice, 
         text = write([option.inline], scope)
         last = is_last(option.words)
         why = text_of(option.feedback, scope)
-        made.append(Choice(name, text, option.ticked, why, last))
+        made.append(Choice(name, text, option.ticked, why, last, option.credit))
     return tuple(made)
 
 

@@ -10,7 +10,7 @@ from app.questions.choosing import Choices
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
-BACK = "This question comes back among your cards tomorrow."
+BACK = "This question is among your cards, due tomorrow."
 OUT = "This question does not come back."
 
 

@@ -70,6 +70,8 @@ def test_without_javascript_the_shown_order_is_kept_by_its_tick(
     page = plain_page
     number = begin(page, server)
     address = page.url
+    expect(page.locator("aside noscript")).to_be_visible()
+    expect(page.get_by_text("Every change is saved at once")).to_be_hidden()
 
     page.get_by_role("button", name=re.compile("^(Next|Review)")).click()
     page.goto(address)

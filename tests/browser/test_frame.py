@@ -148,3 +148,15 @@ def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
     assert shown
     assert printed
     assert printed["width"] >= shown["width"]
+
+
+def test_on_a_low_screen_nothing_stands_in_front_of_the_text(
+    server: Server, page: Page
+) -> None:
+    page.set_viewport_size({"width": 320, "height": 256})  # 1280 by 1024 at 400 %
+    page.goto(f"{server.url}/concepts/training-versus-inference")
+    page.evaluate("scrollTo(0, 800)")
+
+    for part in (page.get_by_role("banner"), page.get_by_label("Main, at thumb")):
+        assert part.evaluate("e => getComputedStyle(e).position") == "static"
+        expect(part).not_to_be_in_viewport()

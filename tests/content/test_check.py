@@ -214,6 +214,21 @@ def test_a_deleted_item_is_missed_until_it_is_retired(course: Path) -> None:
     assert check(course, today=DAY) == []
 
 
+def test_items_that_are_gone_together_are_told_together(course: Path) -> None:
+    check(course, fix=True, today=DAY)
+    (course / "topics/weights/quiz.md").unlink()
+
+    gone, missing = check(course, today=DAY)
+
+    assert gone.code == "E06"
+    assert gone.message == (
+        "6 items are gone and were not retired: "
+        "“w-bf16-70b”, “w-computed”, “w-fp32” and 3 more."
+    )
+    assert "If a file was deleted or renamed, bring it back" in gone.hint
+    assert missing.message.startswith("“Weights in memory” has no quiz.md")
+
+
 def test_reviews_grow_old(course: Path) -> None:
     found = check(course, today=dt.date(2028, 1, 1))
 

@@ -66,6 +66,16 @@ def options(draw: Callable, rights: st.SearchStrategy) -> tuple[Option, ...]:
 
 
 @st.composite
+def weighed(draw: Callable, found: st.SearchStrategy) -> tuple[Option, ...]:
+    """Options of which those that are not right may be worth a part of the mark."""
+    parts = st.sampled_from([0.0, 0.0, 0.5, 0.25, 1 / 3])
+    return tuple(
+        o if o.right else dataclasses.replace(o, credit=round(draw(parts), 7))
+        for o in draw(found)
+    )
+
+
+@st.composite
 def numbers(draw: Callable) -> tuple[Option, ...]:
     unit = draw(UNITS)
     centers = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
@@ -110,14 +120,14 @@ PAIRS = st.tuples(distinct(LINES, 2, 4), distinct(LINES, 4, 4)).map(
     lambda both: tuple(Pair(a, b) for a, b in zip(*both, strict=False))
 )
 FIELDS = {
-    "single": fields(options=options(st.just(1))),
+    "single": fields(options=weighed(options(st.just(1)))),
     "multiple": fields(
         options=options(st.integers(2, 3)),
         partial=st.sampled_from(["", "off", "net", "each", "coverage"]),
     ),
     "true-false": fields(options=TRUTH),
-    "numeric": fields(options=numbers()),
-    "short": fields(options=words(), case=st.booleans()),
+    "numeric": fields(options=weighed(numbers())),
+    "short": fields(options=weighed(words()), case=st.booleans()),
     "order": fields(steps=STEPS, partial=st.sampled_from(["", "off", "lcs"])),
     "match": fields(pairs=PAIRS),
     "cloze": fields(

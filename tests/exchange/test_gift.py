@@ -66,11 +66,27 @@ def test_answers_in_the_middle_leave_a_gap() -> None:
     assert [o.text for o in item.options] == ["four", "4"]
 
 
-def test_half_credit_in_a_single_choice_is_named_as_lost() -> None:
-    reading = read_gift("Which?{~a ~%50%b =c}")
+@pytest.mark.parametrize(
+    "text", ["Which?{~a ~%50%b =c}", "Which?{=%0%a =%50%b =%100%c}"]
+)
+def test_half_credit_is_kept(text: str) -> None:
+    reading = read_gift(text)
+
+    assert reading.lost == ()
+    (item,) = reading.items
+    assert [(o.text, o.right, o.credit) for o in item.options] == [
+        ("a", False, 0.0),
+        ("b", False, 0.5),
+        ("c", True, 0.0),
+    ]
+
+
+def test_half_credit_beside_two_full_ones_is_named_as_lost() -> None:
+    reading = read_gift("Which?{=a ~%50%b =c}")
 
     assert [str(x) for x in reading.lost] == [
-        "line 1: Which?: “b” is worth 50%; here nothing"
+        "line 1: Which?: either answer counted in full; here both must be ticked",
+        "line 1: Which?: “b” is worth 50%; here nothing",
     ]
 
 

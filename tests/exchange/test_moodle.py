@@ -127,6 +127,25 @@ def test_hints_are_kept_in_order() -> None:
     assert item.hints == ("one", "two")
 
 
+def test_half_the_mark_for_a_number_that_is_only_near() -> None:
+    near, exact = (
+        f'<answer fraction="{mark}"><text>8</text>'
+        f"<tolerance>{width}</tolerance></answer>"
+        for mark, width in ((50, 1), (100, 0.1))
+    )
+    text = f"""<quiz><question type="numerical"><name><text>n</text></name>
+<questiontext format="html"><text>How many?</text></questiontext>
+{near}{exact}</question></quiz>"""
+    reading = read_moodle(text.encode())
+
+    assert reading.lost == ()
+    (item,) = reading.items
+    assert [(o.span.low, o.right, o.credit) for o in item.options if o.span] == [
+        (7.9, True, 0.0),
+        (7.0, False, 0.5),
+    ]
+
+
 def test_an_unknown_type_is_named_with_its_line() -> None:
     body = '<question type="calculated"><name><text>sum</text></name></question>'
 

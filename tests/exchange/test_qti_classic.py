@@ -98,6 +98,18 @@ def test_a_multiple_choice_says_what_may_not_be_ticked() -> None:
     assert [o.right for o in found.options] == [True, False, True]
 
 
+def test_what_earns_less_than_the_best_is_worth_a_part() -> None:
+    rules = earns(equal("1"), 40) + earns(equal("2"), 80) + earns(equal("3"), 0)
+    (found,) = read(item("multiple_choice_question", "Which?", ONE, rules)).items
+
+    assert found.kind == "single"
+    assert [(o.right, o.credit) for o in found.options] == [
+        (False, 0.5),
+        (True, 0.0),
+        (False, 0.0),
+    ]
+
+
 def test_true_and_false() -> None:
     asked = (
         '<response_lid ident="response1" rcardinality="Single"><render_choice>'

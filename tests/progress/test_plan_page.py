@@ -107,7 +107,7 @@ def test_the_days_stand_in_a_drawing_and_in_a_table(
     page = student.page()
 
     assert "10 days to your exam on Friday, June 19" in page
-    assert "Half of your 30 minutes a day are for cards" in page
+    assert "About half of your 30 minutes a day is for cards" in page
     assert f"1 of {len(library.cards)} cards are started" in page
     assert 'aria-label="Minutes of cards per day until the exam: At most' in page
     assert page.count('<th scope="row">') >= 10 + 3

@@ -11,7 +11,7 @@ from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer
 
 SINGLE = "/quiz/kv-cache/single"
-COMES_BACK = "This question comes back among your cards tomorrow."
+COMES_BACK = "This question is among your cards, due tomorrow."
 
 
 def cards(session: Session) -> list[Memory]:
@@ -177,7 +177,7 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
 
     html = miss(client, form, answer="ghjk").replace("\xa0", " ")
 
-    assert re.search(r"comes back among your cards on June \d+, 2026\.", html)
+    assert re.search(r"is among your cards, due on June \d+, 2026\.", html)
 
 
 def test_an_edited_question_can_still_be_left_out(

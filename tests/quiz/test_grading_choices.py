@@ -1,9 +1,12 @@
 """Options: single, multiple with its four rules, true or false."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.mastery.guessing import guess_rate
 from app.questions.grading import grade
 from app.questions.kinds.multiple import credit
 from app.questions.verdict import Unreadable, Verdict
@@ -16,6 +19,24 @@ def test_the_right_option_is_right() -> None:
     assert isinstance(verdict, Verdict)
     assert (verdict.score, verdict.result, verdict.said) == (1.0, "right", "B")
     assert verdict.parsed == {"chosen": ["ghjk"]}
+
+
+def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
+    answer = SINGLE.answer
+    nearly = dataclasses.replace(answer.options[0], credit=0.5)
+    asked = dataclasses.replace(
+        SINGLE,
+        answer=dataclasses.replace(answer, options=(nearly, *answer.options[1:])),
+    )
+
+    verdicts = [grade(drawn(asked), {"answer": [o.key]}) for o in answer.options]
+
+    assert [(v.score, v.result) for v in verdicts if isinstance(v, Verdict)] == [
+        (0.5, "partly"),
+        (1.0, "right"),
+        (0.0, "wrong"),
+    ]
+    assert guess_rate(asked) == 0.5
 
 
 def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> None:

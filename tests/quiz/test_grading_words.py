@@ -30,6 +30,19 @@ def test_a_foreseen_wrong_word_says_why() -> None:
     assert verdict.wanted == "“all-reduce”"
 
 
+def test_a_word_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
+    options = SHORT.answer.options
+    nearly = dataclasses.replace(options[1], credit=0.25)
+    asked = dataclasses.replace(
+        SHORT, answer=dataclasses.replace(SHORT.answer, options=(options[0], nearly))
+    )
+    verdict = grade(drawn(asked), {"answer": ["all gather"]})
+
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.result) == (0.25, "partly")
+    assert verdict.feedback.plain == "It adds nothing up."
+
+
 @pytest.mark.parametrize("typed", ["", "   ", "x" * 201])
 def test_nothing_and_too_much_are_refused(typed: str) -> None:
     assert isinstance(grade(drawn(SHORT), {"answer": [typed]}), Unreadable)

@@ -275,3 +275,10 @@ def test_two_words_written_as_one_are_parted(shipped: Library, typed: str, meant
 
     assert (found.meant, found.some) == (meant, False)
     assert found.hits
+
+
+def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Library):
+    hits = find(shipped, "cuda core addition").hits
+    excerpts = ["".join(p.text for p in hit.excerpt) for hit in hits]
+
+    assert any("; CUDA core, one multiplication" in words for words in excerpts)

@@ -28,6 +28,8 @@ _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
 _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
 # No inline rule begins with any of these characters; a box is no link.
 _WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
+# The comma behind the last cell of a row; what stands behind the last row of a table.
+_ROWS = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
 _GAPS = re.compile(r"[ \t]+")
 _MARKS = "[<`*_$~!&\\"
 _RULER = re.compile(r"[|:\s-]+")
@@ -262,7 +264,10 @@ def last_line(token: Token) -> int:
 
 
 def plain(found: Sequence[Token]) -> str:
-    """The words of tokens, without marks, for search and for comparison."""
+    """The words of tokens, without marks, for search and for comparison.
+
+    Cells of a table are parted by commas and its rows by semicolons.
+    """
     alone = bare(found[0]) if len(found) == 1 else None
     if alone is not None:
         return _tidy(alone)
@@ -271,12 +276,21 @@ def plain(found: Sequence[Token]) -> str:
         if token.type == "inline":
             parts.append(plain(token.children or []))
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
-            parts.append(" " if token.level or token.nesting == 0 else "\n")
+            parts.append(_parting(token))
         elif token.type == "fence" and token.info.split()[:1] == ["figure"]:
             parts.append(_words_of_figure(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
-    return _tidy("".join(parts))
+    return _tidy(_ROWS.sub(lambda row: row[1], "".join(parts)))
+
+
+def _parting(token: Token) -> str:
+    """What stands in plain text between a block that ends and what follows."""
+    if token.type in {"th_close", "td_close"}:
+        return ", "
+    if token.type == "tr_close":
+        return "; "
+    return " " if token.level or token.nesting == 0 else "\n"
 
 
 def bare(token: Token) -> str | None:

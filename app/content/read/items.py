@@ -30,6 +30,7 @@ from app.content.strict_yaml import words
 from app.questions.kind import Kind
 from app.questions.kinds import KINDS
 from app.questions.model import Question
+from app.questions.option_rules import check_credits
 from app.questions.options import Option, is_task_list, read_options
 from app.questions.written import Draft, Parts, Written
 
@@ -298,6 +299,8 @@ def _question(
     cited = list(scope.cited)
     scope.cited.clear()
     answer = kind.parse(written)
+    if not kind.weighed:
+        check_credits(parts.options, kind.name, scope.sheet)
     stem = _stem(written, kind)
     question = Question(
         draft.comment.id,

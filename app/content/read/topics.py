@@ -142,6 +142,7 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
         kind, stem = item.type, item.stem.plain
         options = kinds.of(item).options(item.answer)
         right = kinds.of(item).right_words(item.answer)
+        right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
         key = revision(normal(f"{' '.join(right)} {item.computed or ''}"))[:6]
     elif isinstance(item, Card):
         kind = "card"

@@ -15,7 +15,10 @@ _REGISTERS = {
     "glossary.md": frozenset(),
     "shared/glossary.md": frozenset(),
 }
+_SWALLOWS = "it takes all that follows."
+_NO_ANSWERS = "This question has no answers and no type."
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
+_MANY, _NAMED = 3, 3  # items that are gone and told together, those that are named
 _FRONT = 20  # lines that a front matter has at most, as far as this is concerned
 _TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
 _KEYS = frozenset({"E12", "E13"})
@@ -42,12 +45,32 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
         if not (_is_derived(p, seen) or (p.code == "E06" and p.item in torn))
     ]
     opened = {p.path for p in problems if p.code == "E10" and not p.item}
+    problems = _gone_together(problems)
+    if any(p.code == "E06" and not p.item for p in problems):
+        codes |= _COUNTS
     return [
         p
         for p in _without_twins(problems)
         if _is_cause(p)
         or not (_follows(p, codes, topics) or (p.code == "W87" and p.path in opened))
     ]
+
+
+def _gone_together(problems: list[Problem]) -> list[Problem]:
+    """Many items that are gone have one cause, such as a file that was deleted."""
+    gone = [p for p in problems if p.code == "E06"]
+    if len(gone) < _MANY:
+        return problems
+    names = ", ".join(f"“{p.item}”" for p in gone[:_NAMED])
+    more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
+    told = dataclasses.replace(
+        gone[0],
+        message=f"{len(gone)} items are gone and were not retired: {names}{more}.",
+        hint="If a file was deleted or renamed, bring it back; else write the date of "
+        "today in place of the “-” of each.",
+        item="",
+    )
+    return [told, *(p for p in problems if p.code != "E06")]
 
 
 def _without_twins(problems: Iterable[Problem]) -> Iterable[Problem]:
@@ -71,6 +94,7 @@ class _Seen:
     undated: frozenset[str]
     boxes: frozenset[tuple[str, int]]
     merging: frozenset[str]
+    endless: frozenset[Problem]
     misnamed: frozenset[str]
     unboxed: frozenset[str]
 
@@ -84,6 +108,7 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
         frozenset(p.path for p in every if p.message.endswith("is not a date.")),
         frozenset((p.path, p.line) for p in every if p.code == "E74"),
         frozenset(p.path for p in every if p.code == "E75"),
+        frozenset(p for p in every if p.message.endswith(_SWALLOWS)),
         frozenset(
             f"{p.path} {meant}"
             for p in every
@@ -110,12 +135,31 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
         return True
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
         return True
-    if found.code == "E74" and found.path in seen.merging:
-        return found.message.endswith("inside of the box above it.")
+    if _is_swallowed(found, seen) or _is_of_merge(found, seen):
+        return True
     if found.code in {"W38", "W87"} and _is_misnamed(found, seen):
         return True
     here = (found.path, found.line) in seen.boxes
     return here and found.message.endswith("is not an alert.")
+
+
+def _is_swallowed(found: Problem, seen: _Seen) -> bool:
+    """Whether it stands in a block that nothing closes, or misses what does."""
+    return any(
+        found.path == cause.path
+        and (
+            found.line > cause.line
+            or (found.item == cause.item != "" and found.message == _NO_ANSWERS)
+        )
+        for cause in seen.endless
+    )
+
+
+def _is_of_merge(found: Problem, seen: _Seen) -> bool:
+    """Whether the marks of a merge were read as Markdown."""
+    boxed = found.message.endswith("inside of the box above it.")
+    marks = found.code == "W64" or (found.code == "E74" and boxed)
+    return marks and found.path in seen.merging
 
 
 def _is_misnamed(found: Problem, seen: _Seen) -> bool:

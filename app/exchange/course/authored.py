@@ -222,13 +222,14 @@ def _pointed(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
 
 
 def _choice(option: Written) -> Option:
-    text = markdown_of([option.inline])
-    return Option(text, option.ticked, markdown_of(option.feedback))
+    text, why = markdown_of([option.inline]), markdown_of(option.feedback)
+    return Option(text, option.ticked, why, credit=option.credit)
 
 
 def _word(option: Written) -> Option:
     word = (code_of(option) or option.words).strip()
-    return Option(word, option.ticked, markdown_of(option.feedback))
+    why = markdown_of(option.feedback)
+    return Option(word, option.ticked, why, credit=option.credit)
 
 
 def _numbers(
@@ -246,7 +247,7 @@ def _numbers(
     if len(ordered) != len(answer.options):
         raise NotCarried("one of its numbers cannot be read")
     return tuple(
-        Option("", w.ticked, markdown_of(w.feedback), _span(o.range))
+        Option("", w.ticked, markdown_of(w.feedback), _span(o.range), w.credit)
         for w, o in zip(ordered, answer.options, strict=True)
         if o.range is not None
     )

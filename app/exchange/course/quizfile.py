@@ -8,6 +8,7 @@ from app.content.identity import slug
 from app.exchange.items import BLANK, Blank, Item, Option, Pair, Span, shown
 from app.exchange.markup.escaping import code_span, escaped, line_escaped
 from app.exchange.markup.hypertext import one_line
+from app.questions.options import box_of
 
 _LONGEST_ID = 48
 _OPTION = re.compile(r"^- \[", re.MULTILINE)
@@ -113,7 +114,8 @@ def _apart(stem: str, answers: list[str]) -> list[str]:
 
 
 def _choice(option: Option) -> str:
-    return _entry(f"- [{'x' if option.right else ' '}] ", option)
+    box = "[x]" if option.right else box_of(option.credit)
+    return _entry(f"- {box} ", option)
 
 
 def _word(option: Option) -> str:

@@ -108,6 +108,8 @@ def _words(markdown: str) -> str:
 
 def _losses(item: Item) -> list[str]:
     found = []
+    if any(option.credit for option in item.options):
+        found.append("what is worth a part of the mark is wrong there")
     if item.pictures:
         found.append("its pictures are not carried, only their words")
     if any(plain_of(t) is None for t in (item.stem, *(o.text for o in item.options))):

@@ -179,4 +179,5 @@ def _option(value: Any) -> Option:
         center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
         span = Span(center, low, high, str(given.get("unit", "")))
     text, note = str(value.get("text", "")), str(value.get("feedback", ""))
-    return Option(text, bool(value["right"]), note, span)
+    credit = min(1.0, max(0.0, float(value.get("credit", 0))))
+    return Option(text, bool(value["right"]), note, span, credit)

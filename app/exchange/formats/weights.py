@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from app.exchange.items import Item, Kind, Option
+from app.exchange.items import Item, Kind, Option, worth
 from app.exchange.markup.texts import Losses
 
 
@@ -21,23 +21,35 @@ def weighted_choices(
 ) -> Item:
     """A single or multiple choice; what our rules cannot say is noted as lost.
 
-    In a single choice only the full mark is right. In a multiple choice everything
-    with a positive weight is, and the rule of credit follows from the penalties.
+    In a single choice only the full mark is right, and less is a credit. In a multiple
+    choice everything with a positive weight is right, and the rule of credit follows
+    from the penalties.
     """
     if not several:
-        best = max((w.weight for w in given), default=0)
-        for choice in given:
-            if 0 < choice.weight < best:
-                losses.add(f"“{choice.text}” is worth {choice.weight:g}%; here nothing")
-        options = tuple(Option(w.text, w.weight == best > 0, w.feedback) for w in given)
-        kind: Kind = "true-false" if _truth(options) else "single"
-        if sum(o.right for o in options) > 1:
-            kind = "multiple"
-            losses.add("either answer counted in full; here both must be ticked")
-        return dataclasses.replace(item, kind=kind, options=options)
+        return _one_choice(item, given, losses)
     options = tuple(Option(w.text, w.weight > 0, w.feedback) for w in given)
     partial = item.partial or _rule(given, losses)
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
+
+
+def _one_choice(item: Item, given: Sequence[Weighted], losses: Losses) -> Item:
+    best = max((w.weight for w in given), default=0)
+    options = []
+    for choice in given:
+        right, credit = worth(choice.weight, best)
+        options.append(Option(choice.text, right, choice.feedback, credit=credit))
+    made = tuple(options)
+    kind: Kind = "true-false" if _truth(made) else "single"
+    if sum(o.right for o in made) > 1:
+        kind = "multiple"
+        losses.add("either answer counted in full; here both must be ticked")
+    if kind != "single":
+        for option in made:
+            if option.credit:
+                words = f"“{option.text}” is worth {option.weight:g}%; here nothing"
+                losses.add(words)
+        made = tuple(dataclasses.replace(o, credit=0.0) for o in made)
+    return dataclasses.replace(item, kind=kind, options=made)
 
 
 def _truth(options: tuple[Option, ...]) -> bool:
@@ -68,6 +80,6 @@ def weights(item: Item) -> list[float]:
     right = sum(o.right for o in item.options) or 1
     share = round(100 / right, 5)
     if item.kind != "multiple":
-        return [100.0 if o.right else 0.0 for o in item.options]
+        return [o.weight for o in item.options]
     cost = -100.0 if item.partial in {"", "off"} else -share
     return [share if o.right else cost for o in item.options]

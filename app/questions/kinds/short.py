@@ -10,7 +10,7 @@ from app.content.numbers.expressions import Value
 from app.questions.faces import Faces, aside, told
 from app.questions.kind import Counted, Gap, Kind, State
 from app.questions.option_rules import check_any_right, check_doubles, check_feedback
-from app.questions.options import code_or_report, make_key, text_of
+from app.questions.options import code_or_report, make_key, text_of, worth_of
 from app.questions.phrases import same_words
 from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
 from app.questions.written import Written
@@ -24,6 +24,7 @@ class ShortOption:
     answer: str
     right: bool
     feedback: Text = NO_TEXT
+    credit: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class ShortKind(Kind[Short]):
     template = "questions/short.html"
     keys = ("case",)
     listed = "options"
+    weighed = True
 
     def parse(self, written: Written) -> Short:
         """Words accepted and foreseen."""
@@ -56,7 +58,8 @@ class ShortKind(Kind[Short]):
             if answer is not None:
                 why = text_of(option.feedback, written.scope)
                 name = make_key(written.comment.id, option, taken)
-                made.append(ShortOption(name, answer.strip(), option.ticked, why))
+                words, credit = answer.strip(), option.credit
+                made.append(ShortOption(name, words, option.ticked, why, credit))
         return Short(tuple(made), written.comment.says_yes("case"))
 
     def check(self, answer: Short, written: Written, *, exam: bool) -> None:
@@ -78,7 +81,9 @@ class ShortKind(Kind[Short]):
 
     def options(self, answer: Short) -> tuple[Counted, ...]:
         """Every word."""
-        return tuple(Counted(o.key, o.answer, o.right) for o in answer.options)
+        return tuple(
+            Counted(o.key, o.answer, o.right, o.credit) for o in answer.options
+        )
 
     def filled(self, answer: Short, values: Mapping[str, Value]) -> Short:
         """The words too are templates."""
@@ -100,7 +105,7 @@ class ShortKind(Kind[Short]):
         option = _found(answer, typed)
         right = [o.answer for o in answer.options if o.right]
         return Verdict(
-            score=float(option is not None and option.right),
+            score=worth_of(option),
             parsed={"text": typed, "option": option.key if option else ""},
             said=f"“{typed}”",
             wanted=" or ".join(f"“{r}”" for r in right),
@@ -128,7 +133,7 @@ class ShortKind(Kind[Short]):
 
 
 def _found(answer: Short, typed: str) -> ShortOption | None:
-    ordered = sorted(answer.options, key=lambda option: not option.right)
+    ordered = sorted(answer.options, key=worth_of, reverse=True)
     for option in ordered:
         if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
             return option

@@ -10,6 +10,7 @@ class Single(Choosing):
 
     name = "single"
     template = "questions/single.html"
+    weighed = True
     of_exam = True
 
     def check(self, answer: Choices, written: Written, *, exam: bool) -> None:

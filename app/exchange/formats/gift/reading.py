@@ -16,6 +16,7 @@ from app.exchange.items import (
     Remark,
     Span,
     label,
+    worth,
 )
 from app.exchange.markup.texts import (
     Losses,
@@ -145,9 +146,8 @@ class _Reader:
             if "*" in word:
                 self.losses.add(f"the pattern “{word}” is left out")
                 continue
-            if not full and weight:
-                self.losses.add(f"“{word}” is worth {weight:g}%; here it is wrong")
-            options.append(Option(word, full, feedback))
+            credit = 0.0 if weight is None else worth(weight, 100)[1]
+            options.append(Option(word, full, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
     def _order(self, item: Item, lines: list[str]) -> Item:
@@ -170,11 +170,9 @@ class _Reader:
             if text.strip() in {"", "*"}:
                 item = any_other(item, feedback, self.losses)
                 continue
-            if not full and weight:
-                self.losses.add(f"“{text.strip()}” is worth {weight:g}%; left out")
-                continue
+            credit = 0.0 if weight is None else worth(weight, 100)[1]
             span = _span(unescaped(text), unit)
-            options.append(Option("", full, feedback, span))
+            options.append(Option("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(
             item, kind="numeric", stem=stem, options=tuple(options)

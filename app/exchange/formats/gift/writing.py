@@ -51,7 +51,7 @@ def _answers(item: Item, unit: str) -> str:
 
 def _words(item: Item) -> str:
     return "".join(
-        f"\n\t=%{100 if o.right else 0}%{_word(o.text)}{_note(o)}" for o in item.options
+        f"\n\t=%{shown(o.weight)}%{_word(o.text)}{_note(o)}" for o in item.options
     )
 
 
@@ -59,7 +59,8 @@ def _choices(item: Item) -> str:
     lines = []
     for option, weight in zip(item.options, weights(item), strict=True):
         if item.kind == "single":
-            mark = "=" if option.right else "~"
+            part = f"~%{shown(weight)}%" if weight else "~"
+            mark = "=" if option.right else part
         else:
             mark = f"~%{shown(weight)}%"
         lines.append(f"\n\t{mark}{_text(option.text)}{_note(option)}")
@@ -82,7 +83,7 @@ def _number(option: Option, unit: str) -> str:
     span = option.span
     if span is None or span.unit != unit:
         raise NotCarried("its answers are in different units")
-    worth = "=" if option.right else "=%0%"
+    worth = "=" if option.right else f"=%{shown(option.weight)}%"
     return f"\n\t{worth}{shown(span.center)}:{shown(span.tolerance)}{_note(option)}"
 
 

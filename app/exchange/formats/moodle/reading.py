@@ -24,6 +24,7 @@ from app.exchange.items import (
     Remark,
     Unusable,
     label,
+    worth,
 )
 from app.exchange.markup.pictures import Album, content_of
 from app.exchange.markup.texts import (
@@ -183,10 +184,9 @@ def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
         if "*" in word.replace("\\*", ""):
             losses.add(f"the pattern “{word}” is left out")
             continue
-        if 0 < weight < 100:
-            losses.add(f"“{word}” is worth {weight:g}%; here it is wrong")
-        word = word.replace("\\*", "*")
-        options.append(Option(word, weight >= 100, _note(answer, losses)))
+        word, note = word.replace("\\*", "*"), _note(answer, losses)
+        right, credit = worth(weight, 100)
+        options.append(Option(word, right, note, credit=credit))
     case = _says(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
@@ -201,16 +201,14 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
         if text in {"", "*"}:
             item = any_other(item, _note(answer, losses), losses)
             continue
-        if 0 < weight < 100:
-            losses.add(f"“{text}” is worth {weight:g}%; left out")
-            continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
         try:
             span = span_around(read_number(text), read_number(tolerance), unit)
         except NotCarried as error:
             losses.add(f"an answer is left out: {error}")
             continue
-        options.append(Option("", weight >= 100, _note(answer, losses), span))
+        right, credit = worth(weight, 100)
+        options.append(Option("", right, _note(answer, losses), span, credit))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 

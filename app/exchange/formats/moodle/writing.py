@@ -124,14 +124,14 @@ def _choices(node: ET.Element, item: Item) -> None:
 def _truth(node: ET.Element, item: Item) -> None:
     for option in item.options:
         word = option.text.strip(" .").lower()
-        _answer(node, word, 100.0 * option.right, option)
+        _answer(node, word, option.weight, option)
 
 
 def _short(node: ET.Element, item: Item) -> None:
     add(node, "usecase", "1" if item.case else "0")
     for option in item.options:
         word = option.text.replace("*", "\\*")
-        _answer(node, word, 100.0 * option.right, option)
+        _answer(node, word, option.weight, option)
 
 
 def _numeric(node: ET.Element, item: Item) -> None:
@@ -141,7 +141,7 @@ def _numeric(node: ET.Element, item: Item) -> None:
     for option in item.options:
         if option.span is not None:
             text = shown(option.span.center)
-            answer = _answer(node, text, 100.0 * option.right, option)
+            answer = _answer(node, text, option.weight, option)
             add(answer, "tolerance", shown(option.span.tolerance))
     add(node, "unitgradingtype", "0")
     add(node, "showunits", "3")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.qti.names import given, name_of, within, words
-from app.exchange.items import BLANK, Blank, Item, NotCarried, Option, Pair
+from app.exchange.items import BLANK, Blank, Item, NotCarried, Option, Pair, worth
 from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.texts import (
     Losses,
@@ -105,12 +105,18 @@ class _Reader:
         return ""
 
     def _choice(self, item: Item) -> Item:
-        right, reasons = self._chosen(self.responses[0])
+        scores, reasons = self._chosen(self.responses[0])
+        several = given(self.responses[0], "rcardinality").lower() == "multiple"
+        # Of several each counts by itself; of one choice less than the best is a part.
+        best = (min if several else max)(scores.values(), default=0.0)
         options = tuple(
-            Option(self._text(label), name in right, reasons.get(name, ""))
+            _weighed(
+                Option(self._text(label), False, reasons.get(name, "")),
+                scores.get(name, 0.0),
+                best,
+            )
             for name, label in _labels(self.responses[0])
         )
-        several = given(self.responses[0], "rcardinality").lower() == "multiple"
         said = {o.text.strip(" .").lower() for o in options}
         if several or sum(o.right for o in options) > 1:
             return dataclasses.replace(item, kind="multiple", options=options)
@@ -118,35 +124,37 @@ class _Reader:
             return dataclasses.replace(item, kind="true-false", options=options)
         return dataclasses.replace(item, options=options)
 
-    def _chosen(self, response: ET.Element) -> tuple[set[str], dict[str, str]]:
+    def _chosen(self, response: ET.Element) -> tuple[dict[str, float], dict[str, str]]:
         """The choices that earn something, and what is said to who takes one."""
-        right: set[str] = set()
+        scores: dict[str, float] = {}
         reasons: dict[str, str] = {}
         for rule in self.rules:
             wanted = _equals(rule.node, given(response, "ident"))
             if rule.score > 0:
-                right |= set(wanted)
+                scores |= {n: max(rule.score, scores.get(n, 0.0)) for n in wanted}
             said = [self.notes[n] for n in rule.said if self.notes.get(n)]
             own = [n for n in rule.said if n not in _GENERAL | _MISSED]
             if len(wanted) == 1 and said and own:
                 reasons.setdefault(wanted[0], said[0])
-        return right, reasons
+        return scores, reasons
 
     def _short(self, item: Item) -> Item:
         name = given(self.responses[0], "ident")
-        accepted = [
-            word
-            for rule in self.rules
-            if rule.score > 0
-            for word in _equals(rule.node, name)
-        ]
+        accepted: dict[str, float] = {}
+        for rule in self.rules:
+            for word in _equals(rule.node, name) if rule.score > 0 else ():
+                accepted[word] = max(rule.score, accepted.get(word, 0.0))
         if not accepted:
             raise NotCarried("it names no right answer")
-        options = tuple(Option(word, True) for word in dict.fromkeys(accepted))
+        best = max(accepted.values())
+        options = tuple(
+            _weighed(Option(word, False), score, best)
+            for word, score in accepted.items()
+        )
         return dataclasses.replace(item, kind="short", options=options)
 
     def _numeric(self, item: Item) -> Item:
-        options = []
+        found = []
         for rule in self.rules:
             if rule.score <= 0:
                 continue
@@ -157,12 +165,15 @@ class _Reader:
             ]
             alone = [words(n) for n in within(rule.node, "varequal")]
             if len(ends) == 2:
-                options.append(Option("", True, span=span_between(ends[0], ends[1])))
+                found.append((rule.score, span_between(ends[0], ends[1])))
             elif alone:
-                span = span_around(read_number(alone[0]), 0.0)
-                options.append(Option("", True, span=span))
-        if not options:
+                found.append((rule.score, span_around(read_number(alone[0]), 0.0)))
+        if not found:
             raise NotCarried("it names no right number")
+        best = max(score for score, _ in found)
+        options = [
+            _weighed(Option("", False, span=span), score, best) for score, span in found
+        ]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
 
     def _match(self, item: Item) -> Item:
@@ -220,6 +231,11 @@ class _Reader:
             for part in _texts(node)
         ]
         return "\n\n".join(text for text in found if text)
+
+
+def _weighed(option: Option, score: float, best: float) -> Option:
+    right, credit = worth(score, best)
+    return dataclasses.replace(option, right=right, credit=credit)
 
 
 def _texts(node: ET.Element) -> Iterator[ET.Element]:

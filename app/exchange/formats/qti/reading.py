@@ -229,13 +229,20 @@ class _Reader:
         asked = found[0]
         response = self._response(asked)
         right = set(response.correct or response.right)
+        single = given(asked, "max-choices") == "1"
+        credits_ = response.credits if single else {}
         options = tuple(
-            Option(self._text(n), given(n, "identifier") in right, self._note(n))
+            Option(
+                self._text(n),
+                (name := given(n, "identifier")) in right,
+                self._note(n),
+                credit=0.0 if name in right else credits_.get(name, 0.0),
+            )
             for n in within(asked, "simple-choice")
         )
         if any(not o.text for o in options):
             raise NotCarried("its options are pictures")
-        kind: Kind = "single" if given(asked, "max-choices") == "1" else "multiple"
+        kind: Kind = "single" if single else "multiple"
         if {o.text.strip(" .").lower() for o in options} == {"true", "false"}:
             kind = "true-false"
         return dataclasses.replace(
@@ -325,7 +332,7 @@ class _Reader:
     def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
         response = self._response(asked)
         stem, unit = without_unit(self._text(body))
-        options = typed(self.root, response, self.notes, unit, self.losses)
+        options = typed(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
         if kind == "short":
             stem = self._text(body)

@@ -4,8 +4,8 @@ import dataclasses
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.qti.names import first, given, name_of, within, words
-from app.exchange.items import NotCarried, Option, Span
-from app.exchange.markup.texts import Losses, read_number, span_around
+from app.exchange.items import NotCarried, Option, Span, worth
+from app.exchange.markup.texts import read_number, span_around
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,6 +23,13 @@ class Response:
         best = max((w for _, w in self.worth), default=0.0)
         full = [v for v, w in self.worth if w == best > 0]
         return tuple(dict.fromkeys((*self.correct, *full)))
+
+    @property
+    def credits(self) -> dict[str, float]:
+        """The values that bring a part of the mark, with that part."""
+        best = max((w for _, w in self.worth), default=0.0)
+        found = {v: worth(w, best)[1] for v, w in self.worth}
+        return {v: part for v, part in found.items() if part and v not in self.right}
 
 
 def responses(root: ET.Element) -> dict[str, Response]:
@@ -59,7 +66,6 @@ def typed(
     response: Response,
     notes: dict[str, str],
     unit: str,
-    losses: Losses,
 ) -> tuple[Option, ...]:
     """The accepted and foreseen values of a text entry.
 
@@ -71,20 +77,19 @@ def typed(
         return tuple(sorted(options, key=lambda o: not o.right))
     tolerance = _tolerance(root)
     right = response.correct[:1] if response.base != "string" else response.right
-    for value, weight in response.worth:
-        if weight > 0 and value not in right:
-            losses.add(f"“{value}” is worth a part of the mark; here it is wrong")
-    made = [_option(v, True, "", response, (tolerance, unit)) for v in right]
-    if response.base == "string":
-        wrong = [v for v, _ in response.worth if v not in right]
-        made += [_option(v, False, "", response, (0, unit)) for v in wrong]
+    made = [_option(v, (True, 0.0), "", response, (tolerance, unit)) for v in right]
+    part = response.credits
+    for value, _ in response.worth:
+        if value not in right and (value in part or response.base == "string"):
+            worth_ = False, part.get(value, 0.0)
+            made.append(_option(value, worth_, "", response, (tolerance, unit)))
     return tuple(made)
 
 
 def _conditioned(
     root: ET.Element, response: Response, notes: dict[str, str], unit: str
 ) -> list[Option]:
-    made = []
+    found = []
     for branch in within(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
         if test is None or name_of(test) not in {"equal", "string-match"}:
@@ -99,18 +104,26 @@ def _conditioned(
                 score = _float(said)
             elif said in notes:
                 note = notes[said]
-        width = _width(test)
-        made.append(_option(value, score > 0, note, response, (width, unit)))
-    return made
+        found.append((value, score, note, _width(test)))
+    best = max((score for _, score, _, _ in found), default=0.0)
+    return [
+        _option(value, worth(score, best), note, response, (width, unit))
+        for value, score, note, width in found
+    ]
 
 
 def _option(
-    value: str, right: bool, note: str, response: Response, around: tuple[float, str]
+    value: str,
+    worth_: tuple[bool, float],
+    note: str,
+    response: Response,
+    around: tuple[float, str],
 ) -> Option:
+    right, credit = worth_
     if response.base not in {"float", "integer"}:
-        return Option(value, right, note)
+        return Option(value, right, note, credit=credit)
     span: Span = span_around(read_number(value), *around)
-    return Option("", right, note, span)
+    return Option("", right, note, span, credit)
 
 
 def _width(test: ET.Element) -> float:

@@ -1,5 +1,6 @@
 """QTI of choices and typed answers, with their response processing."""
 
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.qti.making import Maker
@@ -88,11 +89,9 @@ def choices(make: Maker, root: ET.Element, item: Item) -> None:
     names = [f"c{n}" for n in range(1, len(item.options) + 1)]
     right = [n for n, o in zip(names, item.options, strict=True) if o.right]
     node = declare(make, root, right, cardinality=cardinality, base_type="identifier")
-    if several and item.partial == "net":
-        mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
-        for name, weight in zip(names, weights(item), strict=True):
-            worth = shown(weight / 100)
-            make.add(mapping, "map_entry", map_key=name, mapped_value=worth)
+    weighed = item.partial == "net" if several else any(o.credit for o in item.options)
+    if weighed:
+        _map(make, node, zip(names, weights(item), strict=True))
     outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
     make.fill(body, item.stem, block=True)
@@ -106,13 +105,21 @@ def choices(make: Maker, root: ET.Element, item: Item) -> None:
     for name, option in zip(names, item.options, strict=True):
         _choice(make, asked, name, option)
     processing = make.add(root, "response_processing")
-    if several and item.partial == "net":
+    if weighed:
         mapped(make, processing, ["RESPONSE"])
     else:
         matched(make, processing)
     shown_ = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
     make.add(shown_, "variable", identifier="RESPONSE")
     explained(make, processing, item)
+
+
+def _map(make: Maker, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
+    """What each value of a declaration brings, given in percent."""
+    mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
+    for name, weight in worth:
+        value = shown(weight / 100)
+        make.add(mapping, "map_entry", map_key=name, mapped_value=value)
 
 
 def _choice(make: Maker, asked: ET.Element, name: str, option: Option) -> None:
@@ -152,7 +159,7 @@ def typed(make: Maker, root: ET.Element, item: Item) -> None:
 def _say(make: Maker, branch: ET.Element, option: Option, name: str) -> None:
     """Score a value and show what is said about it."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
-    make.add(score, "base_value", "1" if option.right else "0", base_type="float")
+    make.add(score, "base_value", shown(option.weight / 100), base_type="float")
     said = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
     make.add(said, "base_value", name, base_type="identifier")
 

@@ -28,6 +28,7 @@ class NumericKind(Kind[Numeric]):
     template = "questions/numeric.html"
     fields = ("answer", "unit")
     listed = "options"
+    weighed = True
 
     def parse(self, written: Written) -> Numeric:
         """Accepted and foreseen numbers."""
@@ -45,7 +46,9 @@ class NumericKind(Kind[Numeric]):
 
     def options(self, answer: Numeric) -> tuple[Counted, ...]:
         """Every option as it is written."""
-        return tuple(Counted(o.key, o.template, o.right) for o in answer.options)
+        return tuple(
+            Counted(o.key, o.template, o.right, o.credit) for o in answer.options
+        )
 
     def right_words(self, answer: Numeric) -> list[str]:
         """The right numbers without their tolerance."""

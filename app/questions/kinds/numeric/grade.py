@@ -7,6 +7,7 @@ from app.content.numbers.units import UNITS
 from app.estimator.units import format_number, with_unit
 from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
+from app.questions.options import worth_of
 from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
@@ -30,7 +31,7 @@ def grade_numeric(answer: Numeric, raw: Raw, _partial: str) -> Verdict | Unreada
     option = _found(answer, value)
     near = "" if option else _near(answer, number, counted_in)
     return Verdict(
-        score=float(option is not None and option.right),
+        score=worth_of(option),
         parsed={
             "value": value,
             "number": number,
@@ -94,7 +95,7 @@ def _in(unit: str) -> str:
 
 def _found(answer: Numeric, value: float) -> NumericOption | None:
     """The right option the value lies in, else the foreseen wrong one."""
-    for option in sorted(answer.options, key=lambda o: not o.right):
+    for option in sorted(answer.options, key=worth_of, reverse=True):
         if option.range is not None and _inside(option.range, value):
             return option
     return None

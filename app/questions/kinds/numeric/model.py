@@ -29,6 +29,7 @@ class NumericOption:
     range: Range | None
     right: bool
     feedback: Text = NO_TEXT
+    credit: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

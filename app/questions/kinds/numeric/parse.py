@@ -1,5 +1,6 @@
 """Numeric answers from the Markdown: each option is one code span with a range."""
 
+import dataclasses
 from collections.abc import Mapping
 
 from app.content.numbers import templates
@@ -32,7 +33,8 @@ def parse_numeric(written: Written) -> Numeric:
                 otherwise = _half(found)
         why = text_of(option.feedback, written.scope)
         name = make_key(written.comment.id, option, taken)
-        made.append(NumericOption(name, template, found, option.ticked, why))
+        right, credit = option.ticked, option.credit
+        made.append(NumericOption(name, template, found, right, why, credit))
     return Numeric(tuple(made))
 
 
@@ -48,8 +50,7 @@ def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
             raise BadExpression(error.code, str(error), error.hint) from None
         if option.right and otherwise is None:
             otherwise = _half(found)
-        key, right, why = option.key, option.right, option.feedback
-        made.append(NumericOption(key, written, found, right, why))
+        made.append(dataclasses.replace(option, template=written, range=found))
     return Numeric(tuple(made))
 
 

@@ -9,7 +9,7 @@ from app.content.numbers.quantities import Quantity, kind, read, show
 from app.content.numbers.templates import PLACEHOLDER
 from app.content.source_file import Manuscript
 from app.questions.kind import Fault
-from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
 
 Option = NumericOption
 
@@ -50,12 +50,19 @@ def clashing(answer: Numeric) -> tuple[Option, Option] | None:
         if not right.right or not right.range:
             continue
         for wrong in wrongs:
-            if (
-                wrong.range
-                and right.range.low <= wrong.range.center <= right.range.high
-            ):
+            if wrong.range and _hidden(wrong, wrong.range, right.range):
                 return right, wrong
     return None
+
+
+def _hidden(option: Option, own: Range, right: Range) -> bool:
+    """Whether a right range takes what is meant by a wrong one.
+
+    One that is worth a part of the mark may lie around the right one.
+    """
+    if option.credit:
+        return right.low <= own.low and own.high <= right.high
+    return right.low <= own.center <= right.high
 
 
 def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
