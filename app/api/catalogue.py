@@ -5,34 +5,19 @@ from collections.abc import Callable
 from typing import Any
 
 from app.estimator.hardware import accelerators
+from app.estimator.hardware.fields import UNITS
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
 
 # The layers themselves are the estimator's own business; their sums are shown.
 _INNER = frozenset({"stack", "encoder", "runs", "tower"})
-_UNITS = {
-    "memory": "B",
-    "driver_memory": "B",
-    "engine_memory": "B",
-    "gpu_memory": "B",
-    "system_memory": "B",
-    "memory_bandwidth": "B/s",
-    "nvlink": "B/s",
-    "nic": "B/s",
-    "port_rate": "B/s",
-    "bandwidth": "B/s",
-    "switching_capacity": "B/s",
-    **dict.fromkeys(("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), "FLOP/s"),
-    "tdp": "W",
-    "power": "W",
-}
 
 
 def listing(kind: str) -> dict[str, Any]:
     """One catalog with its units; raises KeyError for a kind that is none."""
     rows = _ROWS[kind]()
     used = {name for row in rows for name in row}
-    return {"units": {n: u for n, u in _UNITS.items() if n in used}, kind: rows}
+    return {"units": {n: u for n, u in UNITS.items() if n in used}, kind: rows}
 
 
 def _models() -> list[dict[str, Any]]:

@@ -143,30 +143,29 @@ class CoursesOut(BaseModel):
     courses: list[CourseOut]
 
 
-class GlossaryOut(BaseModel):
-    """All terms of a course."""
+class _Edition(BaseModel):
+    """Which content it is."""
 
     version: str
     license: str
     language: str
+
+
+class GlossaryOut(_Edition):
+    """All terms of a course."""
+
     terms: list[TermOut]
 
 
-class CardsOut(BaseModel):
+class CardsOut(_Edition):
     """All cards of a course or of one topic."""
 
-    version: str
-    license: str
-    language: str
     cards: list[CardOut]
 
 
-class QuestionsOut(BaseModel):
+class QuestionsOut(_Edition):
     """All questions that can be practiced, of a course or of one topic."""
 
-    version: str
-    license: str
-    language: str
     questions: list[QuestionOut]
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from app.calculators.kept_report import kept_report
 from app.drawings import Drawing, draw_chart
 from app.drawings.strips import Strip, draw_strips
-from app.estimator import registry
+from app.estimator import catalogue, registry
 from app.estimator.accuracy.report import (
     Report,
     Result,
@@ -17,53 +17,6 @@ from app.estimator.accuracy.report import (
 )
 from app.estimator.estimate import Chart, Line
 from app.estimator.units import format_number
-
-# Kinds in the words of the pages; a kind without an entry shows its own name.
-_LABELS = {
-    "param_count": "Parameters",
-    "param_count_active": "Parameters in use per token",
-    "param_count_tower": "Parameters of vision towers",
-    "weights_bytes": "Size of the weights",
-    "quant_bits_per_weight": "Bits per quantized weight",
-    "kv_bytes_per_token": "KV cache of one token",
-    "kv_bytes_sequence": "KV cache of one sequence",
-    "kv_capacity_tokens": "Tokens that a server's cache holds",
-    "zero_model_states": "Training state per GPU",
-    "activation_pct": "Activations against the baseline",
-    "activation_bytes_layer": "Activations of one layer",
-    "logits_saved_bytes": "Logits kept by the loss",
-    "train_mem_per_gpu": "Training memory per GPU",
-    "inference_memory": "Inference memory",
-    "train_total_flops": "Compute of a training run",
-    "train_flops_per_token": "Compute per trained token",
-    "train_mfu": "Utilization in training",
-    "train_step_time": "Time of a training step",
-    "train_throughput": "Training throughput",
-    "train_time": "Duration of a training run",
-    "train_gpu_hours": "GPU-hours of a training run",
-    "pp_bubble": "Pipeline bubble",
-    "comm_volume": "Bytes sent per rank",
-    "ep_alltoall_time": "All-to-all of experts",
-    "collective_time": "Time of a collective",
-    "decode_tpot": "Time per token, one stream",
-    "offline_throughput": "Saturated throughput",
-    "serving_ttft": "Time to first token under load",
-    "serving_tpot": "Time per token under load",
-    "critical_batch": "Batch where compute takes over",
-    "spec_decode_tokens_per_step": "Tokens per speculative step",
-    "queue_wait": "Waiting in a queue",
-    "checkpoint_bytes": "Size of a checkpoint",
-    "checkpoint_interval": "Best checkpoint interval",
-    "failure_rate": "Failures of a cluster",
-    "goodput": "Productive share of time",
-    "energy": "Energy",
-    "carbon": "Carbon",
-    "power": "Power",
-    "cost": "Cost",
-    "dataset": "Size of a data set",
-    "lora_params": "Parameters of LoRA adapters",
-}
-
 
 # Units of the cases that have another name in the catalog of units.
 _BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
@@ -168,7 +121,8 @@ def label_of(kind: str) -> str:
     >>> label_of("kv_bytes_per_token"), label_of("other_kind")
     ('KV cache of one token', 'Other kind')
     """
-    return _LABELS.get(kind) or kind.replace("_", " ").capitalize()
+    label: str | None = catalogue.words("case_kinds.toml").get(kind)
+    return label or kind.replace("_", " ").capitalize()
 
 
 def _strip(kind: str, found: Report) -> Strip:

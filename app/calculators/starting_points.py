@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from app.content.live.library import Library
-from app.estimator import registry
+from app.estimator import catalogue, registry
 from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry
@@ -43,87 +43,7 @@ class Start:
         return address(self.estimate, urlencode(self.typed))
 
 
-STARTS: tuple[Start, ...] = (
-    Start(
-        "Does it fit on my card?",
-        "A 7B model on one card of 24 GB, one conversation of 8,192 tokens",
-        "inference-memory",
-        {
-            "model": "7B",
-            "gpu": "rtx-4090",
-            "tensor_parallel": "1",
-            "context": "8192",
-            "concurrent": "1",
-        },
-    ),
-    Start(
-        "How many GPUs serve my users?",
-        "A 70B chat for 500 people at once, on H100s",
-        "serving-capacity",
-        {
-            "model": "llama-3.1-70b",
-            "concurrent": "500",
-            "gpu": "h100-sxm5-80",
-            "tensor_parallel": "4",
-        },
-    ),
-    Start(
-        "How fast will it answer?",
-        "A 70B model in FP8 on four H100s, 16 conversations",
-        "latency",
-        {
-            "model": "llama-3.1-70b",
-            "weights": "fp8",
-            "tensor_parallel": "4",
-            "batch": "16",
-        },
-    ),
-    Start(
-        "What does training need?",
-        "A 70B model with AdamW, everything sharded over 24 H100s",
-        "training-memory",
-        {"model": "llama-3.1-70b", "gpus": "24", "zero": "3"},
-    ),
-    Start(
-        "How is the largest model laid out?",
-        "Llama 3 405B on 16,384 H100s, 16 million tokens a step",
-        "parallelism-plan",
-        {
-            "model": "llama-3.1-405b",
-            "gpu": "h100-sxm5-80",
-            "gpus": "16384",
-            "sequence": "8192",
-            "global_batch": "2048",
-            "tokens": "15.6T",
-        },
-    ),
-    Start(
-        "And a mixture of experts?",
-        "DeepSeek-V3 in FP8 on 2,048 H800s",
-        "parallelism-plan",
-        {
-            "model": "deepseek-v3",
-            "gpu": "h800-sxm-80",
-            "gpus": "2048",
-            "sequence": "4096",
-            "global_batch": "15360",
-            "number_format": "fp8",
-            "tokens": "14.8T",
-        },
-    ),
-    Start(
-        "What is in this model?",
-        "Mixtral 8x7B, or a config.json of your own",
-        "model",
-        {"model": "mixtral-8x7b"},
-    ),
-    Start(
-        "What joins a thousand GPUs?",
-        "127 DGX H100, rail-optimized",
-        "fabric",
-        {"nodes": "127"},
-    ),
-)
+STARTS = tuple(Start(**row) for row in catalogue.words("starting_points.toml")["start"])
 
 
 def in_groups() -> dict[str, list[Entry]]:

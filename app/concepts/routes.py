@@ -15,13 +15,12 @@ from app.concepts.outline import outline
 from app.concepts.terms import entries
 from app.content.live.library import Library
 from app.content.live.pictures import PICTURES
-from app.db.engine import DbSession
 from app.errors import NotFound, Problem
-from app.learners.current import CurrentLearner, EnrolledLearner
+from app.learners.current import CurrentLearner
+from app.learners.desk import Reader, Writer
 from app.mastery.bank import answered_by_topic
 from app.mastery.store import first_answers
 from app.questions.asking import Asked, ask
-from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
 from app.web.render import page, reply
@@ -36,56 +35,45 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> S
 
 
 @router.get("/course")
-def course(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
-) -> HTMLResponse:
-    keep(request, strangers=True)
-    read = store.read_by_topic(db, learner.id)
-    return page(
-        request,
+def course(desk: Reader) -> HTMLResponse:
+    keep(desk.request, strangers=True)
+    read = store.read_by_topic(desk.db, desk.learner.id)
+    return desk.page(
         "concepts/index.html",
-        learner=learner,
-        syllabus=library.syllabus,
-        outline=outline(library),
+        syllabus=desk.library.syllabus,
+        outline=outline(desk.library),
         read=read,
         finished=sum(
             read.get(slug, 0) >= (sum(bool(s.anchor) for s in topic.sections) or 1)
-            for slug, topic in library.topics.items()
+            for slug, topic in desk.library.topics.items()
         ),
-        pages=len(library.topics),
-        answered=answered_by_topic(library, first_answers(db, learner.id)),
+        pages=len(desk.library.topics),
+        answered=answered_by_topic(
+            desk.library, first_answers(desk.db, desk.learner.id)
+        ),
     )
 
 
 @router.get("/concepts/{topic}")
-def show(
-    request: Request,
-    sheet: Annotated[Sheet, Depends(read_sheet)],
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-) -> HTMLResponse:
-    keep(request)  # its questions hold tokens, so strangers cannot share it
-    past = store.seeds(db, learner.id, sheet.asked)
-    return page(
-        request,
+def show(sheet: Annotated[Sheet, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
+    keep(desk.request)  # its questions hold tokens, so strangers cannot share it
+    past = store.seeds(desk.db, desk.learner.id, sheet.asked)
+    return desk.page(
         "concepts/show.html",
-        learner=learner,
-        asked=_asked(library, sheet, learner.key, past),
+        asked=_asked(desk.library, sheet, desk.learner.key, past),
         past=past,
-        flagged=store.flagged(db, learner.id, sheet.asked),
-        notes=store.notes_beside(db, learner.id, sheet.topic.slug),
-        **_marks(sheet, store.sections_read(db, learner.id, sheet.topic.slug), past),
+        flagged=store.flagged(desk.db, desk.learner.id, sheet.asked),
+        notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
+        **_marks(
+            sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past
+        ),
     )
 
 
 @router.post("/concepts/{topic}/readings")
 def add_reading(
-    request: Request,
     sheet: Annotated[Sheet, Depends(read_sheet)],
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
+    desk: Writer,
     section: Annotated[str, Form()] = "",
 ) -> Response:
     slug = sheet.topic.slug
@@ -93,14 +81,14 @@ def add_reading(
     if section and section not in anchors:
         raise Problem(f"This page has no section “{section}”.", "section")
     passed = [section] if section else anchors
-    store.record_reading(db, learner.id, slug, passed, now)
-    db.flush()
-    past = store.seeds(db, learner.id, sheet.asked)
+    store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
+    desk.db.flush()
+    past = store.seeds(desk.db, desk.learner.id, sheet.asked)
     return reply(
-        request,
+        desk.request,
         "concepts/_toc.html",
         otherwise=f"/concepts/{slug}#end",
-        **_marks(sheet, store.sections_read(db, learner.id, slug), past),
+        **_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
     )
 
 
@@ -130,47 +118,33 @@ def cheat_sheets(
 
 
 @router.get("/cheatsheets/{number}")
-def cheat_sheet_of(
-    request: Request,
-    number: str,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-) -> HTMLResponse:
-    keep(request, strangers=True)
-    domains = library.syllabus.domains
+def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
+    keep(desk.request, strangers=True)
+    domains = desk.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFound(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in topics_of(library, domain)]
-    notes = store.own_lines(db, learner.id, slugs)
-    return page(
-        request,
+    slugs = [topic.slug for topic in topics_of(desk.library, domain)]
+    notes = store.own_lines(desk.db, desk.learner.id, slugs)
+    return desk.page(
         "concepts/cheatsheet.html",
-        learner=learner,
-        syllabus=library.syllabus,
-        exam=max(library.exams.values(), key=lambda e: e.questions, default=None),
-        sheet=cheat_sheet(library, domain, notes),
+        syllabus=desk.library.syllabus,
+        exam=max(desk.library.exams.values(), key=lambda e: e.questions, default=None),
+        sheet=cheat_sheet(desk.library, domain, notes),
     )
 
 
 @router.get("/glossary")
 def glossary(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    choosing: Annotated[bool, Query(alias="cards")] = False,
+    desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
 ) -> HTMLResponse:
     """Every term; with `cards`, each with the button that makes it a card."""
-    keep(request, strangers=True)
-    return page(
-        request,
+    keep(desk.request, strangers=True)
+    return desk.page(
         "concepts/glossary.html",
-        learner=learner,
-        terms=entries(library),
+        terms=entries(desk.library),
         choosing=choosing,
-        cards={origin(card)[1] for card in studied(db, learner.id, TERM)},
+        cards={origin(card)[1] for card in studied(desk.db, desk.learner.id, TERM)},
     )
 
 

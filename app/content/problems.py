@@ -1,7 +1,6 @@
 """What is wrong with a piece of content: a value with place, words and remedy."""
 
 import dataclasses
-import enum
 import logging
 import re
 from typing import Literal
@@ -9,13 +8,6 @@ from typing import Literal
 LOG = logging.getLogger("headroom.content.failures")
 """What failed in a way that no rule foresees, with the way to where it did."""
 _LONGEST = 1_000
-
-
-class Severity(enum.StrEnum):
-    """An error keeps an item out of the course; a warning only speaks."""
-
-    ERROR = "error"
-    WARNING = "warning"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)

@@ -20,6 +20,10 @@ def draw_bar(
 
     `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
     False leaves the axis to the bar below.
+
+    >>> bar = StackedBar("Per GPU", (Segment("weights", "Weights", 9e10),), 8e10, "H")
+    >>> draw_bar(bar).says
+    'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
     used, whole = total(bar), reach_of(bar)
     own = linear(whole, bar.unit)
@@ -47,16 +51,6 @@ def total(bar: StackedBar) -> float:
 def reach_of(bar: StackedBar) -> float:
     """How far a bar reaches along its axis: its parts or its limit."""
     return max(total(bar), bar.capacity or 0.0)
-
-
-def reading(bar: StackedBar) -> str:
-    """The whole bar as a sentence, for those who listen to it.
-
-    >>> bar = StackedBar("Per GPU", (Segment("weights", "Weights", 9e10),), 8e10, "H")
-    >>> reading(bar)
-    'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
-    """
-    return _said(bar, linear(reach_of(bar), bar.unit), total(bar))
 
 
 def _said(bar: StackedBar, axis: Axis, used: float) -> str:

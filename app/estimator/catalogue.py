@@ -16,14 +16,19 @@ class IncompleteEntry(ValueError):  # noqa: N818 - reads as what it is at the ra
 
 
 @functools.cache
+def words(file: str) -> dict[str, Any]:
+    """All of data/`file`, whose head says what it follows."""
+    with (DATA / file).open("rb") as stream:
+        return tomllib.load(stream)
+
+
+@functools.cache
 def load(file: str, table: str) -> dict[str, dict[str, Any]]:
     """All entries of `[[table]]` in data/`file`, by id.
 
     Raises IncompleteEntry when one has no `source` or no `read_on`.
     """
-    with (DATA / file).open("rb") as stream:
-        rows = tomllib.load(stream).get(table, [])
-    return {row["id"]: checked(row, file) for row in rows}
+    return {row["id"]: checked(row, file) for row in words(file).get(table, [])}
 
 
 def checked(row: dict[str, Any], file: str) -> dict[str, Any]:

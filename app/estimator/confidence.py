@@ -17,15 +17,6 @@ _INTERVALS: dict[str, tuple[float, float]] = {
 }
 
 
-def interval(kind: str) -> tuple[float, float]:
-    """The factors for a kind of answer.
-
-    >>> interval("training")
-    (0.86, 1.29)
-    """
-    return _INTERVALS[kind]
-
-
 def around(kind: str, value: float) -> tuple[float, float]:
     """The lower and the upper bound around a modeled value.
 

@@ -55,9 +55,11 @@ class Input:
 def ask(default: Any, label: str, **declared: Any) -> Any:
     """Declare one input: a dataclass field with its default and its `Input`.
 
-    A default of None makes it optional: the estimate decides what it means.
+    A default of None makes it optional: the estimate decides what it means. The type
+    of the default tells a flag, a count, a choice and a number; others name theirs.
     """
-    meaning = Input(label=label, optional=default is None, **declared)
+    kind = {bool: "flag", int: "count", str: "choice"}.get(type(default), "number")
+    meaning = Input(label, **{"kind": kind, "optional": default is None, **declared})
     return dataclasses.field(default=default, metadata={"input": meaning})
 
 

@@ -20,7 +20,6 @@ def ask_gpus(default: int, topic: str = "parallelism") -> Any:
     return ask(
         default,
         "GPUs",
-        kind="count",
         unit="GPU",
         minimum=1,
         maximum=1_000_000,
@@ -30,10 +29,10 @@ def ask_gpus(default: int, topic: str = "parallelism") -> Any:
     )
 
 
-def ask_network_rate(default: float = 50e9) -> Any:
+def ask_network_rate() -> Any:
     """Ask for the network of one GPU in one direction."""
     return ask(
-        default,
+        50e9,
         "Network per GPU",
         unit="B/s",
         typed_unit="Gbit/s",
@@ -45,12 +44,11 @@ def ask_network_rate(default: float = 50e9) -> Any:
     )
 
 
-def ask_network(default: str = "infiniband") -> Any:
+def ask_network() -> Any:
     """Ask for the kind of network between nodes."""
     return ask(
-        default,
+        "infiniband",
         "Network",
-        kind="choice",
         choices=NETWORKS,
         help="What joins the nodes; it decides the latency.",
         group="Network",
@@ -75,14 +73,20 @@ def ask_domain() -> Any:
     )
 
 
-def ask_degree(label: str, help_text: str, term: str, *, advanced: bool = False) -> Any:
+def ask_degree(
+    label: str,
+    help_text: str,
+    term: str,
+    maximum: int = 4096,
+    *,
+    advanced: bool = False,
+) -> Any:
     """Ask for a degree of parallelism."""
     return ask(
         1,
         label,
-        kind="count",
         minimum=1,
-        maximum=4096,
+        maximum=maximum,
         help=help_text,
         term=term,
         group="Layout",
@@ -91,12 +95,43 @@ def ask_degree(label: str, help_text: str, term: str, *, advanced: bool = False)
     )
 
 
+def ask_pipeline(maximum: int = 4096) -> Any:
+    """Ask for the stages of a pipeline."""
+    words = "Stages that the layers are divided into."
+    return ask_degree("Pipeline parallel", words, "pipeline-parallelism", maximum)
+
+
+def ask_context_parallel(maximum: int = 4096) -> Any:
+    """Ask for the GPUs that divide a sequence."""
+    words = "GPUs that divide each sequence."
+    term = "context-parallelism"
+    return ask_degree("Context parallel", words, term, maximum, advanced=True)
+
+
+def ask_experts(maximum: int = 4096) -> Any:
+    """Ask for the GPUs that divide the experts."""
+    words = "GPUs that divide the experts of a layer."
+    term = "expert-parallelism"
+    return ask_degree("Expert parallel", words, term, maximum, advanced=True)
+
+
+def ask_sequence_parallel() -> Any:
+    """Ask whether the norms are divided as well."""
+    return ask(
+        True,
+        "Sequence parallel",
+        help="Divides norms as well when tensor parallel is above 1.",
+        group="Layout",
+        topic="parallelism",
+        advanced=True,
+    )
+
+
 def ask_number_format(*, group: str = "Recipe", advanced: bool = False) -> Any:
     """Ask for the format of the products in training."""
     return ask(
         "bf16",
         "Number format",
-        kind="choice",
         choices=NUMBER_FORMATS,
         help="Format of the matrix products; attention and the head stay in 16 bit.",
         term="mixed-precision",
@@ -111,7 +146,6 @@ def ask_recompute(default: str = "selective") -> Any:
     return ask(
         default,
         "Recomputation",
-        kind="choice",
         choices=(
             ("none", "None"),
             ("selective", "Selective: the core of attention"),
@@ -125,12 +159,11 @@ def ask_recompute(default: str = "selective") -> Any:
     )
 
 
-def ask_training_software(default: str = "tuned") -> Any:
+def ask_training_software() -> Any:
     """Ask for the training software, which decides what is fused and hidden."""
     return ask(
-        default,
+        "tuned",
         "Software",
-        kind="choice",
         choices=tuple((key, value.label) for key, value in SOFTWARE.items()),
         help="Which measured runs the speed is modeled on.",
         group="Recipe",
@@ -139,12 +172,11 @@ def ask_training_software(default: str = "tuned") -> Any:
     )
 
 
-def ask_engine(default: str = "vllm") -> Any:
+def ask_engine() -> Any:
     """Ask for the inference engine."""
     return ask(
-        default,
+        "vllm",
         "Engine",
-        kind="choice",
         choices=engine.engines(),
         help="Which measured engine the overheads are modeled on.",
         group="Engine",
@@ -158,7 +190,6 @@ def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any
     return ask(
         default,
         label,
-        kind="count",
         unit="token",
         minimum=1,
         maximum=100_000_000,
@@ -174,7 +205,6 @@ def ask_sequence() -> Any:
     return ask(
         4096,
         "Sequence",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=10_000_000,
@@ -196,4 +226,48 @@ def ask_price() -> Any:
         help="Of one GPU for an hour. An example of 2024; write what you pay.",
         group="Cost",
         topic="cluster-components",
+    )
+
+
+def ask_training_tokens(help_text: str) -> Any:
+    """Ask for the tokens of a training run."""
+    return ask(
+        1e12,
+        "Training tokens",
+        unit="token",
+        minimum=1,
+        maximum=1e18,
+        help=help_text,
+        group="Model",
+        topic="training-versus-inference",
+    )
+
+
+def ask_pue(group: str, topic: str) -> Any:
+    """Ask what the site draws for each watt of its machines."""
+    return ask(
+        1.3,
+        "PUE",
+        minimum=1.0,
+        maximum=5.0,
+        help="Power of the site over that of its machines.",
+        term="pue",
+        group=group,
+        topic=topic,
+        advanced=True,
+    )
+
+
+def ask_usable_share(*, advanced: bool = False) -> Any:
+    """Ask for the share of memory that an engine may take."""
+    return ask(
+        0.9,
+        "Usable share of memory",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="The share of GPU memory that the engine may take.",
+        group="Engine",
+        topic="inference-memory",
+        advanced=advanced,
     )

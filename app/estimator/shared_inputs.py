@@ -45,7 +45,6 @@ def ask_weights(default: str = "bf16") -> Any:
     return ask(
         default,
         "Weights",
-        kind="choice",
         choices=WEIGHT_CHOICES,
         help="Quantized formats leave embeddings, output head and norms in 16 bit.",
         term="quantisation",
@@ -59,7 +58,6 @@ def ask_cache(default: str = "bf16") -> Any:
     return ask(
         default,
         "KV cache",
-        kind="choice",
         choices=CACHE_CHOICES,
         help="Format of the cached keys and values.",
         term="kv-cache",
@@ -68,12 +66,11 @@ def ask_cache(default: str = "bf16") -> Any:
     )
 
 
-def ask_context(default: int = 8192) -> Any:
+def ask_context() -> Any:
     """Ask for the tokens of one sequence, prompt and answer together."""
     return ask(
-        default,
+        8192,
         "Context",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=100_000_000,
@@ -89,7 +86,6 @@ def ask_tensor_parallel(default: int = 1, label: str = "Tensor parallel") -> Any
     return ask(
         default,
         label,
-        kind="count",
         unit="GPU",
         minimum=1,
         maximum=1024,

@@ -1,9 +1,8 @@
 """The bibliography of formulas: what a line of the working stands on."""
 
 import dataclasses
-import tomllib
 
-from app.estimator.catalogue import DATA
+from app.estimator import catalogue
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -16,9 +15,6 @@ class Source:
     url: str
 
 
-def _read() -> dict[str, Source]:
-    with (DATA / "sources.toml").open("rb") as stream:
-        return {key: Source(**row) for key, row in tomllib.load(stream).items()}
-
-
-SOURCES: dict[str, Source] = _read()
+SOURCES: dict[str, Source] = {
+    key: Source(**row) for key, row in catalogue.words("sources.toml").items()
+}

@@ -12,9 +12,9 @@ from app.exams.paper import as_in_exam, drawable
 from app.exams.sitting import askable
 from app.exams.store import Sat
 from app.exams.trend import Past, trend_of
+from app.learners.desk import Desk
 from app.mastery.bank import domain_of
 from app.questions.model import Question
-from app.quiz.showing import Desk
 from app.quiz.store import history
 
 

@@ -34,19 +34,14 @@ from app.exams.sitting import (
 )
 from app.exams.store import Change, Kept, Sat
 from app.exams.timing import is_over
+from app.learners.desk import Desk, Reader, Writer
 from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token
 from app.questions.grading import unanswered
 from app.questions.variants import draw
 from app.quiz.outcomes import Outcome, Way, outcome_of
-from app.quiz.showing import (
-    Desk,
-    Reader,
-    Writer,
-    not_in_exam,
-    with_comeback,
-)
+from app.quiz.showing import not_in_exam, with_comeback
 from app.quiz.store import Given
 from app.web.addresses import RowNumber
 from app.web.clock import milliseconds
@@ -58,11 +53,9 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 @router.get("")
 def index(desk: Reader) -> HTMLResponse:
     """Every mock exam of the course, and the learner's own sittings."""
-    return page(
-        desk.request,
+    return desk.page(
         "exams/index.html",
         asks_missed=asks_missed,
-        learner=desk.learner,
         **home_of(desk, _running(desk)),
     )
 
@@ -90,11 +83,9 @@ def _start_page(
         there = as_in_exam(there, domains, exam.domains)
     held = drawable(there, domains)
     bank = {domain: len(held.get(domain, ())) for domain in exam.domains}
-    return page(
-        desk.request,
+    return desk.page(
         "exams/start.html",
         status=status,
-        learner=desk.learner,
         exam=exam,
         missed=asks_missed(exam.slug),
         domains=[d for d in desk.library.syllabus.domains if d.number in bank],
@@ -173,10 +164,8 @@ def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
         for slot in sat.slots
     }
     everything = rows(sat.slots, kept, words)
-    return page(
-        desk.request,
+    return desk.page(
         "exams/review.html",
-        learner=desk.learner,
         show=show,
         rows=[row for row in everything if row.matches(show)],
         **_frame(desk, sat, 0),
@@ -206,10 +195,8 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
         if other.exam == sat.exam and other.id != sat.id
     ]
     report = summarize(paper)
-    return page(
-        desk.request,
+    return desk.page(
         "exams/report.html",
-        learner=desk.learner,
         sat=sat,
         title=title_of(desk.library, sat.exam),
         report=report,
@@ -337,10 +324,8 @@ def _frame(desk: Desk, sat: Sat, number: int) -> dict[str, Any]:
 
 
 def _question_page(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> HTMLResponse:
-    return page(
-        desk.request,
+    return desk.page(
         "exams/question.html",
-        learner=desk.learner,
         asked=_asked(desk, sat, slot, kept),
         kept=kept,
         **_frame(desk, sat, slot.number),
@@ -350,10 +335,8 @@ def _question_page(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> HTMLResponse
 def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLResponse:
     not_in_exam(desk, question_of(desk.db, desk.library, slot))
     paper = {row.number: row for row in marked(desk.db, desk.library, sat)}
-    return page(
-        desk.request,
+    return desk.page(
         "exams/solution.html",
-        learner=desk.learner,
         outcome=with_comeback(desk, _outcome(desk, sat, slot)),
         reported=reported,
         sat=sat,

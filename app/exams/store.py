@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, case, func, update
 from sqlalchemy import select as plain_select
 from sqlmodel import Session, col, select
 
-from app.cards.store import Addition, Work, add_missed, add_to_day
+from app.cards.store import Addition, Studied, add_missed, add_to_day
 from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
@@ -316,7 +316,7 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
     met = seen_items(db, sat.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
     day = CurrentLearnerValue("", zone=zone or "UTC").study_day(now).isoformat()
-    work = Work()
+    work = Studied()
     for one in graded:
         values = {
             "learner_id": sat.learner_id,
@@ -337,7 +337,7 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
             "at": milliseconds(now),
         }
         if insert_once(db, Attempt, values) is not None:
-            work += Work(answers=1, milliseconds=one.milliseconds)
+            work += Studied(answers=1, milliseconds=one.milliseconds)
     if work.answers:
         add_to_day(db, sat.learner_id, day, work)
 

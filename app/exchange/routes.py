@@ -28,6 +28,7 @@ from app.learners.current import (
     EnrolledLearner,
     writing,
 )
+from app.learners.desk import Desk, Reader
 from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
 from app.web.clock import Now
@@ -46,67 +47,46 @@ What = Literal["deck", "grades"]
 
 
 @router.get("/cards.apkg")
-def take_cards(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    now: Now,
-    newest: Annotated[bool, Query()] = False,
-) -> Response:
+def take_cards(desk: Reader, newest: Annotated[bool, Query()] = False) -> Response:
     """Every card that the learner has begun or added, with all of its grades.
 
     The cards of questions in a mock exam that is being sat stay until it is over.
     `newest` packs them as newer versions of Anki do.
     """
-    return _package((request, library, learner, db, now), "apkg", modern=newest)
+    return _package(desk, "apkg", modern=newest)
 
 
 @router.get("/cards.colpkg")
-def take_collection(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    now: Now,
-) -> Response:
+def take_collection(desk: Reader) -> Response:
     """The same as a whole collection, which takes the place of the one in Anki."""
-    return _package((request, library, learner, db, now), "colpkg", modern=True)
+    return _package(desk, "colpkg", modern=True)
 
 
-def _package(
-    asked: tuple[Request, Library, CurrentLearnerValue, Session, dt.datetime],
-    ending: str,
-    *,
-    modern: bool,
-) -> Response:
-    request, library, learner, db, now = asked
+def _package(desk: Desk, ending: str, *, modern: bool) -> Response:
     if modern and zstd() is None:
         raise NotFound(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
         )
-    studied = store.studied(db, learner.id).without(_sat(db, learner, now))
-    luggage = pack(_course(request, library), studied)
-    day = learner.study_day(now).isoformat()
+    db, learner = desk.db, desk.learner
+    studied = store.studied(db, learner.id).without(_sat(db, learner, desk.now))
+    luggage = pack(_course(desk.request, desk.library), studied)
     pictures = store.pictures(db, learner.id)
-    zone = zone_of(learner.zone)
+    zone, name = zone_of(learner.zone), f"headroom-{desk.day}.{ending}"
     return Response(
-        write_luggage(luggage, now, zone, pictures, modern=modern),
+        write_luggage(luggage, desk.now, zone, pictures, modern=modern),
         media_type="application/octet-stream",
         headers={
-            "content-disposition": f'attachment; filename="headroom-{day}.{ending}"',
+            "content-disposition": f'attachment; filename="{name}"',
             "cache-control": "no-store",
         },
     )
 
 
 @router.get("/cards")
-def show_cards(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
-) -> HTMLResponse:
+def show_cards(desk: Reader) -> HTMLResponse:
     """What can be taken along, what can be brought, and what was brought."""
-    return _page(request, library, learner, db)
+    return _page(desk.request, desk.library, desk.learner, desk.db)
 
 
 @router.post("/cards")
@@ -178,25 +158,21 @@ def _begin(
 
 
 @router.get("/cards/import")
-def show_import(
-    request: Request, learner: CurrentLearner, db: DbSession, now: Now
-) -> Response:
+def show_import(desk: Reader) -> Response:
     """How far the last import has come, or what it brought."""
-    found = store.read_import(db, learner.id, now)
+    found = store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
         return RedirectResponse("/settings/cards", 303)
-    return page(request, "exchange/import.html", learner=learner, found=found)
+    return desk.page("exchange/import.html", found=found)
 
 
 @router.get("/cards/import/progress")
-def show_progress(
-    request: Request, learner: CurrentLearner, db: DbSession, now: Now
-) -> Response:
+def show_progress(desk: Reader) -> Response:
     """The same without the page around it, for a page that looks again by itself."""
-    found = store.read_import(db, learner.id, now)
+    found = store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
         raise NotFound("No file was imported.", "Import one at Cards and Anki.")
-    return page(request, "exchange/_import.html", found=found)
+    return page(desk.request, "exchange/_import.html", found=found)
 
 
 @router.post("/cards/import/cancellation")

@@ -4,16 +4,10 @@ import dataclasses
 import datetime as dt
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import Depends, Request
-from sqlmodel import Session
-
 from app.cards.store import card_pace
-from app.content.live.library import Library
 from app.content.model import Card, Source
-from app.db.engine import DbSession
 from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.card_words import note_of
@@ -21,7 +15,8 @@ from app.flashcards.finding import Found, find_cards
 from app.flashcards.left_words import Counter, counters_of
 from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.current import CurrentLearnerValue
+from app.learners.desk import Desk
 from app.scheduling import (
     CardPace,
     Grade,
@@ -33,49 +28,12 @@ from app.scheduling import (
     new_left,
     previews,
 )
-from app.web.clock import milliseconds, read_clock
-from app.web.course import read_library
+from app.web.clock import milliseconds
 
 # A learning step of some minutes is not waited for when nothing else is due.
 _AHEAD = dt.timedelta(minutes=20)
 _GRADES = ("Again", "Hard", "Good", "Easy")
 _OFFER = 5
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Desk:
-    """What every route of this room works with."""
-
-    request: Request
-    library: Library
-    learner: CurrentLearnerValue
-    db: Session
-    now: dt.datetime
-    found: dict[str, Found] = dataclasses.field(default_factory=dict)
-
-    @property
-    def day(self) -> dt.date:
-        """The study day of the learner."""
-        return self.learner.study_day(self.now)
-
-
-async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> Desk:
-    return await desk_of(request, learner, db)
-
-
-async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> Desk:
-    return await desk_of(request, learner, db)
-
-
-async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
-    """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
-    # Asked directly: each further dependency costs as much as a question to SQLite.
-    library, now = await read_library(request), await read_clock(request)
-    return Desk(request, library, learner, db, now)
-
-
-Reader = Annotated[Desk, Depends(_reading)]
-Writer = Annotated[Desk, Depends(_writing)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ import datetime as dt
 
 from app.cards.names import QUESTION, TERM, origin
 from app.cards.store import Added, added_count, added_page
-from app.flashcards.desk import Desk, known
+from app.flashcards.desk import known
 from app.flashcards.finding import Found
 from app.flashcards.toward_exam import aim_of
+from app.learners.desk import Desk
 from app.questions.asking import first_words
 from app.scheduling import LEECH, Standing, before_exam
 from app.web.words import day_of

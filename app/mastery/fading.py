@@ -52,19 +52,14 @@ class Cards:
         return dataclasses.replace(self, days=max(0.0, self.days - days))
 
 
-def kept(age: int, cards: Cards) -> float:
-    """The share (0..1) that is left of what was known `age` days ago.
+def keeping(cards: Cards) -> Callable[[int], float]:
+    """The share (0..1) that is left of what was known so many days ago.
 
     For the part of the objective that its begun cards cover: their recall today
     divided by their recall on that day, which for cards answered since is taken as
     that of a deck on schedule; so reviews on time keep old evidence whole. The other
     part fades by itself. 1 today, and never rising with age.
     """
-    return keeping(cards)(age)
-
-
-def keeping(cards: Cards) -> Callable[[int], float]:
-    """`kept` of many ages: what the cards say is computed once."""
     if not cards.begun:
         return _alone
     days, stability = cards.days, cards.stability

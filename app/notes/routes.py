@@ -8,12 +8,12 @@ from fastapi.responses import HTMLResponse, Response
 from app.content.model import Topic
 from app.db.engine import DbSession
 from app.errors import Problem
-from app.learners.current import CurrentLearner, EnrolledLearner
+from app.learners.current import CurrentLearner
+from app.learners.desk import Reader, Writer
 from app.notes import store
 from app.notes.forms import LONGEST, NoteForm
 from app.notes.listing import Place, found_in, leaves, markdown, places_of
 from app.web.addresses import public
-from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
 from app.web.render import page, reply
@@ -28,18 +28,12 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 
 @router.get("/notes")
 def all_notes(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    q: Annotated[str, Query(max_length=200)] = "",
+    desk: Reader, q: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
-    keep(request)
-    listed = leaves(library, store.notes(db, learner.id))
-    return page(
-        request,
+    keep(desk.request)
+    listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
+    return desk.page(
         "notes/index.html",
-        learner=learner,
         leaves=found_in(listed, q),
         written=bool(listed),
         q=q,
@@ -47,12 +41,10 @@ def all_notes(
 
 
 @router.get("/notes.md")
-def as_markdown(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, db: DbSession
-) -> Response:
-    listed = leaves(library, store.notes(db, learner.id))
+def as_markdown(desk: Reader) -> Response:
+    listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
     return Response(
-        markdown(listed, public(request)),
+        markdown(listed, public(desk.request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )
@@ -93,14 +85,13 @@ def notes_of(
 
 @router.post("/concepts/{topic}/notes")
 def write(
-    request: Request,
     noted: Annotated[NoteForm, Form()],
     found: Annotated[Topic, Depends(read_topic)],
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
+    desk: Writer,
 ) -> Response:
-    kept = {n.section: n.words for n in store.notes(db, learner.id, found.slug)}
+    kept = {
+        n.section: n.words for n in store.notes(desk.db, desk.learner.id, found.slug)
+    }
     note = noted.read(found.slug, kept.get(noted.section, ""))
     known = {*kept}
     known |= {s.anchor for s in found.sections if s.anchor}
@@ -109,12 +100,12 @@ def write(
     if len(note.words) > LONGEST:
         message = f"A note has at most {LONGEST:,} characters; this has {{}}."
         raise Problem(message.format(f"{len(note.words):,}"), "words")
-    store.write(db, learner.id, note, now)
+    store.write(desk.db, desk.learner.id, note, desk.now)
     places = places_of(found, [note])
     if noted.beside:
-        return _beside(request, found, next(p for p in places if p.note == note))
+        return _beside(desk.request, found, next(p for p in places if p.note == note))
     return reply(
-        request,
+        desk.request,
         "notes/_note.html",
         otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",
         topic=found,

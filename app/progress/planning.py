@@ -6,7 +6,8 @@ import datetime as dt
 from sqlmodel import Session
 
 from app.content.live.library import Library
-from app.flashcards.desk import Desk, pace_of, plan_of, stack_of
+from app.flashcards.desk import pace_of, plan_of, stack_of
+from app.learners.desk import Desk
 from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
 from app.progress import store

@@ -98,14 +98,14 @@ def box_of(credit: float) -> str:
     return f"[{100 * credit:.7g}%]" if credit else "[ ]"
 
 
-def is_task_list(tokens: list[Token], at: int) -> bool:
-    """Whether the list at `at` has boxes, well-formed or not."""
-    return any(_BOX.match(t.content) for t in _item_texts(tokens, at))
+def is_task_list(tokens: list[Token]) -> bool:
+    """Whether the list that `tokens` begin with has boxes, well-formed or not."""
+    return any(_BOX.match(t.content) for t in _item_texts(tokens))
 
 
-def _item_texts(tokens: list[Token], at: int) -> list[Token]:
-    level = tokens[at].level + 3
-    inside = tokens[at : close_of(tokens, at)]
+def _item_texts(tokens: list[Token]) -> list[Token]:
+    level = tokens[0].level + 3
+    inside = tokens[: close_of(tokens, 0)]
     return [
         token
         for before, token in itertools.pairwise(inside)
@@ -115,11 +115,11 @@ def _item_texts(tokens: list[Token], at: int) -> list[Token]:
     ]
 
 
-def read_options(tokens: list[Token], at: int, sheet: Manuscript) -> list[Option]:
-    """The options of the task list at `at`; malformed boxes are reported (E24)."""
+def read_options(tokens: list[Token], sheet: Manuscript) -> list[Option]:
+    """The options of a task list; malformed boxes are reported (E24)."""
     options: list[Option] = []
-    end = close_of(tokens, at)
-    index = at + 1
+    end = close_of(tokens, 0)
+    index = 1
     while index < end:
         closing = close_of(tokens, index)
         option = _option(tokens[index + 1 : closing], first_line(tokens[index]), sheet)

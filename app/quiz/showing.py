@@ -1,19 +1,15 @@
 """How a question comes onto a page: open, refused, or judged; alone or in a run."""
 
 import dataclasses
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
-from sqlmodel import Session
 
 from app.cards.comeback import comeback_of
 from app.content.live.library import Library
 from app.content.model import Embedded
-from app.db.engine import DbSession
 from app.errors import Conflict
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.desk import Desk
 from app.learners.store.under_exam import in_past_exams, in_running_exam
 from app.mastery.bank import held_back
 from app.questions import kinds
@@ -25,55 +21,11 @@ from app.quiz.flags import Flag
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
-from app.web.clock import Now, milliseconds, read_clock
-from app.web.course import CurrentLibrary, read_library
-from app.web.render import is_htmx, page
+from app.web.clock import milliseconds
+from app.web.render import is_htmx
 
 _PAGE, _PRACTICE = "the page", "your practice"
 _HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Desk:
-    """What every route of this room works with."""
-
-    request: Request
-    library: Library
-    learner: CurrentLearnerValue
-    db: Session
-    now: Now
-
-
-# `async` although they wait for nothing: a plain `def` would cost a thread each.
-async def _reading(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    now: Now,
-) -> Desk:
-    return Desk(request, library, learner, db, now)
-
-
-async def _writing(
-    request: Request,
-    library: CurrentLibrary,
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
-) -> Desk:
-    return Desk(request, library, learner, db, now)
-
-
-async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
-    """The desk of a request that chooses itself when it writes and when it reads."""
-    return Desk(
-        request, await read_library(request), learner, db, await read_clock(request)
-    )
-
-
-Reader = Annotated[Desk, Depends(_reading)]
-Writer = Annotated[Desk, Depends(_writing)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -287,12 +239,10 @@ def question_page(
         template = "quiz/_desk.html" if frame else alone
         template = "quiz/_judged.html" if tally else template
     question = shown.question
-    return page(
-        desk.request,
+    return desk.page(
         template,
         home=_home(shown.back),
         status=status,
-        learner=desk.learner,
         topic=desk.library.topics.get(question.topic),
         objectives=titles(desk.library, question),
         asked=asked,

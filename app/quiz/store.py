@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 from sqlmodel import Session, col
 
 from app.cards.names import question_card
-from app.cards.store import Addition, Work, add_missed, add_to_day
+from app.cards.store import Addition, Studied, add_missed, add_to_day
 from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
 from app.db.tables import (
@@ -142,7 +142,7 @@ def record(
     number = insert_once(db, Attempt, row)
     if number is None:
         return _attempt_of(db, token)
-    work = Work(answers=1, milliseconds=answer.milliseconds or 0)
+    work = Studied(answers=1, milliseconds=answer.milliseconds or 0)
     add_to_day(db, learner_id, day.isoformat(), work)
     keep_revision(db, answer.question, now)
     if answer.missed:

@@ -1,9 +1,9 @@
 """Which objective is weakest, by the order that Today goes by too."""
 
+from app.learners.desk import Desk
 from app.mastery.standing import DomainStanding, standings
 from app.mastery.store import known_of
 from app.mastery.weakest import Weak, weakest_first
-from app.quiz.showing import Desk
 
 
 def weakest_of(desk: Desk) -> tuple[Weak, ...]:

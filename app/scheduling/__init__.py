@@ -18,7 +18,7 @@ from app.scheduling.days import (
     minutes_words,
     new_left,
 )
-from app.scheduling.exam import before_exam, gain
+from app.scheduling.exam import before_exam
 from app.scheduling.late_grades import OLDEST, is_too_old, settled
 from app.scheduling.left import Left
 from app.scheduling.memory import (
@@ -30,33 +30,3 @@ from app.scheduling.memory import (
     recall,
     replay,
 )
-
-__all__ = [
-    "LEECH",
-    "OLDEST",
-    "Act",
-    "CardPace",
-    "Day",
-    "Grade",
-    "Left",
-    "Policy",
-    "Replayed",
-    "Standing",
-    "after",
-    "after_act",
-    "before_exam",
-    "card_seconds",
-    "gain",
-    "interval_words",
-    "is_leech",
-    "is_too_old",
-    "last_day",
-    "minutes_words",
-    "new_left",
-    "previews",
-    "recall",
-    "refusal",
-    "replay",
-    "replay_all",
-    "settled",
-]

@@ -6,7 +6,7 @@ import pytest
 
 from app.estimator.accuracy.held_out import HeldOut, held_out
 from app.estimator.accuracy.report import as_json, as_text, own_report
-from app.estimator.confidence import interval
+from app.estimator.confidence import around
 
 # Kinds of cases, the interval that their answers get, and whether they are rates.
 _KINDS = {
@@ -66,7 +66,7 @@ def test_serving_is_left_out_by_model_and_by_accelerator() -> None:
 @pytest.mark.parametrize("kind", _KINDS)
 def test_the_range_of_an_answer_covers_what_was_left_out(kind: str) -> None:
     name, rate = _KINDS[kind]
-    low, high = interval(name)
+    low, high = around(name, 1.0)
     if rate:
         low, high = 1 / high, 1 / low
     for left in _left():

@@ -10,7 +10,7 @@ from app.estimator import registry
 from app.estimator.estimates.parallelism_plan import search
 from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
 from app.estimator.estimates.parallelism_plan.fitting import Fitting
-from app.estimator.estimates.parallelism_plan.layouts import Job, layouts, splits
+from app.estimator.estimates.parallelism_plan.layouts import Job, splits
 from app.estimator.estimates.parallelism_plan.search import STEPS, look
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
@@ -78,7 +78,12 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     job = Job(gpus=48, sequence=16384, global_batch=96)
     links = fabric_of(gpu)
     slow = []
-    every = list(layouts(model, links, job))
+    every = [
+        family.plan(job, size)
+        for split in splits(model, links, job)
+        for family in split.families()
+        for size in family.sizes
+    ]
     for plan in every:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)
@@ -104,7 +109,7 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
     by_trying = next(
         n
         for n in (2**k for k in range(9))
-        if search.best(model, gpu, dataclasses.replace(job, gpus=n))
+        if search.search(model, gpu, dataclasses.replace(job, gpus=n))
     )
     assert fewest.gpus == by_trying
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.mastery.belief import PRIOR, Belief, believe
 from app.mastery.evidence import WINDOW, Evidence, First, gather, lots
-from app.mastery.fading import TAUGHT, Cards, kept, recall
+from app.mastery.fading import TAUGHT, Cards, keeping, recall
 from app.scheduling import Grade, after
 from app.scheduling import recall as reference
 
@@ -225,30 +225,30 @@ def test_a_reviewed_objective_keeps_its_evidence():
     reviewed = Cards(begun=10, all=10, days=2, stability=40)
     left_alone = Cards(begun=10, all=10, days=60, stability=40)
 
-    assert kept(60, reviewed) > kept(60, left_alone) > kept(60, NO_CARDS)
+    assert keeping(reviewed)(60) > keeping(left_alone)(60) > keeping(NO_CARDS)(60)
 
 
 def test_cards_that_were_not_begun_keep_nothing():
     few = Cards(begun=1, all=10, days=0, stability=40)
 
-    assert kept(30, NO_CARDS) < kept(30, few) < kept(30, Cards(10, 10, 0, 40))
+    assert keeping(NO_CARDS)(30) < keeping(few)(30) < keeping(Cards(10, 10, 0, 40))(30)
 
 
 def test_a_deck_that_is_reviewed_on_time_loses_nothing():
     on_time = Cards(begun=10, all=10, days=15, stability=40)
 
-    assert kept(200, on_time) == 1
+    assert keeping(on_time)(200) == 1
 
 
 def test_without_cards_an_answer_fades_by_itself():
-    assert kept(28, NO_CARDS) == pytest.approx(recall(28, TAUGHT))
-    assert kept(0, NO_CARDS) == 1
+    assert keeping(NO_CARDS)(28) == pytest.approx(recall(28, TAUGHT))
+    assert keeping(NO_CARDS)(0) == 1
 
 
 @pytest.mark.parametrize("days", [0, 5, 50])
 def test_older_evidence_is_never_fresher(days: int):
     cards = Cards(begun=5, all=10, days=days, stability=20)
-    shares = [kept(age, cards) for age in range(120)]
+    shares = [keeping(cards)(age) for age in range(120)]
 
     assert shares == sorted(shares, reverse=True)
     assert shares[0] == 1
@@ -283,7 +283,7 @@ def test_what_is_kept_is_the_recall_of_now_by_that_of_then(seed: int):
         then = min(on_schedule, recall(cards.days - age, cards.stability))
         now = min(1.0, recall(cards.days, cards.stability) / then)
         expected = covered * now + (1 - covered) * alone
-        assert kept(age, cards) == pytest.approx(expected, rel=1e-9)
+        assert keeping(cards)(age) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

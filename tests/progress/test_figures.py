@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from app.cards.store import Studied
 from app.progress.figures import (
-    Studied,
     StudyDays,
     certainty,
     hours,

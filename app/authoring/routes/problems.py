@@ -1,6 +1,6 @@
 """GET the problems of the course and the reports; POST that a report was settled."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.authoring import store
@@ -9,33 +9,24 @@ from app.authoring.listing import Filter, lines_around, listing, name_of, topic_
 from app.authors.current import AuthorRoute, CurrentAuthor
 from app.authors.store import Deed, record
 from app.db.engine import DbSession
-from app.learners.current import CurrentLearner
+from app.learners.desk import Reader
 from app.web.addresses import RowNumber
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
-from app.web.render import page
 
 router = APIRouter(route_class=AuthorRoute)
 _MOST = 300
 
 
 @router.get("")
-def index(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    wanted: ListingAsked,
-) -> HTMLResponse:
+def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
     """Everything wrong in the content, with the source of one problem."""
-    found = listing(library, Filter(wanted.severity, wanted.file), wanted.at)
+    found = listing(desk.library, Filter(wanted.severity, wanted.file), wanted.at)
     chosen = found.chosen
-    folder = request.state.live.folder
-    return page(
-        request,
+    folder = desk.request.state.live.folder
+    return desk.page(
         "authoring/index.html",
-        learner=learner,
-        library=library,
+        library=desk.library,
         found=found,
         shown=found.problems[:_MOST],
         chosen=chosen,
@@ -43,7 +34,7 @@ def index(
         wanted=wanted,
         name_of=name_of,
         topic_of=topic_of,
-        reports=store.reports(db, learner.course),
+        reports=store.reports(desk.db, desk.learner.course),
     )
 
 

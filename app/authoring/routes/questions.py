@@ -38,12 +38,12 @@ from app.content.numbers.expressions import BadExpression
 from app.db.engine import DbSession
 from app.drawings.curves import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.learners.desk import Reader
 from app.questions.asking import Asked
 from app.questions.model import Question
 from app.questions.variants import MOST_VARIANTS, combinations, draw, every
 from app.quiz.forms import AskedFor, Posted, Sent
-from app.web.clock import Now
-from app.web.course import CurrentLibrary, find_question
+from app.web.course import find_question
 from app.web.render import is_htmx, page
 from app.web.words import age_of
 
@@ -84,32 +84,23 @@ Tried = Annotated[Trial, Depends(read_trial)]
 
 
 @router.get("/questions")
-def table(
-    request: Request,
-    survey: Surveyed,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    wanted: TableAsked,
-) -> Response:
+def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
     """The statistics of the bank: a table, what to mend first, the mock exams."""
     if survey is None:
-        return _being_computed(request, learner, wanted)
-    rows = _rows(request, library, db)
+        return _being_computed(desk.request, desk.learner, wanted)
+    rows = _rows(desk.request, desk.library, desk.db)
     by, falling = _order(wanted.sort)
     rows = bench.arranged(rows, by, falling=falling)
     if wanted.format == "csv":
         return _csv(bench.as_csv(rows), "questions.csv")
     if wanted.format == "exams-csv":
         return _csv(bench.exams_as_csv(survey.exams), "exams.csv")
-    mends = bench.mends_of(library, rows, survey.forgotten)
+    mends = bench.mends_of(desk.library, rows, survey.forgotten)
     parts = _parts(rows, {mend.item for mend in mends})
     chosen = wanted.show or ("look" if parts["look"] else "answered")
-    return page(
-        request,
+    return desk.page(
         "authoring/questions.html",
-        learner=learner,
-        library=library,
+        library=desk.library,
         mends=mends,
         why={m.item: m.reasons[0].words for m in mends},
         parts={name: len(part) for name, part in parts.items()},
@@ -121,31 +112,24 @@ def table(
         columns=bench.COLUMNS,
         falling=_FALLING,
         exams=survey.exams,
-        age=age_of(survey.at, request.app.state.clock()),
+        age=age_of(survey.at, desk.request.app.state.clock()),
     )
 
 
 @router.get("/mend")
-def mend(
-    request: Request,
-    survey: Surveyed,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    now: Now,
-) -> HTMLResponse:
+def mend(survey: Surveyed, desk: Reader) -> HTMLResponse:
     """Check, statistics, reports and reviews due in one order, the worst first."""
-    rows = _rows(request, library, db)
-    mends = bench.mends_of(library, rows, survey.forgotten if survey else ())
-    return page(
-        request,
+    rows = _rows(desk.request, desk.library, desk.db)
+    mends = bench.mends_of(desk.library, rows, survey.forgotten if survey else ())
+    return desk.page(
         "authoring/mend.html",
-        learner=learner,
-        tasks=tasks_of(library.problems, mends, reviews_due(library, now.date())),
+        tasks=tasks_of(
+            desk.library.problems, mends, reviews_due(desk.library, desk.now.date())
+        ),
         most=_ROWS,
-        outdated=library.outdated,
+        outdated=desk.library.outdated,
         computed=survey is not None,
-        unfinished=unfinished(library),
+        unfinished=unfinished(desk.library),
     )
 
 

@@ -10,40 +10,30 @@ from app.authoring.forms import Confirmed, RegradingAsked
 from app.authoring.regrading import confirm, plan_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute, CurrentAuthor
-from app.db.engine import DbSession, reading_session
+from app.db.engine import reading_session
 from app.db.writer import Turn
 from app.errors import Conflict
-from app.learners.current import CurrentLearner
+from app.learners.desk import Reader
 from app.questions import kinds
 from app.questions.asking import title_of
 from app.questions.regrading import Refusal
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_question
-from app.web.render import page
 
 router = APIRouter(route_class=AuthorRoute)
 
 
 @router.get("/questions/{item}/regrading")
-def show(
-    request: Request,
-    item: str,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    wanted: RegradingAsked,
-) -> HTMLResponse:
+def show(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
     """What would change for whom, where the answers given before are graded again."""
-    question = find_question(library, item)
-    return page(
-        request,
+    question = find_question(desk.library, item)
+    return desk.page(
         "authoring/regrading.html",
-        learner=learner,
         question=question,
         address=address_of(question),
         title=title_of(question),
         right=kinds.of(question).right_words(question.answer),
-        plan=plan_of(db, learner.course, question, reworded=wanted.reworded),
+        plan=plan_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
         wanted=wanted,
         other_words=Refusal.WORDS,
     )

@@ -1,8 +1,6 @@
 """What the bench reads from the database and writes into it."""
 
 from app.authoring.store.learners import (
-    LEECH,
-    Batch,
     Extent,
     FirstAnswer,
     Forgotten,
@@ -21,29 +19,3 @@ from app.authoring.store.learners import (
     wordings,
 )
 from app.authoring.store.regrades import Again, Answered, add, answered, hold
-
-__all__ = [
-    "LEECH",
-    "Again",
-    "Answered",
-    "Batch",
-    "Extent",
-    "FirstAnswer",
-    "Forgotten",
-    "Paper",
-    "Said",
-    "Wording",
-    "add",
-    "answered",
-    "bodies",
-    "extent",
-    "first_answers",
-    "forgotten",
-    "hold",
-    "papers",
-    "regraded",
-    "reports",
-    "settle",
-    "sittings",
-    "wordings",
-]

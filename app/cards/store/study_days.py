@@ -20,8 +20,8 @@ GRADES = SQLModel.metadata.tables["review"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Work:
-    """What one answer or grade adds to its day, or (negative) takes from it.
+class Studied:
+    """The sums of a day or of several, and what an answer or a grade adds to them.
 
     Of the `reviews`, `asked` met a card past its learning steps for the first time
     that day; `recalled` of them were graded above “again”, where the chances computed
@@ -35,12 +35,22 @@ class Work:
     expected: float = 0.0
     milliseconds: int = 0
 
-    def __add__(self, other: "Work") -> "Work":
+    def __add__(self, other: "Studied") -> "Studied":
         mine, others = self.columns(), other.columns()
-        return Work(**{name: mine[name] + others[name] for name in mine})
+        return Studied(**{name: mine[name] + others[name] for name in mine})
 
-    def __neg__(self) -> "Work":
-        return Work(**{name: -value for name, value in self.columns().items()})
+    def __neg__(self) -> "Studied":
+        return Studied(**{name: -value for name, value in self.columns().items()})
+
+    @property
+    def work(self) -> int:
+        """Answers and reviews."""
+        return self.answers + self.reviews
+
+    @property
+    def minutes(self) -> float:
+        """Time on both, in minutes."""
+        return self.milliseconds / 60_000
 
     def columns(self) -> dict[str, Any]:
         """The sums by the name of their column."""
@@ -49,7 +59,7 @@ class Work:
 
 def work_of_grade(
     rating: int, recall: float | None, milliseconds: int | None, *, again: bool
-) -> Work:
+) -> Studied:
     """What a grade adds to its day.
 
     `recall` is the chance computed before it, none for a card in its steps; `again`
@@ -57,8 +67,8 @@ def work_of_grade(
     """
     took = milliseconds or 0
     if recall is None or again:
-        return Work(reviews=1, milliseconds=took)
-    return Work(
+        return Studied(reviews=1, milliseconds=took)
+    return Studied(
         reviews=1,
         asked=1,
         recalled=int(rating > 1),
@@ -67,7 +77,7 @@ def work_of_grade(
     )
 
 
-def add_to_day(db: Session, learner_id: int, day: str, more: Work) -> None:
+def add_to_day(db: Session, learner_id: int, day: str, more: Studied) -> None:
     """Add to the sums of a study day (ISO date), which may be the first of it."""
     values = {"learner_id": learner_id, "day": day, **more.columns()}
     db.connection().execute(_adding(db.connection().dialect.name), values)
@@ -80,13 +90,13 @@ def change_days(
 
     Both are whole logs of the same cards, each in the order of time.
     """
-    days = collections.defaultdict[str, Work](Work)
+    days = collections.defaultdict[str, Studied](Studied)
     for day, work in _works(list(before)):
         days[day] += -work
     for day, work in _works(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
-        if work != Work():
+        if work != Studied():
             add_to_day(db, learner_id, day, work)
 
 
@@ -106,14 +116,14 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
 def rebuild_days(db: Session, learner_id: int) -> None:
     """Make every sum of a learner again from the log of answers and that of grades."""
     connection = db.connection()
-    days = collections.defaultdict[str, Work](Work)
+    days = collections.defaultdict[str, Studied](Studied)
     of_answers = (
         select(ANSWERS.c.study_day, func.count(), func.sum(ANSWERS.c.milliseconds))
         .where(ANSWERS.c.learner_id == learner_id)
         .group_by(ANSWERS.c.study_day)
     )
     for day, answers, took in connection.execute(of_answers):
-        days[day] += Work(answers=answers, milliseconds=took or 0)
+        days[day] += Studied(answers=answers, milliseconds=took or 0)
     columns = ("id", "card", "rating", "voids", "recall", "milliseconds", "study_day")
     of_grades = (
         select(*(GRADES.c[name] for name in columns))
@@ -128,7 +138,7 @@ def rebuild_days(db: Session, learner_id: int) -> None:
         connection.execute(insert(DAYS), row)
 
 
-def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Work]]:
+def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Studied]]:
     """What each grade added to which day; nothing stayed of one that was undone."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
@@ -136,7 +146,7 @@ def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Work]]:
         if not row.rating:
             continue
         if row.id in undone:
-            yield row.study_day, Work()
+            yield row.study_day, Studied()
             continue
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
@@ -149,7 +159,7 @@ def _adding(dialect: str) -> Any:
     make = sqlite.insert if dialect == "sqlite" else postgresql.insert
     statement = make(DAYS)
     new = statement.excluded
-    sums = {name: DAYS.c[name] + new[name] for name in Work.__slots__}
+    sums = {name: DAYS.c[name] + new[name] for name in Studied.__slots__}
     return statement.on_conflict_do_update(
         index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
     )

@@ -8,7 +8,7 @@ from app.content.identity import did_you_mean
 from app.content.numbers.quantities import Quantity
 from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
-from app.estimator.hardware import accelerators
+from app.estimator.hardware import accelerators, fields
 from app.estimator.inputs import BadInputs, declared
 from app.estimator.models.lookup import find_model
 from app.instruments import links
@@ -102,34 +102,6 @@ def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     return links.address(name.replace("_", "-"), urlencode(dict(inputs)), anchor=output)
 
 
-# What the fields of the catalogs count; everything else is a plain number.
-_HARDWARE_UNITS = {
-    "memory": "B",
-    "driver_memory": "B",
-    "engine_memory": "B",
-    "capacity": "B",
-    "gpu_memory": "B",
-    "system_memory": "B",
-    "memory_bandwidth": "B/s",
-    "nvlink": "B/s",
-    "nvlink_both_ways": "B/s",
-    "pcie": "B/s",
-    "nic": "B/s",
-    "port_rate": "B/s",
-    "bandwidth": "B/s",
-    "switching_capacity": "B/s",
-    "tdp": "W",
-    "power": "W",
-    "fp32": "FLOP/s",
-    "tf32": "FLOP/s",
-    "bf16": "FLOP/s",
-    "fp16": "FLOP/s",
-    "fp8": "FLOP/s",
-    "int8": "FLOP/s",
-    "fp4": "FLOP/s",
-}
-
-
 def _hardware(name: str) -> object:
     finders = (
         accelerators.find_accelerator,
@@ -170,5 +142,5 @@ def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
         return found, entry
     if not isinstance(found, int | float):
         raise Unanswerable("E81", f"The {field} of {name} is not a number.")
-    unit = _HARDWARE_UNITS.get(word, "") if scheme == "hw" else ""
+    unit = fields.UNITS.get(word, "") if scheme == "hw" else ""
     return Quantity(found, unit), entry

@@ -171,17 +171,17 @@ def _take_answer(
     kind = block[0].type
     if wanted == "card":
         return False
-    if kind == "bullet_list_open" and is_task_list(block, 0):
+    if kind == "bullet_list_open" and is_task_list(block):
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
-        parts.options.extend(read_options(block, 0, sheet))
+        parts.options.extend(read_options(block, sheet))
         return True
     numbered = kind == "ordered_list_open" and wanted != "order"
-    if numbered and is_task_list(block, 0):
+    if numbered and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
             sheet.report("E24", first_line(block[0]), 1, message, hint)
-        parts.options.extend(read_options(block, 0, sheet))
+        parts.options.extend(read_options(block, sheet))
         return True
     if wanted in KINDS and KINDS[wanted].block == kind and not parts.block:
         parts.block = block

@@ -27,32 +27,3 @@ from app.db.tables.cards import (
 from app.db.tables.exams import Sitting, SittingAnswer
 from app.db.tables.people import CalendarFeed, DeviceCode, Learner, LearnerSession
 from app.db.tables.study import Note, Prediction, Reading, StudyDay
-
-__all__ = [
-    "AddedCard",
-    "Attempt",
-    "AuditEntry",
-    "AuthorLink",
-    "AuthorSession",
-    "CalendarFeed",
-    "CardImport",
-    "DeviceCode",
-    "ItemReport",
-    "ItemRevision",
-    "Learner",
-    "LearnerSession",
-    "Memory",
-    "Note",
-    "OwnCard",
-    "OwnPicture",
-    "PracticeRun",
-    "Prediction",
-    "QuestionFlag",
-    "Reading",
-    "Regrade",
-    "Review",
-    "Sitting",
-    "SittingAnswer",
-    "StudyDay",
-    "Suspension",
-]

@@ -120,6 +120,13 @@ FIELDS: dict[Kind, tuple[Field, ...]] = {
 }
 """What every kind of part has, in the order in which it is shown."""
 
+UNITS: dict[str, str] = {
+    **{f.name: f.unit for fields in FIELDS.values() for f in fields if f.unit},
+    "nvlink_both_ways": "B/s",
+    "pcie": "B/s",
+}
+"""Base units of fields and of what follows from them; the rest are plain numbers."""
+
 _ROWS = {
     "nvlink_both_ways": "nvlink",
     "pcie": "pcie_generation",

@@ -67,11 +67,6 @@ def link(name: str) -> Link:
     return Link(**fields)
 
 
-def links() -> tuple[Link, ...]:
-    """All kinds of links in the order of the catalog."""
-    return tuple(link(name) for name in catalogue.load("links.toml", "link"))
-
-
 def link_inside(gpu: Accelerator) -> Link:
     """The kind of link that joins GPUs of this type within a server.
 

@@ -82,19 +82,6 @@ def pipeline_hop(message: float, scatter_gather: int = 1) -> float:
     return message / scatter_gather
 
 
-def context_parallel(keys_and_values: float, ranks: int) -> float:
-    """Bytes sent per rank and layer in the forward pass of ring attention.
-
-    (c−1)/c of the keys and values of the whole sequence.
-
-    Source: ring-attention.
-
-    >>> context_parallel(8e6, 4)
-    6000000.0
-    """
-    return bytes_sent("all_gather", ranks, keys_and_values)
-
-
 def expert_parallel(
     tokens: float, experts_per_token: float, hidden: int, bytes_per_value: float
 ) -> float:

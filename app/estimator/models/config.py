@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.estimator import catalogue
+
 Config = Mapping[str, Any]
 
 
@@ -12,68 +14,8 @@ class UnreadableConfig(ValueError):  # noqa: N818 - reads as what it is at the r
     """A configuration that names no size or that contradicts itself."""
 
 
-_KEYS: dict[str, tuple[str, ...]] = {
-    "hidden": ("hidden_size", "n_embd", "d_model", "dim", "model_dim"),
-    "layers": (
-        "num_hidden_layers",
-        "n_layer",
-        "n_layers",
-        "num_layers",
-        "num_decoder_layers",
-        "decoder_layers",
-    ),
-    "heads": (
-        "num_attention_heads",
-        "n_head",
-        "n_heads",
-        "num_heads",
-        "attention_heads",
-        "decoder_attention_heads",
-    ),
-    "kv_heads": (
-        "num_key_value_heads",
-        "num_kv_heads",
-        "n_head_kv",
-        "n_kv_heads",
-        "multi_query_group_num",
-        "num_attention_groups",
-        "kv_n_heads",
-    ),
-    "head_dim": ("head_dim", "kv_channels", "attention_head_dim", "d_kv"),
-    "vocabulary": ("vocab_size", "padded_vocab_size"),
-    "width": (
-        "intermediate_size",
-        "ffn_dim",
-        "n_inner",
-        "d_ff",
-        "ffn_hidden_size",
-        "decoder_ffn_dim",
-        "mlp_hidden_size",
-    ),
-    "positions": (
-        "n_positions",
-        "max_position_embeddings",
-        "n_ctx",
-        "max_seq_len",
-        "max_sequence_length",
-        "seq_length",
-    ),
-    "experts": (
-        "num_local_experts",
-        "num_experts",
-        "n_routed_experts",
-        "moe_num_experts",
-    ),
-    "experts_per_token": (
-        "num_experts_per_tok",
-        "num_experts_per_token",
-        "moe_top_k",
-        "moe_k",
-        "moe_topk",
-        "top_k_experts",
-    ),
-    "expert_width": ("moe_intermediate_size", "expert_ffn_hidden_size"),
-}
+_KEYS: dict[str, list[str]] = catalogue.words("config_fields.toml")["keys"]
+_FAMILIES = catalogue.words("families.toml")
 
 
 def whole(config: Config, meaning: str, default: int | None = None) -> int:
@@ -99,35 +41,12 @@ def _positive(key: str, value: Any) -> int:
     return number
 
 
-# Other names of families that are known by one name here.
-_ALIASES = {
-    "llama4": "llama4_text",
-    "mimo_v2": "mimo_v2_flash",
-    "gemma4": "gemma4_text",
-    "gemma3n": "gemma3n_text",
-    "gpt-oss": "gpt_oss",
-    "gptoss": "gpt_oss",
-    "kimi_k2": "deepseek_v3",
-    "kimi_k25": "deepseek_v3",
-    "deepseek_v3_2": "deepseek_v32",
-    "nemotron-h": "nemotron_h",
-    "qwen3_vl_text": "qwen3",
-    "qwen3_vl_moe_text": "qwen3_moe",
-    "qwen2_vl_text": "qwen2",
-    "qwen2_5_vl_text": "qwen2",
-    "qwen2_vl": "qwen2",
-    "qwen2_5_vl": "qwen2",
-    "minimax_text_01": "minimax",
-    "minimax_m1": "minimax",
-}
-
-
 def text_part(config: Config) -> Config:
     """The part that describes the language model, its family under one name."""
     text = _inner(config)
     family = text.get("model_type")
-    if isinstance(family, str) and family in _ALIASES:
-        return {**text, "model_type": _ALIASES[family]}
+    if isinstance(family, str) and family in _FAMILIES["aliases"]:
+        return {**text, "model_type": _FAMILIES["aliases"][family]}
     return text
 
 
@@ -140,31 +59,12 @@ def _inner(config: Config) -> Config:
     return config
 
 
-# Families whose layers are built unlike any other here.
-_UNREAD = frozenset(
-    {
-        "biogpt",
-        "jetmoe",
-        "recurrent_gemma",
-        "rwkv",
-        "xlstm",
-        "zamba",
-        "zamba2",
-        "dbrx",
-    }
-)
-_ENCODERS = frozenset(
-    {"albert", "bert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert"}
-    | {"roberta", "xlm-roberta", "clip", "siglip", "vit"}
-)
-
-
 def check_family(config: Config) -> None:
     """Refuse families that would be counted wrongly."""
     family = str(config.get("model_type", "llama"))
-    if family in _UNREAD:
+    if family in _FAMILIES["unread"]:
         raise UnreadableConfig(f"Models of the family “{family}” cannot be read yet.")
-    if family in _ENCODERS:
+    if family in _FAMILIES["encoders"]:
         message = f"“{family}” is an encoder without a decoder, which cannot be read."
         raise UnreadableConfig(message)
 

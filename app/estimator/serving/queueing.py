@@ -76,23 +76,17 @@ def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
     return erlang_c(servers, load) * service_time / (servers - load)
 
 
-def wait_quantile(
-    servers: int, arrival_rate: float, service_time: float, share: float
-) -> float:
-    """The wait that `share` of the requests do not exceed [s].
-
-    P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.
-
-    >>> wait_quantile(4, 3.0, 1.0, 0.5) < wait_quantile(4, 3.0, 1.0, 0.99)
-    True
-    """
-    return waits(servers, arrival_rate, service_time)(share)
-
-
 def waits(
     servers: int, arrival_rate: float, service_time: float
 ) -> Callable[[float], float]:
-    """`wait_quantile` of one queue, for several shares of its requests."""
+    """The wait that a share of the requests do not exceed [s], as a function of it.
+
+    P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.
+
+    >>> quantile = waits(4, 3.0, 1.0)
+    >>> quantile(0.5) < quantile(0.99)
+    True
+    """
     load = arrival_rate * service_time
     waiting = erlang_c(servers, load)
 

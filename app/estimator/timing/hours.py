@@ -21,11 +21,7 @@ _SPARE = 0.6  # of the memory for states; the rest holds activations
 
 
 def usual_plans(
-    model: Architecture,
-    gpu: Accelerator,
-    gpus: int = _CLUSTER,
-    context: int = 0,
-    number_format: str = "bf16",
+    model: Architecture, gpu: Accelerator, number_format: str
 ) -> tuple[Plan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
@@ -35,14 +31,12 @@ def usual_plans(
     Where:
         model: what is trained.
         gpu: the accelerator.
-        gpus: size of the cluster [1].
-        context: tokens of a sequence; 0 takes the model's, at most 8,192.
         number_format: of the products.
     """
     room = gpu.capacity * _SPARE
-    sequence = context or min(model.max_context or 4096, 8192)
-    expert = _experts(model, gpus)
-    needed = _states(model, expert, gpus) / room
+    sequence = min(model.max_context or 4096, 8192)
+    expert = _experts(model, _CLUSTER)
+    needed = _states(model, expert, _CLUSTER) / room
     plans = []
     for tensor in (1, 2, 4, 8):
         if model.heads and model.heads % tensor:
@@ -50,7 +44,7 @@ def usual_plans(
         pipeline = 1
         while pipeline < 64 and tensor * pipeline < needed:
             pipeline *= 2
-        data = max(1, gpus // (tensor * pipeline))
+        data = max(1, _CLUSTER // (tensor * pipeline))
         batches = max(2 * pipeline, round(_TOKENS_PER_STEP / sequence / data))
         plans.append(
             Plan(
@@ -111,6 +105,6 @@ def gpu_hours(
     fabric = fabric_of(gpu)
     rate = max(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
-        for plan in usual_plans(model, gpu, number_format=number_format)
+        for plan in usual_plans(model, gpu, number_format)
     )
     return tokens / (rate * useful) / 3600

@@ -76,11 +76,6 @@ class StepTime:
         )
 
     @property
-    def computing(self) -> float:
-        """What the tensor cores work on [s]."""
-        return self.matmul + self.attention + self.head
-
-    @property
     def communicating(self) -> float:
         """Traffic between GPUs that nothing hides [s]."""
         return self.tensor + self.expert + self.context + self.gather + self.data

@@ -44,8 +44,8 @@ def code_span(text: str) -> str:
     return f"{fence}{edge}{text}{edge}{fence}"
 
 
-def fenced(text: str, language: str = "") -> str:
+def fenced(text: str) -> str:
     """A block of code, whatever marks it holds."""
     longest = max((len(r) for r in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -9,22 +9,13 @@ from app.exchange.store.arrivals import (
     take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
-from app.exchange.store.held import (
-    OwnText,
-    Studied,
-    own_names,
-    own_texts,
-    pictures,
-    studied,
-)
+from app.exchange.store.held import OwnText, Studied, own_names, pictures, studied
 from app.exchange.store.imports import (
     CANCELLED,
     DONE,
     FAILED,
-    RUNNING,
     STOPPED,
     Batch,
-    Import,
     advance_import,
     begin_import,
     cancel_import,
@@ -34,8 +25,6 @@ from app.exchange.store.imports import (
 )
 from app.exchange.store.pictures import drop_pictures
 from app.exchange.store.removal import (
-    Brought,
-    OwnDeck,
     brought,
     cards_of_deck,
     cards_with_grades,
@@ -43,42 +32,3 @@ from app.exchange.store.removal import (
     remove_grades,
     remove_own,
 )
-
-__all__ = [
-    "CANCELLED",
-    "COLUMNS",
-    "DONE",
-    "FAILED",
-    "RUNNING",
-    "STOPPED",
-    "Arrival",
-    "Batch",
-    "Brought",
-    "Came",
-    "Import",
-    "Outcome",
-    "OwnDeck",
-    "OwnText",
-    "Studied",
-    "advance_import",
-    "attempts",
-    "begin_import",
-    "brought",
-    "cancel_import",
-    "cards_of_deck",
-    "cards_with_grades",
-    "drop_pictures",
-    "end_import",
-    "expect_room",
-    "held_cards",
-    "is_running",
-    "own_names",
-    "own_texts",
-    "pictures",
-    "read_import",
-    "remove_grades",
-    "remove_own",
-    "slices_of",
-    "studied",
-    "take_in",
-]

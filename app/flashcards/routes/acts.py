@@ -9,11 +9,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.store import act_on
 from app.errors import Problem
 from app.flashcards.about import about
-from app.flashcards.desk import Desk, Reader, Writer, find_card
+from app.flashcards.desk import find_card
 from app.flashcards.forms import Acted, ActForm
 from app.flashcards.onward import later, onward, wish_of
+from app.learners.desk import Desk, Reader, Writer
 from app.scheduling import Act, refusal
-from app.web.render import page
 
 router = APIRouter()
 
@@ -23,10 +23,8 @@ def show(
     desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
     """How a card stands, what was done to it, and what can be done."""
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/about.html",
-        learner=desk.learner,
         about=about(desk, card),
         done=done,
     )

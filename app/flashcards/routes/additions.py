@@ -7,8 +7,8 @@ from app.cards.comeback import comeback_of
 from app.cards.names import QUESTION, TERM, origin, topic_of
 from app.cards.store import Addition, add_cards, decline
 from app.errors import NotFound
-from app.flashcards.desk import Desk, Writer
 from app.flashcards.forms import Chosen
+from app.learners.desk import Desk, Writer
 from app.web.render import is_htmx, page
 
 router = APIRouter()

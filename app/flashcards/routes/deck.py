@@ -5,14 +5,13 @@ from fastapi.responses import HTMLResponse
 
 from app.content.model import Topic
 from app.flashcards import store
-from app.flashcards.desk import Desk, Reader
 from app.flashcards.forms import Wished
 from app.flashcards.own_cards import ListedCard, own_cards, standing_words
 from app.flashcards.searching import search_cards
+from app.learners.desk import Desk, Reader
 from app.questions.asking import first_words
 from app.scheduling import LEECH
 from app.web.course import find_topic
-from app.web.render import page
 
 router = APIRouter()
 
@@ -27,10 +26,8 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
     chosen = find_topic(desk.library, wished.topic) if wished.topic else None
     topic = chosen or (topics[0] if topics else None)
     aside = store.suspended(desk.db, desk.learner.id) if desk.learner.id else ()
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/deck.html",
-        learner=desk.learner,
         topics=topics,
         topic=topic,
         rows=_rows(desk, topic) if topic else [],

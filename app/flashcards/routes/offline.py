@@ -9,8 +9,6 @@ from fastapi.responses import HTMLResponse
 from app.content.model import Card
 from app.flashcards import store
 from app.flashcards.desk import (
-    Desk,
-    Reader,
     known,
     limits_of,
     look,
@@ -20,8 +18,8 @@ from app.flashcards.desk import (
     token_of,
 )
 from app.flashcards.store import Limits
+from app.learners.desk import Desk, Reader
 from app.web.page_cache import keep
-from app.web.render import page
 
 router = APIRouter()
 _MOST = 100
@@ -39,10 +37,8 @@ class Leaf:
 def offline(desk: Reader) -> HTMLResponse:
     """The cards due until tomorrow with their answers, to be kept by the browser."""
     keep(desk.request, desk.learner.next_study_day(desk.now))
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/offline.html",
-        learner=desk.learner,
         leaves=leaves(desk),
         who=mark_of(desk.learner),
     )

@@ -10,11 +10,10 @@ from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
 from app.errors import NotFound
-from app.flashcards.desk import Desk, Reader, Writer
 from app.flashcards.store import own
 from app.flashcards.writing import Typed, faces_of, typed_of
+from app.learners.desk import Desk, Reader, Writer
 from app.questions.asking import new_token
-from app.web.render import page
 
 router = APIRouter()
 _Words = Annotated[str, Form()]
@@ -100,11 +99,9 @@ def _form(
 ) -> HTMLResponse:
     sent = desk.request.method == "POST"
     problems = typed.problems if sent else []
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/own.html",
         status=422 if problems else 200,
-        learner=desk.learner,
         typed=typed,
         card=card,
         bare=bare,

@@ -8,18 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.names import is_added
 from app.db.engine import aside, reading_session
 from app.flashcards import store
-from app.flashcards.desk import (
-    Desk,
-    Reader,
-    Table,
-    Wish,
-    Writer,
-    desk_of,
-    find_card,
-    known,
-    lay,
-    turn_of,
-)
+from app.flashcards.desk import Table, Wish, find_card, known, lay, turn_of
 from app.flashcards.finding import Found
 from app.flashcards.forms import (
     GradeForm,
@@ -31,6 +20,7 @@ from app.flashcards.forms import (
 from app.flashcards.late_grades import late, refuse_others
 from app.flashcards.onward import later, onward, undoable, wish_of
 from app.learners.current import writing
+from app.learners.desk import Desk, Reader, Writer, desk_of
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
 from app.web.form_body import sent
@@ -48,10 +38,8 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     wish = wish_of(desk, wished.topic, wished.more, wished.card)
     table = lay(desk, wish, show=wished.show, since=wished.since)
     leech = known(desk, [wished.leech]).get(wished.leech)
-    return page(
-        desk.request,
+    return desk.page(
         "flashcards/index.html",
-        learner=desk.learner,
         table=dataclasses.replace(table, undo=undoable(desk), leech=leech),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),

@@ -20,7 +20,6 @@ from app.learners.store.people import (
 )
 from app.learners.store.sessions import (
     Arrival,
-    Browser,
     begin_session,
     browsers,
     digests_of,
@@ -30,32 +29,3 @@ from app.learners.store.sessions import (
     rows_of,
     see,
 )
-
-__all__ = [
-    "Arrival",
-    "Browser",
-    "Enrollment",
-    "Known",
-    "Person",
-    "add_code",
-    "adopt",
-    "begin_session",
-    "browsers",
-    "change_settings",
-    "count_change",
-    "digests_of",
-    "enroll",
-    "find_learner",
-    "hold",
-    "in_course",
-    "key_in",
-    "learner_numbered",
-    "leave",
-    "people",
-    "revoke",
-    "revoke_others",
-    "rows_of",
-    "see",
-    "use_code",
-    "void_codes",
-]

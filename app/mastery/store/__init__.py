@@ -1,16 +1,6 @@
 """What mastery is judged by, read from the logs in few narrow questions."""
 
 from app.mastery.store.firsts import first_answers
-from app.mastery.store.known import Known, known_of
+from app.mastery.store.known import known_of
 from app.mastery.store.learned import Learned, learned
 from app.mastery.store.reading import PageRow, pages
-
-__all__ = [
-    "Known",
-    "Learned",
-    "PageRow",
-    "first_answers",
-    "known_of",
-    "learned",
-    "pages",
-]

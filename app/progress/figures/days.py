@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
+from app.cards.store import Studied
 from app.web.words import NBSP, count_of, short_date_of
 
 WEEKS = 12
@@ -11,43 +12,6 @@ _NUMBERS = (
     *("No", "One", "Two", "Three", "Four", "Five", "Six"),
     *("Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve"),
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Studied:
-    """The sums of a day, or of several.
-
-    Of the `reviews`, `asked` met a card past its learning steps for the first time
-    that day; `recalled` of them were known, `expected` is the sum of the chances
-    computed before. `milliseconds` is the time from showing to answering.
-    """
-
-    answers: int = 0
-    reviews: int = 0
-    asked: int = 0
-    recalled: int = 0
-    expected: float = 0.0
-    milliseconds: int = 0
-
-    def __add__(self, other: "Studied") -> "Studied":
-        return Studied(
-            self.answers + other.answers,
-            self.reviews + other.reviews,
-            self.asked + other.asked,
-            self.recalled + other.recalled,
-            self.expected + other.expected,
-            self.milliseconds + other.milliseconds,
-        )
-
-    @property
-    def work(self) -> int:
-        """Answers and reviews."""
-        return self.answers + self.reviews
-
-    @property
-    def minutes(self) -> float:
-        """Time on both, in minutes."""
-        return self.milliseconds / 60_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,7 +23,7 @@ class StudyDays:
     """
 
     recent: Mapping[str, Studied] = dataclasses.field(default_factory=dict)
-    before: Studied = Studied()
+    before: Studied = dataclasses.field(default_factory=Studied)
     earlier: int = 0
     first: dt.date | None = None
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from app.cards.store import Studied
 from app.drawings.axes import counting
 from app.drawings.columns import Columns, Name, draw_columns
-from app.progress.figures.days import Studied, Week
+from app.progress.figures.days import Week
 from app.web.words import count_of, time_of
 
 _WIDTH = 86.0

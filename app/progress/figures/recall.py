@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from app.cards.store import Studied
 from app.drawings.axes import Axis
 from app.drawings.columns import HEIGHT, TOP
 from app.drawings.planes import Plane
 from app.drawings.svg import Box, dot, frame, line, nested, polyline, text
 from app.mastery.wilson import wilson
-from app.progress.figures.days import Studied, Week
+from app.progress.figures.days import Week
 from app.web.words import count_of, percent_of
 
 LEAST = 10  # fewer cards in a week, and its share would mostly be luck

@@ -8,8 +8,8 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.db.engine import DbSession
 from app.errors import NotFound
-from app.flashcards.desk import Desk
 from app.learners.current import EnrolledLearner, learner_of
+from app.learners.desk import Desk
 from app.progress import store
 from app.progress.calendar_file import calendar_of
 from app.progress.picture import picture_of

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.db.engine import DbSession
-from app.flashcards.desk import Desk
 from app.learners.current import EnrolledLearner
+from app.learners.desk import Desk
 from app.learners.settings_page import as_typed, settings_page
 from app.learners.store import change_settings
 from app.progress import store

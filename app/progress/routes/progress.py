@@ -7,8 +7,9 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.flashcards.desk import Desk, stack_of
+from app.flashcards.desk import stack_of
 from app.flashcards.store import strays_of
+from app.learners.desk import Desk
 from app.mastery.standing import certainties
 from app.progress import figures, store
 from app.progress.mastery_table import mastery_of, turnouts_of

@@ -10,7 +10,8 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.flashcards.desk import Desk, stack_of
+from app.flashcards.desk import stack_of
+from app.learners.desk import Desk
 from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots

@@ -12,18 +12,3 @@ from app.progress.store.record import (
     placing,
     running,
 )
-
-__all__ = [
-    "Coming",
-    "coming",
-    "coming_later",
-    "feed_key",
-    "feed_owner",
-    "held_cards",
-    "last_sat",
-    "pace",
-    "placing",
-    "renew_feed",
-    "running",
-    "study_days",
-]

@@ -5,7 +5,8 @@ import datetime as dt
 from sqlalchemy import bindparam, func, literal, select
 from sqlmodel import Session, SQLModel
 
-from app.progress.figures import Studied, StudyDays
+from app.cards.store import Studied
+from app.progress.figures import StudyDays
 
 # Statements are built once: making one costs more than running it.
 _DAY = SQLModel.metadata.tables["study_day"]

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from app.content.model import Domain
+from app.learners.desk import Desk, Reader
 from app.learners.store.under_exam import in_past_exams
 from app.mastery.bank import Tally, domain_of, held_back, of_objective, of_topic
 from app.mastery.standing import DomainStanding, Standing
@@ -14,12 +15,11 @@ from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import Past
-from app.quiz.showing import Desk, Reader, away
+from app.quiz.showing import away
 from app.quiz.store import Run
 from app.quiz.weakest import standing_of
 from app.web.course import find_topic
 from app.web.page_cache import keep
-from app.web.render import page
 
 router = APIRouter()
 
@@ -61,10 +61,8 @@ def index(desk: Reader) -> HTMLResponse:
     kept = _kept(desk)
     newest = store.newest_run(desk.db, desk.learner.id)
     domains, order = standing_of(desk)
-    return page(
-        desk.request,
+    return desk.page(
         "quiz/index.html",
-        learner=desk.learner,
         all=_tally(questions, past),
         kept=len(kept),
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
@@ -92,10 +90,8 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
-    return page(
-        desk.request,
+    return desk.page(
         "quiz/topic.html",
-        learner=desk.learner,
         topic=found,
         all=_tally(questions, past),
         rows=rows,

@@ -11,6 +11,7 @@ from app.cards.names import comes_back
 from app.db.engine import reading_session
 from app.errors import NotFound
 from app.learners.current import writing
+from app.learners.desk import Desk, Reader, Writer, desk_of
 from app.questions.asking import Asked
 from app.questions.grading import grade, unanswered
 from app.questions.model import Question
@@ -20,11 +21,7 @@ from app.quiz.flags import Flag
 from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Sent
 from app.quiz.outcomes import Judged
 from app.quiz.showing import (
-    Desk,
-    Reader,
     RunFrame,
-    Writer,
-    desk_of,
     frame_of,
     judged,
     not_in_exam,

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
+from app.learners.desk import Desk, Reader, Writer
 from app.mastery.bank import domain_of
 from app.questions.asking import Asked, new_token, title_of
 from app.quiz import store
@@ -13,9 +14,6 @@ from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.placement import draw_placement
 from app.quiz.practice import Wish, choose
 from app.quiz.showing import (
-    Desk,
-    Reader,
-    Writer,
     away,
     frame_of,
     judged,
@@ -27,7 +25,6 @@ from app.quiz.showing import (
 from app.quiz.store import Run, Wanted
 from app.quiz.weakest import weakest_of
 from app.web.addresses import LAST_ROW, RowNumber
-from app.web.render import page
 
 router = APIRouter()
 _YEAR = 365 * 24 * 3600
@@ -94,10 +91,8 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
         }
         for place, item in enumerate(found.items, 1)
     ]
-    return page(
-        desk.request,
+    return desk.page(
         "quiz/result.html",
-        learner=desk.learner,
         run=frame_of(desk, found, 0),
         rows=rows,
         placed=_placed(desk, found) if found.mode == "placement" else None,

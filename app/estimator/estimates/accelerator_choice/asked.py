@@ -36,7 +36,6 @@ class AcceleratorChoice:
     job: str = ask(
         "serving",
         "Job",
-        kind="choice",
         choices=JOBS,
         help="Answering requests, or training all parameters.",
         group="Job",
@@ -46,7 +45,6 @@ class AcceleratorChoice:
     rank: str = ask(
         "gpus",
         "Best is",
-        kind="choice",
         choices=RANKS,
         help="What the ranking looks at first.",
         group="Job",
@@ -58,7 +56,6 @@ class AcceleratorChoice:
     concurrent: int = ask(
         16,
         "Concurrent sequences",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -115,7 +112,6 @@ class AcceleratorChoice:
     vendor: str = ask(
         "any",
         "Vendor",
-        kind="choice",
         choices=VENDORS,
         help="Whose GPUs are ranked.",
         group="Accelerator",
@@ -124,7 +120,6 @@ class AcceleratorChoice:
     form: str = ask(
         "any",
         "Form",
-        kind="choice",
         choices=FORMS,
         help="Cards fit into common servers; modules sit on boards of four or eight.",
         term="sxm",
@@ -134,7 +129,6 @@ class AcceleratorChoice:
     cooling: str = ask(
         "any",
         "Cooling",
-        kind="choice",
         choices=COOLING,
         help="What the building can cool.",
         term="air-cooling",
@@ -180,7 +174,6 @@ class AcceleratorChoice:
     rare: bool = ask(
         False,
         "Also rare, workstation and consumer cards",
-        kind="flag",
         help="Export versions, cards of one cloud, cards whose license keeps them out "
         "of data centers.",
         group="Accelerator",

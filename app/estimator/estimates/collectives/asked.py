@@ -23,7 +23,6 @@ class Collectives:
     operation: str = ask(
         "all_reduce",
         "Operation",
-        kind="choice",
         choices=OPERATIONS,
         help="What all GPUs do together.",
         group="Message",
@@ -59,7 +58,6 @@ class Collectives:
     tokens: int = ask(
         8192,
         "Tokens per micro-batch",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=100_000_000,

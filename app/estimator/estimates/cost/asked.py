@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_gpus
+from app.estimator.job_inputs import ask_gpus, ask_pue
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -43,7 +43,6 @@ class Cost:
     commitment: str = ask(
         "used",
         "Rent is paid for",
-        kind="choice",
         choices=COMMITMENTS,
         help="Used hours on demand, or all hours of a reservation.",
         group="Renting",
@@ -194,17 +193,7 @@ class Cost:
         topic="power-and-cooling",
         advanced=True,
     )
-    pue: float = ask(
-        1.3,
-        "PUE",
-        minimum=1.0,
-        maximum=5.0,
-        help="Power of the site over that of its machines.",
-        term="pue",
-        group="Owning",
-        topic="power-and-cooling",
-        advanced=True,
-    )
+    pue: float = ask_pue("Owning", "power-and-cooling")
     place: float = ask(
         150.0,
         "Place",
@@ -253,7 +242,6 @@ class Cost:
     priced_in: int = ask(
         2024,
         "Year of the prices",
-        kind="count",
         minimum=2000,
         maximum=2100,
         help="Stands beside the result, so that everybody knows how old it is.",

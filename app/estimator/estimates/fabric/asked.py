@@ -25,7 +25,6 @@ class Fabric:
     nodes: int = ask(
         127,
         "Systems",
-        kind="count",
         unit="node",
         minimum=1,
         maximum=100_000,
@@ -45,7 +44,6 @@ class Fabric:
     layout: str = ask(
         "rail",
         "Layout",
-        kind="choice",
         choices=LAYOUTS,
         help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the "
         "next.",
@@ -66,7 +64,6 @@ class Fabric:
     tiers: str = ask(
         "auto",
         "Tiers",
-        kind="choice",
         choices=TIERS,
         help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
         group="Compute network",
@@ -76,7 +73,6 @@ class Fabric:
     managers: int = ask(
         4,
         "Links of fabric managers",
-        kind="count",
         minimum=0,
         maximum=64,
         help="Ports that the fabric manager takes; published designs give it four, in "
@@ -88,7 +84,6 @@ class Fabric:
     planes: int = ask(
         1,
         "Planes",
-        kind="count",
         minimum=1,
         maximum=8,
         help="Separate fabrics over which each adapter splits its rate.",
@@ -122,7 +117,6 @@ class Fabric:
     storage_links: int = ask(
         2,
         "Storage links per node",
-        kind="count",
         minimum=0,
         maximum=64,
         help="Ports that each server or compute tray has on the storage network.",
@@ -146,7 +140,6 @@ class Fabric:
     servers: int = ask(
         5,
         "Management servers",
-        kind="count",
         minimum=0,
         maximum=10_000,
         help="Servers that provision, schedule and monitor.",

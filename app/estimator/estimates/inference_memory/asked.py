@@ -2,16 +2,10 @@
 
 import dataclasses
 
+from app.estimator import shared_inputs
 from app.estimator.inputs import ask
+from app.estimator.job_inputs import ask_usable_share
 from app.estimator.memory.engines import ENGINES
-from app.estimator.shared_inputs import (
-    ask_cache,
-    ask_context,
-    ask_gpu,
-    ask_model,
-    ask_tensor_parallel,
-    ask_weights,
-)
 
 GENERAL, TRANSFORMERS = "general", "transformers"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
@@ -30,14 +24,13 @@ _ENGINES = (
 class InferenceMemory:
     """What is to be served, and on what."""
 
-    model: str = ask_model()
-    weights: str = ask_weights()
-    cache: str = ask_cache()
-    context: int = ask_context()
+    model: str = shared_inputs.ask_model()
+    weights: str = shared_inputs.ask_weights()
+    cache: str = shared_inputs.ask_cache()
+    context: int = shared_inputs.ask_context()
     concurrent: int = ask(
         16,
         "Concurrent sequences",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -46,12 +39,13 @@ class InferenceMemory:
         group="Load",
         topic="batching-and-latency",
     )
-    gpu: str = ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel(
+        4, "GPUs that share the model"
+    )
     attention: str = ask(
         DIVIDED,
         "Attention",
-        kind="choice",
         choices=_ATTENTION,
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
@@ -59,20 +53,10 @@ class InferenceMemory:
         topic="parallelism",
         advanced=True,
     )
-    memory_utilization: float = ask(
-        0.9,
-        "Usable share of memory",
-        typed_unit="%",
-        minimum=0.1,
-        maximum=1.0,
-        help="The share of GPU memory that the engine may take.",
-        group="Engine",
-        topic="inference-memory",
-    )
+    memory_utilization: float = ask_usable_share()
     engine: str = ask(
         GENERAL,
         "Engine",
-        kind="choice",
         choices=_ENGINES,
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
@@ -121,7 +105,6 @@ class InferenceMemory:
     step_tokens: int = ask(
         8192,
         "Tokens per engine step",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=10_000_000,
@@ -146,7 +129,6 @@ class InferenceMemory:
     block: int = ask(
         16,
         "Cache block",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=4096,

@@ -2,26 +2,20 @@
 
 import dataclasses
 
+from app.estimator import shared_inputs
 from app.estimator.inputs import ask
-from app.estimator.shared_inputs import (
-    ask_cache,
-    ask_context,
-    ask_model,
-    ask_tensor_parallel,
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KvCache:
     """What the cache is asked for."""
 
-    model: str = ask_model()
-    cache: str = ask_cache()
-    context: int = ask_context()
+    model: str = shared_inputs.ask_model()
+    cache: str = shared_inputs.ask_cache()
+    context: int = shared_inputs.ask_context()
     sequences: int = ask(
         1,
         "Sequences",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -29,11 +23,10 @@ class KvCache:
         group="Load",
         topic="batching-and-latency",
     )
-    tensor_parallel: int = ask_tensor_parallel()
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel()
     state: str = ask(
         "fp32",
         "Recurrent state",
-        kind="choice",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
         help="Format of the state that recurrent layers keep; their convolutions are "
         "in 16 bit.",
@@ -44,7 +37,6 @@ class KvCache:
     block: int = ask(
         1,
         "Block",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=4096,

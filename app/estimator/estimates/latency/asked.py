@@ -2,31 +2,19 @@
 
 import dataclasses
 
+from app.estimator import job_inputs, shared_inputs
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import (
-    ask_domain,
-    ask_engine,
-    ask_network_rate,
-    ask_tokens,
-)
-from app.estimator.shared_inputs import (
-    ask_cache,
-    ask_gpu,
-    ask_model,
-    ask_tensor_parallel,
-    ask_weights,
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Latency:
     """One engine step after another for one batch of requests."""
 
-    model: str = ask_model("llama-3.1-8b")
-    weights: str = ask_weights()
-    cache: str = ask_cache()
-    gpu: str = ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = ask_tensor_parallel()
+    model: str = shared_inputs.ask_model("llama-3.1-8b")
+    weights: str = shared_inputs.ask_weights()
+    cache: str = shared_inputs.ask_cache()
+    gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel()
     beyond_heads: bool = ask(
         default=False,
         label="Divided beyond the heads",
@@ -37,12 +25,11 @@ class Latency:
         topic="parallelism",
         advanced=True,
     )
-    prompt: int = ask_tokens(1024, "Prompt", "Tokens of the prompt.")
-    answer: int = ask_tokens(256, "Answer", "Tokens of the answer.")
+    prompt: int = job_inputs.ask_tokens(1024, "Prompt", "Tokens of the prompt.")
+    answer: int = job_inputs.ask_tokens(256, "Answer", "Tokens of the answer.")
     batch: int = ask(
         1,
         "Sequences at once",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=1_000_000,
@@ -79,7 +66,6 @@ class Latency:
     draft_tokens: int = ask(
         0,
         "Draft tokens",
-        kind="count",
         unit="token",
         minimum=0,
         maximum=32,
@@ -112,6 +98,6 @@ class Latency:
         topic="batching-and-latency",
         advanced=True,
     )
-    engine: str = ask_engine()
-    network_rate: float = ask_network_rate()
-    domain: int | None = ask_domain()
+    engine: str = job_inputs.ask_engine()
+    network_rate: float = job_inputs.ask_network_rate()
+    domain: int | None = job_inputs.ask_domain()

@@ -23,7 +23,6 @@ class Model:
     sequence: int = ask(
         4096,
         "Sequence",
-        kind="count",
         unit="token",
         minimum=1,
         maximum=100_000_000,

@@ -2,16 +2,8 @@
 
 import dataclasses
 
+from app.estimator import job_inputs
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import (
-    ask_domain,
-    ask_gpus,
-    ask_network,
-    ask_network_rate,
-    ask_number_format,
-    ask_price,
-    ask_training_software,
-)
 from app.estimator.shared_inputs import ask_gpu, ask_model
 
 
@@ -21,11 +13,10 @@ class ParallelismPlan:
 
     model: str = ask_model("llama-3.1-70b")
     gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = ask_gpus(256)
+    gpus: int = job_inputs.ask_gpus(256)
     sequence: int = ask(
         8192,
         "Sequence",
-        kind="count",
         unit="token",
         minimum=16,
         maximum=10_000_000,
@@ -45,21 +36,13 @@ class ParallelismPlan:
         group="Batch",
         topic="parallelism",
     )
-    tokens: float = ask(
-        1e12,
-        "Training tokens",
-        unit="token",
-        minimum=1,
-        maximum=1e18,
-        help="Tokens of the whole run, for time and cost.",
-        group="Model",
-        topic="training-versus-inference",
+    tokens: float = job_inputs.ask_training_tokens(
+        "Tokens of the whole run, for time and cost."
     )
-    number_format: str = ask_number_format()
+    number_format: str = job_inputs.ask_number_format()
     objective: str = ask(
         "time",
         "Rank by",
-        kind="choice",
         choices=(("time", "time of the run"), ("cost", "cost of the run")),
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         group="Recipe",
@@ -76,8 +59,8 @@ class ParallelismPlan:
         topic="training-memory",
         advanced=True,
     )
-    software: str = ask_training_software()
-    network_rate: float = ask_network_rate()
-    network: str = ask_network()
-    domain: int | None = ask_domain()
-    usd_per_gpu_hour: float = ask_price()
+    software: str = job_inputs.ask_training_software()
+    network_rate: float = job_inputs.ask_network_rate()
+    network: str = job_inputs.ask_network()
+    domain: int | None = job_inputs.ask_domain()
+    usd_per_gpu_hour: float = job_inputs.ask_price()

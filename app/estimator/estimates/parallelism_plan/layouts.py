@@ -43,11 +43,6 @@ class Family:
     zero: int
     sizes: tuple[tuple[int, int], ...]
 
-    @property
-    def split(self) -> int:
-        """Over how many GPUs one copy of the model is divided."""
-        return self.tensor * self.pipeline * self.context
-
     def plan(
         self, job: Job, size: tuple[int, int], recompute: Recompute = "none"
     ) -> Plan:
@@ -102,14 +97,6 @@ _MICRO_BATCHES = (1, 2, 4, 8, 16)
 # Sequences are divided over GPUs only from this length on: below it, other ways of
 # dividing are always better.
 _LONG = 16384
-
-
-def layouts(model: Architecture, fabric: Fabric, job: Job) -> Iterator[Plan]:
-    """Every legal layout of a job, recomputation left open."""
-    for split in splits(model, fabric, job):
-        for family in split.families():
-            for size in family.sizes:
-                yield family.plan(job, size)
 
 
 def splits(model: Architecture, fabric: Fabric, job: Job) -> Iterator[Split]:

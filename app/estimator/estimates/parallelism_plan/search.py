@@ -153,18 +153,10 @@ def search(
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> job = Job(gpus=64, sequence=4096, global_batch=512)
-    >>> best(find_model("llama-3.1-8b"), find_accelerator("H100"), job).plan.tensor
+    >>> search(find_model("llama-3.1-8b"), find_accelerator("H100"), job)[0].plan.tensor
     1
     """
     return look(model, gpu, job, fabric or fabric_of(gpu), most).ranked
-
-
-def best(
-    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric | None = None
-) -> Candidate | None:
-    """The fastest layout that fits; None when none does."""
-    found = search(model, gpu, job, fabric, 1)
-    return found[0] if found else None
 
 
 def look(

@@ -25,7 +25,6 @@ class PowerCooling:
     nodes: int = ask(
         32,
         "Systems",
-        kind="count",
         unit="node",
         minimum=1,
         maximum=1_000_000,
@@ -116,7 +115,6 @@ class PowerCooling:
     rack_units: int = ask(
         48,
         "Height of a rack",
-        kind="count",
         minimum=1,
         maximum=100,
         help="In rack units; common are 42, 48 and 52.",
@@ -161,7 +159,6 @@ class PowerCooling:
     feeds: str = ask(
         "2n",
         "Redundancy of feeds",
-        kind="choice",
         choices=FEEDS,
         help="Two full feeds, one circuit more than needed, or none.",
         group="Electricity",

@@ -15,7 +15,6 @@ class Quantization:
     weights: str = ask(
         "awq-int4",
         "To",
-        kind="choice",
         choices=WEIGHT_CHOICES,
         help="The format to change to.",
         term="quantisation",
@@ -25,7 +24,6 @@ class Quantization:
     before: str = ask(
         "bf16",
         "From",
-        kind="choice",
         choices=WEIGHT_CHOICES,
         help="The format to compare with.",
         group="Formats",

@@ -2,21 +2,8 @@
 
 import dataclasses
 
+from app.estimator import job_inputs, shared_inputs
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import (
-    ask_domain,
-    ask_engine,
-    ask_network_rate,
-    ask_price,
-    ask_tokens,
-)
-from app.estimator.shared_inputs import (
-    ask_cache,
-    ask_gpu,
-    ask_model,
-    ask_tensor_parallel,
-    ask_weights,
-)
 
 
 def _target(default: float, label: str, help_text: str) -> float | None:
@@ -56,15 +43,16 @@ def _variation(label: str) -> float:
 class ServingCapacity:
     """A service: the model, its users, and the latencies that they are to see."""
 
-    model: str = ask_model()
-    weights: str = ask_weights("fp8")
-    cache: str = ask_cache("fp8")
-    gpu: str = ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = ask_tensor_parallel(4, "GPUs that share the model")
+    model: str = shared_inputs.ask_model()
+    weights: str = shared_inputs.ask_weights("fp8")
+    cache: str = shared_inputs.ask_cache("fp8")
+    gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel(
+        4, "GPUs that share the model"
+    )
     attention_parallel: int = ask(
         1,
         "Attention data parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="Groups of GPUs in a replica that run attention on different requests "
@@ -77,7 +65,6 @@ class ServingCapacity:
     expert_parallel: int = ask(
         1,
         "Expert parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="Parts that the experts of a layer are divided into.",
@@ -109,12 +96,15 @@ class ServingCapacity:
         group="Hardware",
         topic="batching-and-latency",
     )
-    prompt_tokens: int = ask_tokens(1000, "Prompt", "Tokens of a prompt on average.")
-    output_tokens: int = ask_tokens(300, "Answer", "Tokens of an answer on average.")
+    prompt_tokens: int = job_inputs.ask_tokens(
+        1000, "Prompt", "Tokens of a prompt on average."
+    )
+    output_tokens: int = job_inputs.ask_tokens(
+        300, "Answer", "Tokens of an answer on average."
+    )
     concurrent: int = ask(
         100,
         "Users at once",
-        kind="count",
         minimum=1,
         maximum=10_000_000,
         help="Requests that are being answered at the same time.",
@@ -164,7 +154,6 @@ class ServingCapacity:
     percentile: str = ask(
         "p95",
         "Targets hold for",
-        kind="choice",
         choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
         help="For how many requests the targets have to hold.",
         group="Targets",
@@ -173,7 +162,6 @@ class ServingCapacity:
     spare: int = ask(
         1,
         "Spare replicas",
-        kind="count",
         minimum=0,
         maximum=1000,
         help="Copies that may fail while the targets are still met.",
@@ -183,7 +171,6 @@ class ServingCapacity:
     gpus_per_node: int = ask(
         8,
         "GPUs per node",
-        kind="count",
         unit="GPU",
         minimum=1,
         maximum=72,
@@ -192,22 +179,11 @@ class ServingCapacity:
         topic="cluster-components",
         advanced=True,
     )
-    memory_utilization: float = ask(
-        0.9,
-        "Usable share of memory",
-        typed_unit="%",
-        minimum=0.1,
-        maximum=1.0,
-        help="The share of GPU memory that the engine may take.",
-        group="Engine",
-        topic="inference-memory",
-        advanced=True,
-    )
-    engine: str = ask_engine()
+    memory_utilization: float = job_inputs.ask_usable_share(advanced=True)
+    engine: str = job_inputs.ask_engine()
     polling: int = ask(
         1,
         "Steps between looks at the queue",
-        kind="count",
         minimum=1,
         maximum=1000,
         help="An engine that looks for new requests at every step has 1; SGLang calls "
@@ -216,9 +192,9 @@ class ServingCapacity:
         topic="batching-and-latency",
         advanced=True,
     )
-    cost_per_gpu_hour: float = ask_price()
-    network_rate: float = ask_network_rate()
-    domain: int | None = ask_domain()
+    cost_per_gpu_hour: float = job_inputs.ask_price()
+    network_rate: float = job_inputs.ask_network_rate()
+    domain: int | None = job_inputs.ask_domain()
     simulate: bool = ask(
         default=False,
         label="Simulate",
@@ -231,7 +207,6 @@ class ServingCapacity:
     seed: int = ask(
         1,
         "Random seed",
-        kind="count",
         minimum=0,
         maximum=2**31,
         help="Another number draws other random requests.",

@@ -59,7 +59,6 @@ class Storage:
     copies: int = ask(
         2,
         "Copies of the data set",
-        kind="count",
         minimum=1,
         maximum=100,
         help="Raw and prepared ones together; one is on the fast tier.",
@@ -70,7 +69,6 @@ class Storage:
     content: str = ask(
         "adamw",
         "Checkpoint",
-        kind="choice",
         choices=tuple((key, label) for key, (label, _) in CONTENTS.items()),
         help="Resuming needs weights and optimizer states; serving only weights.",
         term="checkpoint",
@@ -80,7 +78,6 @@ class Storage:
     saving: str = ask(
         "wait",
         "While saving",
-        kind="choice",
         choices=SAVING,
         help="Training waits for the write, or copies to host memory and goes on.",
         group="Checkpoints",
@@ -123,7 +120,6 @@ class Storage:
     kept: int = ask(
         5,
         "Checkpoints kept",
-        kind="count",
         minimum=1,
         maximum=100_000,
         help="On the fast tier at the same time.",
@@ -172,7 +168,6 @@ class Storage:
     replicas: int = ask(
         1,
         "Readers of the checkpoint",
-        kind="count",
         minimum=1,
         maximum=100_000,
         help="Data-parallel copies that each read all of it; 1 where it is read once "

@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from app.estimator import job_inputs
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_sequence
 from app.estimator.memory.frameworks import FRAMEWORK_CHOICES, USUAL
 from app.estimator.memory.states import OPTIMIZERS, PRECISIONS
 from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
@@ -17,7 +17,6 @@ class TrainingMemory:
     optimizer: str = ask(
         "adamw",
         "Optimizer",
-        kind="choice",
         choices=OPTIMIZERS,
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
@@ -27,7 +26,6 @@ class TrainingMemory:
     precision: str = ask(
         "bf16-mixed",
         "Precision",
-        kind="choice",
         choices=PRECISIONS,
         help="Formats of weights, gradients and master copy.",
         term="mixed-precision",
@@ -35,21 +33,10 @@ class TrainingMemory:
         topic="number-formats",
     )
     gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = ask(
-        32,
-        "GPUs",
-        kind="count",
-        unit="GPU",
-        minimum=1,
-        maximum=1_000_000,
-        help="All GPUs of the job.",
-        group="Hardware",
-        topic="training-memory",
-    )
+    gpus: int = job_inputs.ask_gpus(32, "training-memory")
     zero: str = ask(
         "3",
         "ZeRO stage",
-        kind="choice",
         choices=(
             ("0", "0: nothing divided"),
             ("1", "1: optimizer divided"),
@@ -62,46 +49,12 @@ class TrainingMemory:
         topic="parallelism",
     )
     tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = ask(
-        1,
-        "Pipeline parallel",
-        kind="count",
-        unit="",
-        minimum=1,
-        maximum=1024,
-        help="Stages that the layers are divided into.",
-        term="pipeline-parallelism",
-        group="Layout",
-        topic="parallelism",
-    )
-    context_parallel: int = ask(
-        1,
-        "Context parallel",
-        kind="count",
-        minimum=1,
-        maximum=1024,
-        help="GPUs that divide each sequence.",
-        term="context-parallelism",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
-    expert_parallel: int = ask(
-        1,
-        "Expert parallel",
-        kind="count",
-        minimum=1,
-        maximum=1024,
-        help="GPUs that divide the experts of a layer.",
-        term="expert-parallelism",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
+    pipeline_parallel: int = job_inputs.ask_pipeline(1024)
+    context_parallel: int = job_inputs.ask_context_parallel(1024)
+    expert_parallel: int = job_inputs.ask_experts(1024)
     interleave: int = ask(
         1,
         "Interleaving",
-        kind="count",
         minimum=1,
         maximum=64,
         help="Chunks of layers on each pipeline stage.",
@@ -109,11 +62,10 @@ class TrainingMemory:
         topic="parallelism",
         advanced=True,
     )
-    sequence: int = ask_sequence()
+    sequence: int = job_inputs.ask_sequence()
     micro_batch: int = ask(
         1,
         "Micro-batch",
-        kind="count",
         unit="sequence",
         minimum=1,
         maximum=100_000,
@@ -133,25 +85,10 @@ class TrainingMemory:
         topic="parallelism",
         advanced=True,
     )
-    recompute: str = ask(
-        "full",
-        "Recomputation",
-        kind="choice",
-        choices=(
-            ("none", "None"),
-            ("selective", "Selective: the core of attention"),
-            ("operators", "Every second product"),
-            ("full", "Full: every layer from its input"),
-        ),
-        help="What is computed again in the backward pass instead of kept.",
-        term="activation-checkpointing",
-        group="Recipe",
-        topic="training-memory",
-    )
+    recompute: str = job_inputs.ask_recompute("full")
     framework: str = ask(
         USUAL,
         "Framework",
-        kind="choice",
         choices=FRAMEWORK_CHOICES,
         help="Decides which tensors are kept beside the formula.",
         group="Recipe",
@@ -160,25 +97,15 @@ class TrainingMemory:
     flash_attention: bool = ask(
         True,
         "Flash attention",
-        kind="flag",
         help="Without it the attention scores are kept as well.",
         group="Recipe",
         topic="training-memory",
         advanced=True,
     )
-    sequence_parallel: bool = ask(
-        True,
-        "Sequence parallel",
-        kind="flag",
-        help="Divides norms as well when tensor parallel is above 1.",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
+    sequence_parallel: bool = job_inputs.ask_sequence_parallel()
     overlapped: bool = ask(
         True,
         "Overlapped tensor parallelism",
-        kind="flag",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
         group="Recipe",
@@ -188,7 +115,6 @@ class TrainingMemory:
     fused_loss: bool = ask(
         False,
         "Fused loss",
-        kind="flag",
         help="A loss that never makes FP32 copies of the logits.",
         group="Recipe",
         topic="training-memory",
@@ -197,7 +123,6 @@ class TrainingMemory:
     method: str = ask(
         "full",
         "Method",
-        kind="choice",
         choices=(
             ("full", "All weights"),
             ("lora", "LoRA: adapters of a frozen model"),
@@ -211,7 +136,6 @@ class TrainingMemory:
     rank: int = ask(
         16,
         "Adapter rank",
-        kind="count",
         minimum=1,
         maximum=4096,
         help="Rank of the adapters, for LoRA and QLoRA.",
@@ -222,7 +146,6 @@ class TrainingMemory:
     targets: str = ask(
         "all-linear",
         "Adapted matrices",
-        kind="choice",
         choices=(
             ("all-linear", "All linear layers"),
             ("attention", "Attention"),
@@ -237,7 +160,6 @@ class TrainingMemory:
     offload: str = ask(
         "none",
         "Offload to the host",
-        kind="choice",
         choices=(
             ("none", "Nothing"),
             ("optimizer", "Optimizer"),

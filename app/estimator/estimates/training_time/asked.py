@@ -2,19 +2,8 @@
 
 import dataclasses
 
+from app.estimator import job_inputs
 from app.estimator.inputs import ask
-from app.estimator.job_inputs import (
-    ask_degree,
-    ask_domain,
-    ask_gpus,
-    ask_network,
-    ask_network_rate,
-    ask_number_format,
-    ask_price,
-    ask_recompute,
-    ask_sequence,
-    ask_training_software,
-)
 from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
 
 _YEAR = 365.25 * 86400.0
@@ -41,43 +30,20 @@ class TrainingTime:
     """A training run: what, on what, how it is laid out, and what it may lose."""
 
     model: str = ask_model("llama-3.1-8b")
-    tokens: float = ask(
-        1e12,
-        "Training tokens",
-        unit="token",
-        minimum=1,
-        maximum=1e18,
-        help="Tokens of the whole run.",
-        group="Model",
-        topic="training-versus-inference",
-    )
+    tokens: float = job_inputs.ask_training_tokens("Tokens of the whole run.")
     gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = ask_gpus(64)
+    gpus: int = job_inputs.ask_gpus(64)
     tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = ask_degree(
-        "Pipeline parallel",
-        "Stages that the layers are divided into.",
-        "pipeline-parallelism",
-    )
-    context_parallel: int = ask_degree(
-        "Context parallel",
-        "GPUs that divide each sequence.",
-        "context-parallelism",
-        advanced=True,
-    )
-    expert_parallel: int = ask_degree(
-        "Expert parallel",
-        "GPUs that divide the experts of a layer.",
-        "expert-parallelism",
-        advanced=True,
-    )
-    interleave: int = ask_degree(
+    pipeline_parallel: int = job_inputs.ask_pipeline()
+    context_parallel: int = job_inputs.ask_context_parallel()
+    expert_parallel: int = job_inputs.ask_experts()
+    interleave: int = job_inputs.ask_degree(
         "Interleaving",
         "Chunks of layers on each pipeline stage.",
         "pipeline-parallelism",
         advanced=True,
     )
-    sequence: int = ask_sequence()
+    sequence: int = job_inputs.ask_sequence()
     micro_batch: int = _batch(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
     global_batch: int | None = _batch(
         None,
@@ -86,12 +52,11 @@ class TrainingTime:
         "micro-batch for each stage.",
         10**7,
     )
-    number_format: str = ask_number_format()
-    recompute: str = ask_recompute()
+    number_format: str = job_inputs.ask_number_format()
+    recompute: str = job_inputs.ask_recompute()
     zero: str = ask(
         "1",
         "ZeRO stage",
-        kind="choice",
         choices=(
             ("0", "0: nothing divided"),
             ("1", "1: optimizer divided"),
@@ -102,29 +67,20 @@ class TrainingTime:
         group="Layout",
         topic="parallelism",
     )
-    sequence_parallel: bool = ask(
-        default=True,
-        label="Sequence parallel",
-        kind="flag",
-        help="Divides norms as well when tensor parallel is above 1.",
-        group="Layout",
-        topic="parallelism",
-        advanced=True,
-    )
+    sequence_parallel: bool = job_inputs.ask_sequence_parallel()
     gradients: str = ask(
         "bf16",
         "Gradients",
-        kind="choice",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
         help="Format in which replicas add them up.",
         group="Recipe",
         topic="number-formats",
         advanced=True,
     )
-    software: str = ask_training_software()
-    network_rate: float = ask_network_rate()
-    network: str = ask_network()
-    domain: int | None = ask_domain()
+    software: str = job_inputs.ask_training_software()
+    network_rate: float = job_inputs.ask_network_rate()
+    network: str = job_inputs.ask_network()
+    domain: int | None = job_inputs.ask_domain()
     mtbf_per_gpu: float = ask(
         5.8 * _YEAR,
         "Time between failures of a GPU",
@@ -185,7 +141,7 @@ class TrainingTime:
         group="Model",
         topic="training-versus-inference",
     )
-    usd_per_gpu_hour: float = ask_price()
+    usd_per_gpu_hour: float = job_inputs.ask_price()
     watts_per_gpu: float | None = ask(
         None,
         "Power per GPU",
@@ -198,14 +154,4 @@ class TrainingTime:
         topic="cluster-components",
         advanced=True,
     )
-    pue: float = ask(
-        1.3,
-        "PUE",
-        minimum=1.0,
-        maximum=5.0,
-        help="Power of the site over that of its machines.",
-        term="pue",
-        group="Cost",
-        topic="cluster-components",
-        advanced=True,
-    )
+    pue: float = job_inputs.ask_pue("Cost", "cluster-components")

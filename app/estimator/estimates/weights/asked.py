@@ -20,7 +20,6 @@ class Weights:
     weights: str = ask(
         "bf16",
         "Format",
-        kind="choice",
         choices=(*WEIGHT_CHOICES, *_GGUF),
         help="Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
         term="quantisation",
@@ -31,7 +30,6 @@ class Weights:
     pipeline_parallel: int = ask(
         1,
         "Pipeline parallel",
-        kind="count",
         minimum=1,
         maximum=1024,
         help="Stages that the layers are divided into evenly.",

@@ -63,13 +63,13 @@ def hinted(make: Maker, body: ET.Element, item: Item) -> None:
         make.fill(node, hint, block=True)
 
 
-def matched(make: Maker, processing: ET.Element, response: str = "RESPONSE") -> None:
+def matched(make: Maker, processing: ET.Element) -> None:
     """One point for exactly the declared answer."""
     condition = make.add(processing, "response_condition")
     branch = make.add(condition, "response_if")
     test = make.add(branch, "match")
-    make.add(test, "variable", identifier=response)
-    make.add(test, "correct", identifier=response)
+    make.add(test, "variable", identifier="RESPONSE")
+    make.add(test, "correct", identifier="RESPONSE")
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
     make.add(score, "base_value", "1", base_type="float")
 
