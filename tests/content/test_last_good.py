@@ -34,6 +34,7 @@ def course(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
     return tmp_path / "data"
 
 
@@ -160,7 +161,6 @@ def test_courses_do_not_share_their_copies(
 def test_where_nothing_can_be_kept_the_course_is_served(
     course: Path, data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    data.mkdir()
     (data / "last-good").write_text("a file, not a folder")
     live = start(course, data)
 
