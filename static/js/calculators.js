@@ -37,9 +37,8 @@
     const before = said.get(target);
     for (const [name, words] of figures(target)) {
       const old = before?.get(name);
-      if (old !== undefined && old !== words) {
+      if (old !== undefined && old !== words)
         target.querySelector(`[data-figure="${CSS.escape(name)}"]`).classList.add("fresh");
-      }
     }
     const around = inst.querySelector("[data-follow]") ? inst : document;
     for (const { dataset, href } of target.querySelectorAll("[data-way]"))

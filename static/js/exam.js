@@ -23,10 +23,9 @@
   };
   tick();
   setInterval(tick, 1000);
-  const local = () => {
-    for (const time of document.querySelectorAll("time[data-clock]"))
-      time.textContent = new Date(time.dateTime).toTimeString().slice(0, 8);
-  };
+  const local = () => document.querySelectorAll("time[data-clock]").forEach((time) => {
+    time.textContent = new Date(time.dateTime).toTimeString().slice(0, 8);
+  });
   local();
 
   // Without a network. Every change is also noted here: a kept copy of the page is older.
@@ -66,6 +65,7 @@
     document.getElementById("pace").hidden = copied > 0; // by the clock of the server
     for (const link of links()) {
       link.ariaCurrent = link.pathname === location.pathname ? "true" : null;
+      link.ariaLabel = link.dataset.label ??= link.ariaLabel; // of the server, unless more is known here
       const to = link.pathname.replace("questions", "answers");
       const pairs = newer(to);
       if (!pairs) continue;
@@ -86,10 +86,12 @@
   document.addEventListener("htmx:afterSettle", palette);
   document.addEventListener("sent", ({ detail: { to, html } }) => {
     const page = new DOMParser().parseFromString(html, "text/html");
-    for (const id of to === path ? ["saved", "palette", "since"] : ["saved", "palette"]) {
-      const fresh = page.getElementById(id);
-      if (fresh) document.getElementById(id).replaceWith(fresh);
-    }
+    const fresh = page.getElementById("saved"); // its parts alone: htmx may hold the mark itself
+    if (fresh) document.getElementById("saved").replaceChildren(...fresh.childNodes);
+    const at = (of) => of.querySelector("#palette nav").dataset.at;
+    if (fresh && at(page) >= at(document)) // or this page was told newer things meanwhile
+      for (const id of to === path ? ["palette", "since"] : ["palette"])
+        document.getElementById(id).replaceWith(page.getElementById(id));
     palette();
   });
   // Going on saves first and then asks for the page, so that neither needs the other.

@@ -3,7 +3,6 @@
   const waits = [5, 10, 20, 40, 60];
   const lost = new WeakMap();
   const fresh = new WeakMap();
-  const clock = (date) => date.toTimeString().slice(0, 5);
   const forget = (element) => {
     const state = lost.get(element);
     if (!state) return;
@@ -36,7 +35,7 @@
     else target.prepend(message);
     target.classList.toggle("busy", target !== elt);
     let left = waits[Math.min(tries, waits.length - 1)];
-    const age = fresh.get(target) ? ` What is shown is of ${clock(fresh.get(target))}.` : "";
+    const age = fresh.get(target) ? ` What is shown is of ${fresh.get(target)}.` : "";
     const tick = () => {
       if (!message.isConnected) return clearInterval(state.timer);
       message.querySelector(".quiet").textContent = `Trying again in ${left}\u00a0s.${age}`;
@@ -60,6 +59,6 @@
     }
     forget(requestConfig.elt);
     for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
-    fresh.set(target, new Date());
+    fresh.set(target, new Date().toTimeString().slice(0, 5));
   });
 }

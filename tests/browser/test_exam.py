@@ -2,10 +2,10 @@
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.server import ROOT, Server
 
@@ -122,6 +122,69 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
     expect(page.locator("#kept")).to_be_empty()
     expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
     expect(page.locator("#pace")).to_be_visible()
+
+
+@pytest.mark.parametrize("last", ["what waited", "what was given here"])
+def test_an_answer_that_waited_hides_none_given_meanwhile(
+    server: Server, page: Page, last: str
+) -> None:
+    first, other = begin_with_two(page, server)
+    sitting = page.url.rpartition("/")[0]
+    page.goto(f"{sitting}/{first}")
+    page.context.set_offline(True)
+    answer_here(page)
+    expect(page.get_by_label(f"{first}, kept in this browser")).to_be_visible()
+
+    # Both are on the server before the browser hears of either.
+    held: dict[str, tuple[Route, APIResponse]] = {}
+    page.route(
+        "**/answers/*",
+        lambda route: held.update({number_of(route): (route, route.fetch())}),
+    )
+    page.context.set_offline(False)
+    page.goto(f"{sitting}/{other}")
+    until(page, lambda: str(first) in held)
+    answer_here(page)
+    until(page, lambda: str(other) in held)
+    order = [str(first), str(other)]
+    for number in order[:: -1 if last == "what waited" else 1]:
+        route, response = held[number]
+        route.fulfill(response=response)
+        page.wait_for_timeout(300)  # for what the answer might do wrong
+
+    expect(page.get_by_label(f"{first}, answered")).to_be_visible()
+    expect(page.get_by_label(f"{other}, answered")).to_be_visible()
+    expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
+    expect(page.locator("#saved")).to_contain_text("Saved")
+    if last == "what was given here":
+        saved = re.findall(r'datetime="([^"]+)"', held[str(other)][1].text())
+        expect(page.locator("#saved time")).to_have_attribute("datetime", saved[0])
+
+
+def begin_with_two(page: Page, server: Server) -> tuple[int, int]:
+    """Start the clock; the numbers of two questions with options."""
+    begin(page, server)
+    sitting = page.url.rpartition("/")[0]
+    found = []
+    for number in range(1, 10):
+        page.goto(f"{sitting}/{number}")
+        if page.locator("main .opt input").count():
+            found.append(number)
+    return found[0], found[1]
+
+
+def number_of(route: Route) -> str:
+    """The number of the question that a request answers."""
+    return route.request.url.rpartition("/")[2]
+
+
+def until(page: Page, is_so: Callable[[], bool]) -> None:
+    """Let the browser go on until it is so."""
+    for _ in range(600):  # a minute, only so that nothing hangs for ever
+        if is_so():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it never was")
 
 
 def wait_for_copies(page: Page, addresses: list[str]) -> None:
