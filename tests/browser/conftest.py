@@ -1,5 +1,6 @@
 """The browser, and a server that it visits."""
 
+import datetime as dt
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -89,3 +90,12 @@ def sign_in(page: Page, server: Server) -> Page:
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(re.compile(r"(?<!enter)/authoring$"))
     return page
+
+
+def set_exam(page: Page, server: Server, days: int) -> None:
+    """Say that the exam is so many days from now."""
+    page.goto(f"{server.url}/settings")
+    day = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=days)
+    page.get_by_label("Day of the exam").fill(day.isoformat())
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.", exact=True)).to_be_visible()

@@ -206,7 +206,7 @@ def test_ways_around_a_calculator_lead_on_with_what_was_typed(
     expect(compare).to_have_attribute("href", re.compile("gpus=64"))
     compare.click()
 
-    assert "gpus=64" in page.url
+    page.wait_for_url(re.compile("/compare.*gpus=64"))
     page.locator("[name='a.gpus'], [name='gpus']").first.fill("40")
     swap = page.get_by_role("link", name=re.compile("Swap"))
     expect(swap).to_have_attribute("href", re.compile(r"b\.gpus=40"))

@@ -74,10 +74,12 @@ def test_without_javascript_the_shown_order_is_kept_by_its_tick(
     expect(page.get_by_text("Every change is saved at once")).to_be_hidden()
 
     page.get_by_role("button", name=re.compile("^(Next|Review)")).click()
+    page.wait_for_url(lambda url: url != address)
     page.goto(address)
     expect(page.get_by_label(f"{number}, open")).to_be_visible()
     page.get_by_label(OWN).check()
     page.get_by_role("button", name=re.compile("^(Next|Review)")).click()
+    page.wait_for_url(lambda url: url != address)
     page.goto(address)
 
     expect(page.get_by_label(f"{number}, answered")).to_be_visible()

@@ -12,6 +12,7 @@ PAGE = "/concepts/training-versus-inference"
 def test_the_theme_is_switched_and_stays(page: Page, server: Server) -> None:
     page.goto(server.url)
     page.get_by_role("button", name="Switch between light and dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.goto(server.url + "/settings")
 
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -293,6 +293,7 @@ def test_somebody_else_at_this_browser_sees_nothing_of_it(
     page.goto(f"{server.url}/settings")
     page.get_by_label("Name", exact=True).fill("Rosa")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
     page.goto(server.url + "/course")
     wait_for_copies(page, "/course")
 
@@ -329,6 +330,7 @@ def test_a_form_that_does_not_arrive_leads_to_a_page_that_says_so(
     page.go_back()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Rosa")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
     page.goto(f"{server.url}/settings")
     expect(page.get_by_label("Name", exact=True)).to_have_value("Rosa")
 

@@ -1,23 +1,16 @@
 """The plan in a browser: set an exam day, see the days, read them in any width."""
 
-import datetime as dt
 import re
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import set_exam
 from tests.browser.server import Server
 from tests.browser.test_access import serious
 
 pytestmark = pytest.mark.browser
-
-
-def set_exam(page: Page, server: Server, days: int) -> None:
-    page.goto(f"{server.url}/settings")
-    day = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=days)
-    page.get_by_label("Day of the exam").fill(day.isoformat())
-    page.get_by_role("button", name="Save", exact=True).click()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

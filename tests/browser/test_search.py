@@ -50,7 +50,9 @@ def test_a_slip_is_mended_without_javascript(plain_page: Page, server: Server) -
     said = plain_page.get_by_role("main").get_by_role("status")
     expect(said).to_contain_text("Nothing was found for “kv cahce”")
     said.get_by_role("link", name="kv cache").click()
-    assert urllib.parse.unquote_plus(plain_page.url).endswith("?q=kv cache")
+    plain_page.wait_for_url(
+        lambda url: urllib.parse.unquote_plus(url).endswith("?q=kv cache")
+    )
 
 
 def test_the_header_fits_on_the_smallest_screen(
