@@ -166,8 +166,9 @@ def plan_days(
     Today is as it was `proposed`, where it was; what that holds is not planned again.
 
     Cards come first, then the mock exam, then pages at an even pace that ends in time,
-    then questions: a round of them at least, where there is room. A day that was missed needs no rule of its own:
-    what is left to do is spread anew. The same arguments give the same plan.
+    then questions: a round of them at least, where there is room. A day that was
+    missed needs no rule of its own: what is left to do is spread anew. The same
+    arguments give the same plan.
     """
     count = max(0, (exam - today).days)
     days = [today + dt.timedelta(days=n) for n in range(count)]
