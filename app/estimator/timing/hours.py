@@ -10,10 +10,10 @@ from app.estimator.timing.plan import SOFTWARE, Plan
 from app.estimator.timing.room import memory_per_gpu
 from app.estimator.timing.step import step_time
 
-# Share of booked time that a run uses well: restarts, checkpoints, evaluation, and
+# Share of booked time that is no progress: restarts, checkpoints, evaluation, and
 # steps slower than in a benchmark. The middle of what published totals carry over
 # their benchmark rates (3 to 15 % for restarts alone).
-USEFUL = 0.84
+LOST = 0.16
 
 # GPUs of the usual cluster that a run of this size is planned on, and its batch.
 _CLUSTER = 1024
@@ -95,18 +95,18 @@ def gpu_hours(
     gpu: Accelerator,
     tokens: float,
     number_format: str = "bf16",
-    useful: float = USEFUL,
+    lost: float = LOST,
 ) -> float:
     """Accelerator-hours to train on `tokens` with the best usual layout [h].
 
-    tokens / (rate per GPU · useful share) / 3600.
+    tokens / (rate per GPU · (1 − lost)) / 3600.
 
     Where:
         model: what is trained.
         gpu: the accelerator.
         tokens: tokens of the run [token].
         number_format: of the products.
-        useful: share of booked time that is progress [1].
+        lost: share of booked time that is no progress [1].
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
@@ -119,4 +119,4 @@ def gpu_hours(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
         for plan in usual_plans(model, gpu, number_format)
     )
-    return tokens / (rate * useful) / 3600
+    return tokens / (rate * (1 - lost)) / 3600
