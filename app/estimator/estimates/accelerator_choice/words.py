@@ -30,7 +30,7 @@ from app.estimator.estimates.accelerator_choice.terms import bought, named
 from app.estimator.estimates.inference_memory.compute import Load
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import added
+from app.estimator.working import Working, added
 
 OUTPUTS = (
     Output("choice", "Best"),
@@ -48,6 +48,7 @@ OUTPUTS = (
     Output("excluded", "That do not"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "parallelism")
 
 
 def answer(asked: AcceleratorChoice, found: Search) -> Estimate:
@@ -174,28 +175,22 @@ def _steps(
             "training-memory",
             "need",
         ),
-        Step(
-            "GPU-hours",
+        _WORKING.line(
+            "gpu_hours",
             "tokens ÷ (tokens per second of a GPU × useful share) ÷ 3,600",
             f"{format_number(asked.tokens)} ÷ "
             f"{format_rounded(asked.tokens / (best.hours * 3600))} ÷ 3,600",
             best.hours,
-            "GPU-h",
             "megatron-2021",
-            "parallelism",
-            "gpu_hours",
         ),
-        Step(
-            "GPUs",
+        _WORKING.line(
+            "gpus",
             "the more of both, in whole boards",
             f"⌈max({parameters} × {format_number(STATES)} B ÷ ({memory} × "
             f"{format_value(FOR_STATES, '%')}), {format_number(best.hours)} ÷ "
             f"{format_number(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
-            "GPU",
             "megatron-2021",
-            "parallelism",
-            "gpus",
         ),
         *_power_steps(best),
     )
@@ -205,36 +200,31 @@ def _serving_steps(
     asked: AcceleratorChoice, best: Candidate, load: Load
 ) -> tuple[Step, ...]:
     return (
-        Step(
-            "Needed on each",
+        _WORKING.line(
+            "need",
             "weights + KV cache + activations + overhead",
             added((load.weights, load.cache, load.activations, load.overhead), "B"),
             best.need,
-            "B",
             "vllm-memory",
-            "inference-memory",
-            "need",
+            topic="inference-memory",
         ),
-        Step(
-            "Usable on each",
+        _WORKING.line(
+            "need",
             "memory × usable share",
             f"{format_value(best.gpu.capacity, 'B')} × {format_value(USABLE, '%')}",
             best.gpu.capacity * USABLE,
-            "B",
             "catalogue",
-            "cluster-components",
-            "need",
+            label="Usable on each",
+            topic="cluster-components",
         ),
-        Step(
-            "Time per token",
+        _WORKING.line(
+            "token_time",
             "sequences at once ÷ tokens per second of all",
             f"{format_number(asked.concurrent)} ÷ "
             f"{format_rounded(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
-            "s",
             "pope-2022",
-            "batching-and-latency",
-            "token_time",
+            topic="batching-and-latency",
         ),
         *_power_steps(best),
     )
@@ -244,30 +234,26 @@ def _power_steps(best: Candidate) -> tuple[Step, ...]:
     if best.power is None:
         return ()
     return (
-        Step(
-            "Power of all",
+        _WORKING.line(
+            "power",
             "GPUs × TDP",
             f"{format_number(best.count)} × {format_value(best.gpu.tdp, 'W')}",
             best.power,
-            "W",
             "catalogue",
-            "power-and-cooling",
-            "power",
+            topic="power-and-cooling",
         ),
     )
 
 
 def _no_steps(found: Search) -> tuple[Step, ...]:
     return (
-        Step(
-            "That do not",
+        _WORKING.line(
+            "excluded",
             "GPUs of the catalog left out",
             format_number(len(found.against)),
             len(found.against),
-            "",
             "catalogue",
-            "cluster-components",
-            "excluded",
+            topic="cluster-components",
         ),
     )
 

@@ -25,6 +25,7 @@ from app.estimator.estimates.storage.compute import (
     losses_of,
 )
 from app.estimator.units import format_number, format_value
+from app.estimator.working import Working
 
 # One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
 # 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
@@ -51,6 +52,7 @@ OUTPUTS = (
     Output("fits", "Keeps up", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "training-memory")
 
 
 _TIGHT = 0.8
@@ -182,59 +184,40 @@ def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
     every = format_value(losses.interval, "s")
     return (
         *_size_steps(asked, found),
-        _step(
-            "Stall of a save",
-            *_stall_words(asked, found),
-            (losses.stall, "s"),
-            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
+        _WORKING.line(
             "stall",
+            *_stall_words(asked, found),
+            losses.stall,
+            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
         ),
-        _step(
-            "Between failures of the job",
+        _WORKING.line(
+            "mtbf",
             "hours of a GPU ÷ GPUs",
             f"{format_number((asked.mtbf or GPU_MTBF) / 3600)} h ÷ "
             f"{format_number(asked.gpus)}",
-            (losses.mtbf, "s"),
+            losses.mtbf,
             "llama-3",
-            "mtbf",
         ),
-        _step(
-            "Interval of Young",
+        _WORKING.line(
+            "young",
             "√(2 × stall × time between failures)",
             f"√(2 × {stall} × {mtbf})",
-            (losses.young, "s"),
+            losses.young,
             "young-1974",
-            "young",
         ),
-        _step(
-            "Save every",
-            *_interval_words(asked, found),
-            (losses.interval, "s"),
-            "daly-2006",
-            "interval",
+        _WORKING.line(
+            "interval", *_interval_words(asked, found), losses.interval, "daly-2006"
         ),
-        _step(
-            "Goodput",
+        _WORKING.line(
+            "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
             f"{every} ÷ ({mtbf} × exp({format_value(losses.restart, 's')} ÷ {mtbf}) × "
             f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
-            (losses.goodput, "%"),
+            losses.goodput,
             "daly-2006",
-            "goodput",
         ),
     )
-
-
-def _step(
-    label: str,
-    formula: str,
-    numbers: str,
-    value: tuple[float, str],
-    source: str,
-    figure: str,
-) -> Step:
-    return Step(label, formula, numbers, *value, source, "training-memory", figure)
 
 
 def _interval_words(asked: Storage, found: Plan) -> tuple[str, str]:
@@ -274,30 +257,27 @@ def _size_steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
     each = CONTENTS[asked.content][1]
     read = "bytes of a token × tokens per second of a GPU × GPUs"
     return (
-        _step(
-            "Checkpoint",
+        _WORKING.line(
+            "checkpoint",
             "parameters × bytes each",
             f"{format_number(found.parameters)} × {format_number(each)} B",
-            (found.checkpoint, "B"),
+            found.checkpoint,
             "mlperf-storage",
-            "checkpoint",
         ),
-        _step(
-            "Read bandwidth needed",
+        _WORKING.line(
+            "needed_read",
             read,
             f"{format_number(asked.bytes_per_token)} B × "
             f"{format_number(asked.gpu_rate)} × {format_number(asked.gpus)}",
-            (found.needed_read, "B/s"),
+            found.needed_read,
             "mlperf-storage",
-            "needed_read",
         ),
-        _step(
-            "Data set",
+        _WORKING.line(
+            "dataset",
             "tokens × bytes of a token",
             f"{format_number(asked.tokens)} × {format_number(asked.bytes_per_token)} B",
-            (found.dataset, "B"),
+            found.dataset,
             "mlperf-storage",
-            "dataset",
         ),
     )
 
