@@ -125,7 +125,7 @@ def _figures(
 
 def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     seconds = best.seconds or 0.0
-    low, high = around("decode" if _fitted(best) else "tpot", seconds)
+    low, high = around("decode" if _is_measured(best) else "tpot", seconds)
     rate = asked.concurrent / seconds
     pair = asked.concurrent / high, asked.concurrent / low
     note = "For training."
@@ -137,7 +137,7 @@ def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     )
 
 
-def _fitted(best: Candidate) -> bool:
+def _is_measured(best: Candidate) -> bool:
     """Whether kernels of this kind of GPU were measured for the model of speed."""
     return best.gpu.vendor == "NVIDIA"
 
@@ -298,7 +298,7 @@ def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
             "One copy of the model on one server, or on one rack-wide domain; the "
             "speed is that of a good engine with this many sequences."
         )
-    if best is not None and not _fitted(best):
+    if best is not None and not _is_measured(best):
         notes.append(
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."

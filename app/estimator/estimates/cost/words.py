@@ -15,7 +15,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.cost.asked import Cost
 from app.estimator.estimates.cost.changes import changes_of
-from app.estimator.estimates.cost.compute import Plan, tokens_cost
+from app.estimator.estimates.cost.compute import Found, tokens_cost
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import Working
@@ -46,7 +46,7 @@ _YEAR = 365.25 * 86400
 _EQUAL = 0.05
 
 
-def answer(asked: Cost, found: Plan) -> Estimate:
+def answer(asked: Cost, found: Found) -> Estimate:
     """Put both ways into words, figures, pictures and their working."""
     return Estimate(
         name="cost",
@@ -60,7 +60,7 @@ def answer(asked: Cost, found: Plan) -> Estimate:
     )
 
 
-def _verdict(asked: Cost, found: Plan) -> Verdict:
+def _verdict(asked: Cost, found: Found) -> Verdict:
     owned, rented = found.owned_hour, found.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -75,7 +75,7 @@ def _verdict(asked: Cost, found: Plan) -> Verdict:
     )
 
 
-def _figures(asked: Cost, found: Plan) -> tuple[Figure, ...]:
+def _figures(asked: Cost, found: Found) -> tuple[Figure, ...]:
     gain = found.rented - found.owned.running
     per_hour = asked.rent * (1 - asked.discount)
     each = found.rented_hour if asked.commitment == "all" else per_hour
@@ -102,14 +102,14 @@ def _figures(asked: Cost, found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _never(found: Plan) -> str:
+def _never(found: Found) -> str:
     if found.meets is not None:
         return ""
     cheaper = "Owning" if found.owned_hour < found.rented_hour else "Renting"
     return f"{cheaper} is cheaper at any utilization."
 
 
-def _steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     gpus = format_number(asked.gpus)
     share = format_value(asked.utilisation, "%")
     return (
@@ -150,7 +150,7 @@ def _steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     owned = found.owned
     sold = asked.gpus * asked.price * asked.resale
     kilowatts = asked.gpus * asked.power / 1000
@@ -190,7 +190,7 @@ def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _yearly(asked: Cost, found: Plan, sold: float) -> str:
+def _yearly(asked: Cost, found: Found, sold: float) -> str:
     """The yearly share of a price, with interest."""
     bought, resale = format_value(found.purchase, "USD"), format_value(sold, "USD")
     years, growth = format_number(found.years), format_number(1 + asked.interest, 6)
@@ -210,7 +210,7 @@ def _money(value: float) -> str:
     return format_value(value, "USD").partition("\u00a0")[0]
 
 
-def _rented_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     every = asked.commitment == "all"
     share = "" if every else f" × {format_value(asked.utilisation, '%')}"
     return (
@@ -235,7 +235,7 @@ def _rented_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _break_even_steps(found: Plan) -> tuple[Step, ...]:
+def _break_even_steps(found: Found) -> tuple[Step, ...]:
     if found.meets is None:
         return ()
     (idle, full), (none, every) = found.ends, found.rent_ends
@@ -257,7 +257,7 @@ _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _chart(asked: Cost, found: Plan) -> Chart:
+def _chart(asked: Cost, found: Found) -> Chart:
     hours = asked.gpus * HOURS_PER_YEAR
     theirs = tuple((share, found.hour_at(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < asked.availability]
@@ -277,7 +277,7 @@ def _chart(asked: Cost, found: Plan) -> Chart:
     )
 
 
-def _bar(found: Plan) -> StackedBar:
+def _bar(found: Found) -> StackedBar:
     owned, hours = found.owned, found.hours
     return StackedBar(
         "A used GPU-hour when owned",
@@ -294,7 +294,7 @@ def _bar(found: Plan) -> StackedBar:
     )
 
 
-def _table(asked: Cost, found: Plan) -> Table:
+def _table(asked: Cost, found: Found) -> Table:
     rows = []
     for share in _TOLD:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
@@ -313,7 +313,7 @@ _PRICES = (
 )
 
 
-def _notes(asked: Cost, found: Plan) -> tuple[str, ...]:
+def _notes(asked: Cost, found: Found) -> tuple[str, ...]:
     notes = [f"{_PRICES} They are of {asked.priced_in}."]
     if asked.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")

@@ -11,7 +11,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.fabric.asked import Fabric
 from app.estimator.estimates.fabric.changes import changes_of, named, steps_chart
-from app.estimator.estimates.fabric.compute import Plan, most_systems
+from app.estimator.estimates.fabric.compute import Found, most_systems
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number, format_value
 from app.estimator.working import Working, times
@@ -41,7 +41,7 @@ _OUT = by_name(OUTPUTS)
 _WORKING = Working(_OUT, "interconnects")
 
 
-def answer(asked: Fabric, found: Plan) -> Estimate:
+def answer(asked: Fabric, found: Found) -> Estimate:
     """Put the networks into words, figures, a picture and their working."""
     return Estimate(
         name="fabric",
@@ -55,7 +55,7 @@ def answer(asked: Fabric, found: Plan) -> Estimate:
     )
 
 
-def _verdict(found: Plan) -> Verdict:
+def _verdict(found: Found) -> Verdict:
     hosts = found.hosts
     words = named(found.tree, found.planes)
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
@@ -73,7 +73,7 @@ def _verdict(found: Plan) -> Verdict:
     )
 
 
-def _blocking(found: Plan) -> str:
+def _blocking(found: Found) -> str:
     """What part of what the adapters send gets through."""
     if found.share < 1:
         return f"at {format_value(found.share, '%')} of the rate of the adapters"
@@ -81,7 +81,7 @@ def _blocking(found: Plan) -> str:
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
-def _figures(found: Plan) -> tuple[Figure, ...]:
+def _figures(found: Found) -> tuple[Figure, ...]:
     tree, planes = found.tree, found.planes
     sides = {s.name: s for s in found.sides}
     counts = (
@@ -123,7 +123,7 @@ def _figures(found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
     hosts, tree = found.hosts, found.tree
     nodes = "hosts × adapters + links of managers"
     steps = [
@@ -154,7 +154,7 @@ def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
     return (*steps, *_side_steps(found))
 
 
-def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
+def _tree_steps(asked: Fabric, found: Found) -> list[Step]:
     tree, planes = found.tree, found.planes
     steps = [
         _WORKING.line(
@@ -205,7 +205,7 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
     return steps
 
 
-def _leaf_step(asked: Fabric, found: Plan) -> Step:
+def _leaf_step(asked: Fabric, found: Found) -> Step:
     tree, rails, planes = found.tree, found.hosts.rails, found.planes
     shared = asked.layout == "rail" and tree.leaves == found.groups * rails
     if shared:
@@ -233,7 +233,7 @@ def _spine_numbers(tree: Tree, planes: int) -> str:
     return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
-def _side_steps(found: Plan) -> list[Step]:
+def _side_steps(found: Found) -> list[Step]:
     keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
         _WORKING.line(
@@ -253,7 +253,7 @@ def _side_steps(found: Plan) -> list[Step]:
     ]
 
 
-def _table(found: Plan) -> Table:
+def _table(found: Found) -> Table:
     tree, planes = found.tree, found.planes
     compute = (
         "Compute",
@@ -284,7 +284,7 @@ def _count(value: int) -> tuple[float, str]:
     return (float(value), "")
 
 
-def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
+def _notes(asked: Fabric, found: Found) -> tuple[str, ...]:
     hosts, tree = found.hosts, found.tree
     notes = [_CABLES, _FULL]
     if found.design:
@@ -307,7 +307,7 @@ def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
     return (*notes, *_rate_notes(found), _MANAGEMENT)
 
 
-def _rate_notes(found: Plan) -> tuple[str, ...]:
+def _rate_notes(found: Found) -> tuple[str, ...]:
     """Ports that are split, and adapters that are slowed."""
     notes = []
     if found.split > 1:

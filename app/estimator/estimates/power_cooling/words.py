@@ -18,7 +18,7 @@ from app.estimator.estimates.power_cooling.asked import PowerCooling
 from app.estimator.estimates.power_cooling.changes import changes
 from app.estimator.estimates.power_cooling.compute import (
     CONTINUOUS,
-    Plan,
+    Found,
     air_of,
     coolant_of,
 )
@@ -59,7 +59,7 @@ _DENSE = 50e3
 _TIGHT = 0.9
 
 
-def answer(asked: PowerCooling, found: Plan) -> Estimate:
+def answer(asked: PowerCooling, found: Found) -> Estimate:
     """Put a site into words, figures, a picture and its working."""
     return Estimate(
         name="power-cooling",
@@ -73,7 +73,7 @@ def answer(asked: PowerCooling, found: Plan) -> Estimate:
     )
 
 
-def status_of(asked: PowerCooling, found: Plan) -> Status:
+def status_of(asked: PowerCooling, found: Found) -> Status:
     """`no` where a system does not fit in a rack or the site lacks the power."""
     limit = asked.site_limit
     if found.racks is None or (limit is not None and found.site > limit):
@@ -83,7 +83,7 @@ def status_of(asked: PowerCooling, found: Plan) -> Status:
     return "tight" if near or hot else "fits"
 
 
-def _verdict(asked: PowerCooling, found: Plan) -> Verdict:
+def _verdict(asked: PowerCooling, found: Found) -> Verdict:
     status = status_of(asked, found)
     name, most = found.system.name, format_value(found.node, "W")
     if found.racks is None:
@@ -106,7 +106,7 @@ def _verdict(asked: PowerCooling, found: Plan) -> Verdict:
     )
 
 
-def _halved(asked: PowerCooling, found: Plan) -> str:
+def _halved(asked: PowerCooling, found: Found) -> str:
     """What two feeds do not keep up where a system needs more than half its supplies.
 
     Half of the supplies hang on each feed.
@@ -121,7 +121,7 @@ def _halved(asked: PowerCooling, found: Plan) -> str:
     )
 
 
-def _too_dense(asked: PowerCooling, found: Plan) -> str:
+def _too_dense(asked: PowerCooling, found: Found) -> str:
     name = found.system.name
     if found.units > asked.rack_units:
         return f"The {name} is {found.units} units high and a rack {asked.rack_units}."
@@ -129,7 +129,7 @@ def _too_dense(asked: PowerCooling, found: Plan) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
-def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
+def _figures(asked: PowerCooling, found: Found) -> tuple[Figure, ...]:
     heat = found.machines
     systems = asked.nodes * found.node
     per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
@@ -155,11 +155,11 @@ def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _typical(asked: PowerCooling, found: Plan, name: str, most: float) -> Figure:
+def _typical(asked: PowerCooling, found: Found, name: str, most: float) -> Figure:
     return _scaled(asked, found, name, most * found.load)
 
 
-def _scaled(asked: PowerCooling, found: Plan, name: str, value: float) -> Figure:
+def _scaled(asked: PowerCooling, found: Found, name: str, value: float) -> Figure:
     """A figure that grows with the typical load; exact where the load is given."""
     figure = Figure(_OUT[name], value)
     if asked.load is not None:
@@ -168,7 +168,7 @@ def _scaled(asked: PowerCooling, found: Plan, name: str, value: float) -> Figure
     return dataclasses.replace(figure, low=low, high=high)
 
 
-def _steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     node, nodes = format_value(found.node, "W"), format_number(asked.nodes)
     return (
         _WORKING.line(
@@ -206,7 +206,7 @@ def _steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _rack_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _rack_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     breaker = f"{format_number(asked.circuit)} A × {format_value(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[asked.feeds]
     return (
@@ -228,7 +228,7 @@ def _rack_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     systems = asked.nodes * found.node
     shown = format_value(systems, "W")
     air = f"{shown} × {format_value(1 - found.liquid, '%')}"
@@ -262,7 +262,7 @@ def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _energy_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     return (
         _WORKING.line(
             "energy",
@@ -283,7 +283,7 @@ def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _bar(asked: PowerCooling, found: Plan) -> StackedBar:
+def _bar(asked: PowerCooling, found: Found) -> StackedBar:
     """The highest power of the site, from the GPUs outwards."""
     systems = asked.nodes * found.node
     gpus = found.gpus or 0.0
@@ -300,7 +300,7 @@ def _bar(asked: PowerCooling, found: Plan) -> StackedBar:
     return StackedBar("Highest power of the site", parts, limit, words, "W")
 
 
-def _table(found: Plan) -> Table:
+def _table(found: Found) -> Table:
     rows = tuple(
         (
             words,
@@ -319,7 +319,7 @@ def _table(found: Plan) -> Table:
     return Table("From the system to the site", columns, rows)
 
 
-def _notes(asked: PowerCooling, found: Plan) -> tuple[str, ...]:
+def _notes(asked: PowerCooling, found: Found) -> tuple[str, ...]:
     notes = [_HIGHEST]
     if asked.load is None:
         notes.append(
