@@ -10,7 +10,8 @@ from itsdangerous import Signer
 from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.main import create_app
-from app.web.visitor import COOKIE, Doorkeeper
+from app.web.cookies import COOKIE
+from app.web.visitor import Doorkeeper
 from tests.conftest import Clock, visit
 
 

@@ -30,6 +30,7 @@ from app.estimator.serving.profile import (
 )
 from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_rounded, format_value
+from app.estimator.working import Working
 
 OUTPUTS = (
     Output("fits", "Meets the targets", better="more"),
@@ -75,6 +76,7 @@ OUTPUTS = (
     ),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "batching-and-latency")
 
 
 _HOURS = 730.5
@@ -240,16 +242,13 @@ def _steps(
             "inferencex",
             "batching-and-latency",
         ),
-        Step(
-            "Per token, half",
+        _WORKING.line(
+            "tpot_p50",
             "step + (requests − 1) × prompt ÷ answer",
             f"{format_value(decode, 's')} + {format_number(own - 1)} × "
             f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
             profile.tpot_at(batch),
-            "s",
             "inferencex",
-            "batching-and-latency",
-            "tpot_p50",
         ),
         Step(
             "Requests per second of a replica",
@@ -283,17 +282,14 @@ def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step
         formula = "⌈users × peak ÷ highest number on one⌉"
         load, most = float(asked.concurrent), top.batch
     numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
-    return Step(
-        "Replicas",
+    return _WORKING.line(
+        "replicas",
         "given" if asked.replicas else formula,
         format_number(asked.replicas)
         if asked.replicas
         else f"{numbers}{format_number(most)}⌉",
         found.replicas or 0,
-        "",
         "little-1961",
-        "batching-and-latency",
-        "replicas",
     )
 
 
