@@ -61,9 +61,7 @@ def _shallowest(
         pipeline *= 2
 
 
-def _usual(
-    model: Architecture, number_format: str, tensor: int, pipeline: int
-) -> Plan:
+def _usual(model: Architecture, number_format: str, tensor: int, pipeline: int) -> Plan:
     sequence = min(model.max_context or 4096, 8192)
     at_once = max(1, _TOKENS_AT_ONCE // sequence)
     data = max(1, _CLUSTER // (tensor * pipeline))
