@@ -36,12 +36,12 @@ OUTPUTS = (
     Output("replicas", "Replicas", better="less"),
     Output("gpus", "GPUs", "GPU", better="less"),
     Output("nodes", "Nodes", "node", better="less"),
-    Output("ttft_p50", "First token, half", "s", better="less", modeled=True),
-    Output("ttft_p95", "First token, 95 of 100", "s", better="less", modeled=True),
-    Output("ttft_p99", "First token, 99 of 100", "s", better="less", modeled=True),
-    Output("tpot_p50", "Per token, half", "s", better="less", modeled=True),
-    Output("tpot_p95", "Per token, 95 of 100", "s", better="less", modeled=True),
-    Output("tpot_p99", "Per token, 99 of 100", "s", better="less", modeled=True),
+    Output("ttft_p50", "p50 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p95", "p95 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p99", "p99 time to first token", "s", better="less", modeled=True),
+    Output("tpot_p50", "p50 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p95", "p95 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p99", "p99 time per output token", "s", better="less", modeled=True),
     Output(
         "throughput", "Output tokens per second", "token/s", better="more", modeled=True
     ),
@@ -80,7 +80,7 @@ _OUT = by_name(OUTPUTS)
 _HOURS = 730.5
 
 
-_SHARES = (("p50", 0.5, "half"), ("p95", 0.95, "95 of 100"), ("p99", 0.99, "99 of 100"))
+_SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 
 def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
@@ -144,7 +144,7 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
 
 
 def _share(asked: ServingCapacity) -> float:
-    return next(share for name, share, _ in _SHARES if name == asked.percentile)
+    return next(share for name, share in _SHARES if name == asked.percentile)
 
 
 def _figures(
@@ -174,7 +174,7 @@ def _figures(
 def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     figures = []
     for kind in ("ttft", "tpot"):
-        for name, share, _ in _SHARES:
+        for name, share in _SHARES:
             value = getattr(settled, kind)[share] if settled else None
             key = f"{kind}_{name}"
             if value is None:
@@ -241,7 +241,7 @@ def _steps(
             "batching-and-latency",
         ),
         Step(
-            "Per token, half",
+            "p50 time per output token",
             "step + (requests − 1) × prompt ÷ answer",
             f"{format_value(decode, 's')} + {format_number(own - 1)} × "
             f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
@@ -277,10 +277,10 @@ def _between(values: tuple[float, ...], batch: float) -> str:
 
 def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
     if asked.requests_per_second is not None:
-        formula = "⌈rate × peak ÷ highest rate of one⌉"
+        formula = "⌈rate × peak ÷ highest rate of one replica⌉"
         load, most = asked.requests_per_second, top.rate
     else:
-        formula = "⌈users × peak ÷ highest number on one⌉"
+        formula = "⌈users × peak ÷ most users of one replica⌉"
         load, most = float(asked.concurrent), top.batch
     numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
     return Step(
@@ -357,7 +357,7 @@ def _tables(
 
 def _simulation(outcome: Outcome, settled: Settled) -> Table:
     rows = []
-    for name, share, _ in _SHARES:
+    for name, share in _SHARES:
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (
