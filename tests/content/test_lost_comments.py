@@ -33,6 +33,7 @@ The reason is arithmetic.
 Words behind, and `[x]` in code.
 """
 ASKED = "### How wide is an FP32 value?"
+UNNAMED = PAGE.replace("<!-- q: width -->\n", "")
 BROKEN = {
     "no comment": PAGE.replace("<!-- q: width -->\n", ""),
     "an open comment": PAGE.replace("width -->", "width"),
@@ -40,6 +41,12 @@ BROKEN = {
     "a glued heading": PAGE.replace("### How", "###How"),
     "a misspelled comment": PAGE.replace("<!-- q:", "<!-- question"),
     "a quotation": PAGE.replace("- [", "> - [").replace("<!-- q: width -->\n", ""),
+    "no comment, a glued box": UNNAMED.replace("- [x]", "-[x]"),
+    "no comment, numbers": UNNAMED.replace("- [", "1. ["),
+    "no comment, a check mark": UNNAMED.replace("- [x]", "- [✓]"),
+    "no comment, Cyrillic": UNNAMED.replace("- [x]", "- [\u0445]"),
+    "no comment, round boxes": UNNAMED.replace("- [x]", "- (x)").replace("[ ]", "( )"),
+    "no comment, in a list": UNNAMED.replace("- [", "- Choose:\n  - ["),
     "neither": PAGE.replace(f"{ASKED}\n<!-- q: width -->\n", ""),
 }
 
@@ -66,6 +73,54 @@ def test_programs_are_not_told_the_answers(how: str) -> None:
     assert "Words before." in told
     assert "`[x]` in code" in told
     assert not re.search(r"Four bytes|Thirty-two|The reason", told)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_the_author_is_told_where_they_are(how: str) -> None:
+    errors = {"E01", "E02", "E10", "E24"}
+    told = parse(BROKEN[how], "topics/widths/concept.md").problems
+
+    assert [p.line for p in told if p.code in errors and 6 <= p.line <= 18]
+
+
+TYPED = """### Complete the sentence
+<!-- q: width
+type: cloze
+-->
+
+It takes [[four]] bytes.
+
+1. The first step
+2. The second step
+"""
+OPENINGS = {
+    "none": ("<!-- q: width\ntype: cloze\n-->\n", "E54"),
+    "half": ("<!-- q", "<- q", "E10"),
+    "never begun": ("<!-- q: width\ntype: cloze\n-->", "q: width\ntype: order", "E10"),
+    "never ended": ("-->\n", "E10"),
+}
+
+
+@pytest.mark.parametrize("how", OPENINGS)
+def test_blanks_and_steps_are_not_shown_either(how: str) -> None:
+    old, *new, code = OPENINGS[how]
+    asked = TYPED.replace(old, new[0] if new else "")
+    page = PAGE.replace("## Afterwards", f"{asked}\n## Afterwards")
+    read = parse(page, "topics/widths/concept.md")
+
+    assert "Words behind" in html_of(read)
+    assert not re.search("four|first step", html_of(read) + prose_of(page))
+    assert code in {p.code for p in read.problems}
+
+
+@pytest.mark.parametrize(
+    "words", ["`[[domains]]` in code", "[[1]](https://example.org)", "f(x) of (x)"]
+)
+def test_brackets_of_another_kind_stay(words: str) -> None:
+    read = parse(PAGE.replace("Words before.", words), "topics/widths/concept.md")
+
+    assert "Words behind" in html_of(read)
+    assert {p.code for p in read.problems} == {"E16"}
 
 
 def test_a_list_without_a_tick_stays() -> None:

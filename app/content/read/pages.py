@@ -23,7 +23,8 @@ from app.content.model import (
     Text,
 )
 from app.content.numbers.estimates import Unanswerable, compute
-from app.content.read.regions import Region, answers_in
+from app.content.read.lost_answers import answers_in
+from app.content.read.regions import Region
 from app.content.strict_yaml import Scalar
 from app.questions.model import Question
 from app.questions.written import Draft

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import first_line
+from app.content.read.lost_answers import answers_in
 from app.content.read.metadata import front_matter
-from app.content.read.regions import answers_in, cut
+from app.content.read.regions import cut
 from app.content.source_file import Manuscript
 from app.questions.written import Draft
 

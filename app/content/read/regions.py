@@ -2,19 +2,17 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
 
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import close_of, first_line, tokens
+from app.content.read.lost_answers import UNCLOSED, box_in
 from app.content.read.metadata import read_comment
 from app.content.source_file import Manuscript
 from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
-_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
-_UNCLOSED = "<!-- -->"
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _MOST_SHOWN = 60
 
@@ -79,7 +77,7 @@ def _with_comments_closed(text: str, sheet: Manuscript) -> str:
 
 def _empty(lines: list[str], opened: int) -> None:
     """Take away a comment that is never closed, as far as its keys go."""
-    lines[opened] = _UNCLOSED
+    lines[opened] = UNCLOSED
     for index in range(opened + 1, len(lines)):
         if not _OF_COMMENT.match(lines[index]):
             return
@@ -193,45 +191,12 @@ def glued(inline: Token) -> re.Match[str] | None:
 def _has_broken_comment(prose: list[Token], at: int) -> bool:
     """Whether a comment that was never closed stands below: there is its id."""
     below = prose[at + 3 : at + 4]
-    return bool(below) and below[0].content.strip() == _UNCLOSED
-
-
-def answers_in(prose: list[Token]) -> Iterator[range]:
-    """Where ticked answers stand that belong to no item, up to the next heading.
-
-    They are kept from learners: what is ticked below a question that lost its comment
-    is its key, and what follows explains it.
-    """
-    start = at = 0
-    ticked = False
-    while at < len(prose):
-        end = close_of(prose, at) + 1
-        if prose[at].type == "heading_open":
-            if ticked:
-                yield range(start, at)
-            ticked = False
-        elif not ticked and any(map(_is_ticked, prose[at:end])):
-            start, ticked = at, True
-        at = end
-    if ticked:
-        yield range(start, at)
-
-
-def _box(token: Token) -> str:
-    """The box that a line begins with; a link whose words are “x” is none."""
-    found = _BOX.match(token.content) if token.type == "inline" else None
-    first = next(iter(token.children or ()), None)
-    linked = first is not None and first.type == "link_open"
-    return found[0] if found and not linked else ""
-
-
-def _is_ticked(token: Token) -> bool:
-    return "x" in _box(token).lower()
+    return bool(below) and below[0].content.strip() == UNCLOSED
 
 
 def _boxes(prose: list[Token], at: int) -> list[str]:
     inside = prose[at : close_of(prose, at)]
-    return [box for t in inside if t.level == 3 and (box := _box(t))]
+    return [box for t in inside if t.level == 3 and (box := box_in(t))]
 
 
 def _report_unnamed(heading: Token, sheet: Manuscript) -> None:

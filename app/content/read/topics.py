@@ -11,6 +11,7 @@ from app.content.markdown.writer import Scope
 from app.content.model import REVERSE, Card, Embedded, Place, Topic
 from app.content.parsed import Fact, ParsedFile
 from app.content.read.items import Built, FileKind, build
+from app.content.read.lost_answers import report_lost
 from app.content.read.metadata import Front, front_matter
 from app.content.read.pages import Page, lay_out
 from app.content.read.regions import Prose, Region, cut, report_unnamed
@@ -47,6 +48,7 @@ def read_topic_file(
             report_unnamed(region.tokens, kind != "page", sheet)
             sheet.item = ""
             check_blocks(region.tokens, sheet)
+            report_lost(region.tokens, sheet)
     scope = Scope(sheet, folder=slug)
     items, facts = _items(regions, kind, front, scope)
     balance: list[tuple[int, int]] = []

@@ -5,6 +5,7 @@ import dataclasses
 from app.estimator.inputs import ask
 from app.estimator.job_inputs import ask_number_format
 from app.estimator.shared_inputs import ask_cache, ask_context, ask_model, ask_weights
+from app.estimator.timing.hours import LOST
 
 RANKS = (
     ("gpus", "Fewest GPUs"),
@@ -100,6 +101,18 @@ class AcceleratorChoice:
         advanced=True,
     )
     number_format: str = ask_number_format(group="Training", advanced=True)
+    lost: float = ask(
+        LOST,
+        "Time lost",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.9,
+        help="Share of the booked time that is no progress: restarts, checkpoints, "
+        "evaluation, slower steps.",
+        group="Training",
+        topic="cluster-components",
+        advanced=True,
+    )
     only: str | None = ask(
         None,
         "Only this one",

@@ -162,6 +162,7 @@ def _steps(
     parameters = format_number(found.model.parameters)
     memory = format_value(best.gpu.capacity, "B")
     board = board_of(best.gpu)
+    useful = 1 - asked.lost
     return (
         Step(
             "GPUs for the states",
@@ -176,9 +177,10 @@ def _steps(
         ),
         Step(
             "GPU-hours",
-            "tokens ÷ (tokens per second of a GPU × useful share) ÷ 3,600",
-            f"{format_number(asked.tokens)} ÷ "
-            f"{format_rounded(asked.tokens / (best.hours * 3600))} ÷ 3,600",
+            "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
+            f"{format_number(asked.tokens)} ÷ ("
+            f"{format_rounded(asked.tokens / (best.hours * 3600 * useful))} × "
+            f"(1 − {format_value(asked.lost, '%')})) ÷ 3,600",
             best.hours,
             "GPU-h",
             "megatron-2021",

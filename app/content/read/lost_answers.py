@@ -1,0 +1,110 @@
+"""Answers that belong to no question: kept from learners, and told to the author."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it.token import Token
+
+from app.content.markdown.syntax import close_of, first_line, last_line
+from app.content.source_file import Manuscript
+
+# A comment with an id that nothing closes, once its opening is emptied.
+UNCLOSED = "<!-- -->"
+_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
+# A tick however it is typed: [x], [✓], (x), in Cyrillic, or without its space.
+_TICK = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
+_TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
+_ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
+# What is left of a comment whose first characters are missing.
+_COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
+_BLANK = re.compile(r"\[\[[^\[\]\n]+\]\]")
+_MOST_SHOWN = 40
+
+
+def answers_in(prose: Sequence[Token]) -> Iterator[range]:
+    """Where answers stand that belong to no item, each up to the next heading.
+
+    They are kept from learners: what is ticked, or is a blank, below a question that
+    lost its comment is its key, and what follows explains it.
+    """
+    start = at = 0
+    found = False
+    while at < len(prose):
+        end = close_of(prose, at) + 1
+        if prose[at].type == "heading_open":
+            if found:
+                yield range(start, at)
+            found = False
+        if not found and any(map(_tells_answer, prose[at:end])):
+            start, found = at, True
+        at = end
+    if found:
+        yield range(start, at)
+
+
+def box_in(token: Token) -> str:
+    """The box that a line begins with; a link whose words are “x” is none."""
+    found = _BOX.match(token.content) if token.type == "inline" else None
+    return found[0] if found and not _is_linked(token) else ""
+
+
+def report_lost(prose: Sequence[Token], sheet: Manuscript) -> None:
+    """E10, E24, E54: answers that no question takes, unless the cause is told."""
+    for block in answers_in(prose):
+        above = block.start
+        while above > 0 and prose[above].type != "heading_open":
+            above -= 1
+        last = max(last_line(prose[at]) for at in block)
+        told = range(first_line(prose[above]), last + 1)
+        if not any(p.line in told for p in sheet.problems if p.severity == "error"):
+            _report(prose[block.start : block.stop], sheet)
+
+
+def _report(block: Sequence[Token], sheet: Manuscript) -> None:
+    token = next(filter(_tells_answer, block))
+    first, last = first_line(token), last_line(token)
+    if _COMMENT.match(token.content):
+        message = "The comment of a question is read as text."
+        hint = "Write <!-- before q: and --> behind it."
+        sheet.report("E10", first, 1, message, hint)
+        return
+    if blank := _blank_in(token):
+        message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
+        hint = "Write <!-- q: some-id and type: cloze below a heading above it."
+        sheet.report("E54", *sheet.find(blank, first, last), message, hint)
+        return
+    line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
+    message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
+    hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
+    sheet.report("E24", *sheet.find(line, first, last), message, hint)
+
+
+def _tells_answer(token: Token) -> bool:
+    if token.type == "html_block":
+        return token.content.strip() == UNCLOSED
+    if token.type != "inline":
+        return False
+    lost = _COMMENT.match(token.content) or _blank_in(token)
+    return bool(lost) or _is_ticked(token)
+
+
+def _is_ticked(token: Token) -> bool:
+    in_list = token.level > 2 and bool(_ROUND.match(token.content))
+    ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
+    return ticked and not _is_linked(token)
+
+
+def _line_is_ticked(line: str) -> bool:
+    return bool(_TICKED.match(line) or _ROUND.match(line))
+
+
+def _blank_in(token: Token) -> str:
+    """The first blank of a paragraph that is neither code nor a link."""
+    texts = (c.content for c in token.children or () if c.type == "text")
+    found = next(filter(None, map(_BLANK.search, texts)), None)
+    return found[0] if found else ""
+
+
+def _is_linked(token: Token) -> bool:
+    first = next(iter(token.children or ()), None)
+    return first is not None and first.type == "link_open"
