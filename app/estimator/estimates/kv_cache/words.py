@@ -137,13 +137,13 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
     if mixer is None:
         formula, numbers, source = "no cache that grows", "0 B", "mamba"
     elif mixer.kind == "latent" and len(kinds) == 1:
-        formula, source = "layers × (latent + rotary) × bytes of each", "deepseek-v2"
+        formula, source = "layers × (latent + rotary) × bytes per value", "deepseek-v2"
         numbers = f"{layers} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
     elif kinds == {2 * mixer.kv_heads * mixer.head_dim: layers}:
-        formula = "2 × layers × KV heads × head size × bytes of each"
+        formula = "2 × layers × KV heads × head size × bytes per value"
         numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
     else:
-        formula = "layers of each kind × values of a token × bytes of each"
+        formula = "layers of each kind × values of a token × bytes per value"
         parts = (f"{n} × {format_number(size)}" for size, n in kinds.items())
         numbers = f"({' + '.join(parts)}) × {width}"
     indexed = value - model.cache_elements * CACHE_BITS[cache] / 8

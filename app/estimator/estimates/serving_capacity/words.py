@@ -37,12 +37,12 @@ OUTPUTS = (
     Output("replicas", "Replicas", better="less"),
     Output("gpus", "GPUs", "GPU", better="less"),
     Output("nodes", "Nodes", "node", better="less"),
-    Output("ttft_p50", "First token, half", "s", better="less", modeled=True),
-    Output("ttft_p95", "First token, 95 of 100", "s", better="less", modeled=True),
-    Output("ttft_p99", "First token, 99 of 100", "s", better="less", modeled=True),
-    Output("tpot_p50", "Per token, half", "s", better="less", modeled=True),
-    Output("tpot_p95", "Per token, 95 of 100", "s", better="less", modeled=True),
-    Output("tpot_p99", "Per token, 99 of 100", "s", better="less", modeled=True),
+    Output("ttft_p50", "p50 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p95", "p95 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p99", "p99 time to first token", "s", better="less", modeled=True),
+    Output("tpot_p50", "p50 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p95", "p95 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p99", "p99 time per output token", "s", better="less", modeled=True),
     Output(
         "throughput", "Output tokens per second", "token/s", better="more", modeled=True
     ),
@@ -82,7 +82,7 @@ _WORKING = Working(_OUT, "batching-and-latency")
 _HOURS = 730.5
 
 
-_SHARES = (("p50", 0.5, "half"), ("p95", 0.95, "95 of 100"), ("p99", 0.99, "99 of 100"))
+_SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 
 def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
@@ -146,7 +146,7 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
 
 
 def _share(asked: ServingCapacity) -> float:
-    return next(share for name, share, _ in _SHARES if name == asked.percentile)
+    return next(share for name, share in _SHARES if name == asked.percentile)
 
 
 def _figures(
@@ -176,7 +176,7 @@ def _figures(
 def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     figures = []
     for kind in ("ttft", "tpot"):
-        for name, share, _ in _SHARES:
+        for name, share in _SHARES:
             value = getattr(settled, kind)[share] if settled else None
             key = f"{kind}_{name}"
             if value is None:
@@ -276,10 +276,10 @@ def _between(values: tuple[float, ...], batch: float) -> str:
 
 def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
     if asked.requests_per_second is not None:
-        formula = "⌈rate × peak ÷ highest rate of one⌉"
+        formula = "⌈rate × peak ÷ highest rate of one replica⌉"
         load, most = asked.requests_per_second, top.rate
     else:
-        formula = "⌈users × peak ÷ highest number on one⌉"
+        formula = "⌈users × peak ÷ most users of one replica⌉"
         load, most = float(asked.concurrent), top.batch
     numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
     return _WORKING.line(
@@ -353,7 +353,7 @@ def _tables(
 
 def _simulation(outcome: Outcome, settled: Settled) -> Table:
     rows = []
-    for name, share, _ in _SHARES:
+    for name, share in _SHARES:
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (
