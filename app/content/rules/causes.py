@@ -16,6 +16,7 @@ _REGISTERS = {
     "shared/glossary.md": frozenset(),
 }
 _SWALLOWS = "it takes all that follows."
+_PARTED = "stand apart from it."
 _NO_ANSWERS = "This question has no answers and no type."
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
 _MANY, _NAMED = 3, 3  # items that are gone and told together, those that are named
@@ -97,6 +98,7 @@ class _Seen:
     endless: frozenset[Problem]
     misnamed: frozenset[str]
     unboxed: frozenset[str]
+    parted: frozenset[str]
 
 
 def _seen(problems: Iterable[Problem]) -> _Seen:
@@ -120,6 +122,7 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
             if p.code == "E74"
             for box in _BOXES.findall(f"{p.message} {p.hint}")
         ),
+        frozenset(p.item for p in every if p.message.endswith(_PARTED)),
     )
 
 
@@ -135,7 +138,8 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
         return True
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
         return True
-    if _is_swallowed(found, seen) or _is_of_merge(found, seen):
+    parted = found.message == _NO_ANSWERS and found.item in seen.parted
+    if parted or _is_swallowed(found, seen) or _is_of_merge(found, seen):
         return True
     if found.code in {"W38", "W87"} and _is_misnamed(found, seen):
         return True
