@@ -143,7 +143,7 @@ def _refuse_unknown(fields: Mapped, known: tuple[str, ...], sheet: Manuscript) -
 
 
 def _refuse_shapes(fields: Mapped, sheet: Manuscript) -> None:
-    """E13: a list where one value is meant, or names where words are; left out."""
+    """E10: a list where one value is meant, or names where words are; left out."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
         if name in _ONE and not isinstance(node, Scalar):
@@ -153,7 +153,7 @@ def _refuse_shapes(fields: Mapped, sheet: Manuscript) -> None:
             message = f"“{name}” is a word or a list of words."
             hint = f"Write {name}: one, or {name}: [one, two]."
         if message:
-            sheet.report("E13", node.line, node.column, message, hint)
+            sheet.report("E10", node.line, node.column, message, hint)
             del fields.values[name], fields.keys[name]
 
 

@@ -13,7 +13,9 @@ from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
-_NAMELESS = re.compile(r"<!--\s*(?:id|question|type|difficulty|objective)\s*:")
+_NAMELESS = re.compile(
+    r"<!--\s*(?:(?:id|question|type|difficulty|objective)\s*:|q[ \t=]+[\w-])"
+)
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _MOST_SHOWN = 60
 
@@ -185,16 +187,21 @@ def report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool
     return True
 
 
-def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
+def report_unnamed(
+    prose: list[Token], whole: bool, sheet: Manuscript, *, cards: bool = False
+) -> None:
     """Report headings whose answers have no id.
 
     In a file of items (`whole`) one box is enough; on a page a list of tasks counts
-    only when something in it is ticked.
+    only when something in it is ticked. In a file of cards any text is a back.
     """
     heading: Token | None = None
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = None if _has_broken_comment(prose, at) else token
+            if heading and cards and _has_back(prose, at):
+                _report_unnamed(heading, _nameless_below(heading, prose), sheet)
+                heading = None
         elif token.type == "paragraph_open" and glued(prose[at + 1]):
             heading = prose[at + 1]
         elif token.type == "bullet_list_open" and not token.level and heading:
@@ -213,6 +220,14 @@ def _has_broken_comment(prose: list[Token], at: int) -> bool:
     """Whether a comment that was never closed stands below: there is its id."""
     below = prose[at + 3 : at + 4]
     return bool(below) and below[0].content.strip() == UNCLOSED
+
+
+def _has_back(prose: list[Token], at: int) -> bool:
+    """Whether words stand below a heading that is deep enough for a card."""
+    below = prose[at + 3 : at + 5]
+    if below and below[0].type == "html_block":
+        below = below[1:]
+    return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
 
 
 def _nameless_below(heading: Token, prose: list[Token]) -> Token | None:

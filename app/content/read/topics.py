@@ -47,7 +47,9 @@ def read_topic_file(
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, Prose):
             if kind == "cards" or not report_parted(above, region, sheet):
-                report_unnamed(region.tokens, kind != "page", sheet)
+                report_unnamed(
+                    region.tokens, kind != "page", sheet, cards=kind == "cards"
+                )
             sheet.item = ""
             check_blocks(region.tokens, sheet)
             report_lost(region.tokens, sheet)
