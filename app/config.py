@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.web.cookies import COOKIE
 from app.web.front.cookie_renaming import sound
 from app.web.front.networks import Network, networks, prefix_in
 from app.web.front.rate_setting import read_rates
-from app.web.visitor import COOKIE
 
 _HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent

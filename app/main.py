@@ -44,6 +44,7 @@ from app.upkeep.secret import key_of
 from app.web import chooser, errors, health, logs, worker
 from app.web.addresses import RouteNames
 from app.web.clock import system_clock
+from app.web.cookies import COOKIE
 from app.web.course import with_calculators
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
@@ -57,7 +58,7 @@ from app.web.page_cache import Pages
 from app.web.probes import Readiness
 from app.web.render import make_templates
 from app.web.static import StaticFiles
-from app.web.visitor import COOKIE, Doorkeeper
+from app.web.visitor import Doorkeeper
 
 # The files of the course are looked at fifty times a second at most: nobody saves one
 # and reloads faster.

@@ -47,7 +47,7 @@ class Effect:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class Regrading:
     """What would change where the answers to a question are graded by its key of now.
 
     `asked` counts those that another wording graded; `reach` is of the ones whose score
@@ -64,14 +64,14 @@ class Plan:
     rows: tuple[Again, ...]
 
 
-def plan_of(
+def regrading_of(
     db: Session,
     course: str,
     question: Question,
     *,
     reworded: bool = False,
     pause: Callable[[], object] = bool,
-) -> Plan:
+) -> Regrading:
     """What the key of `question` would change; nothing is written.
 
     `reworded` lets answers to other words count as answers to these; `pause` is called
@@ -92,33 +92,35 @@ def plan_of(
 
 
 def is_mended(db: Session, question: Question, revision: str) -> bool:
-    """Whether only the key changed since a wording, so that a plan is worth making."""
+    """Whether only the key changed since a wording, so that regrading makes sense."""
     asked = _wording(db, question.id, revision)
     return asked is not None and is_key_alone(asked, question)
 
 
-def confirm(db: Session, course: str, plan: Plan, by: int, now: dt.datetime) -> int:
-    """Write what a plan says; returns how many answers it graded again.
+def confirm(
+    db: Session, course: str, regrading: Regrading, by: int, now: dt.datetime
+) -> int:
+    """Write what a regrading says; returns how many answers it graded again.
 
-    Others may write between plan and confirmation: of two who confirm the same, one
+    Others may write before it is confirmed: of two who confirm the same, one
     writes, and who was erased is left out. `by` is the session of the author.
     """
-    there = store.hold(db, course, plan.question.id)
-    rows = [row for row in plan.rows if row.answer.learner in there]
+    there = store.hold(db, course, regrading.question.id)
+    rows = [row for row in regrading.rows if row.answer.learner in there]
     learners = store.add(db, rows, now)
     if learners:
-        keep_revision(db, plan.question, now)
+        keep_revision(db, regrading.question, now)
         for learner in sorted(set(learners)):
             count_change(db, learner)
-        subject = f"{len(learners)} of {plan.question.id}"[:120]
+        subject = f"{len(learners)} of {regrading.question.id}"[:120]
         record(db, Deed(now, by, "answers graded again", subject))
     return len(learners)
 
 
 def _weigh(
     question: Question, found: Sequence[tuple[Answered, float | Refusal]]
-) -> Plan:
-    """The plan that follows from what each answer would earn."""
+) -> Regrading:
+    """The regrading that follows from what each answer would earn."""
     rows = [
         Again(answer, question.revision, score)
         for answer, score in found
@@ -126,7 +128,7 @@ def _weigh(
     ]
     changed = [row for row in rows if abs(row.score - row.answer.score) > _SAME]
     refused = collections.Counter(s for _, s in found if isinstance(s, Refusal))
-    return Plan(
+    return Regrading(
         question=question,
         asked=len(found),
         reach=_reach(changed),

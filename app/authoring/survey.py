@@ -28,7 +28,7 @@ from app.authoring.bench import (
     rows_of,
     statistics_of,
 )
-from app.authoring.regrading import is_mended, plan_of
+from app.authoring.regrading import is_mended, regrading_of
 from app.authoring.sameness import Stands, matter_of_body, stands
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import Extent, FirstAnswer, Forgotten
@@ -238,8 +238,8 @@ class _Mended:
                 continue
             with Session(self._engine) as db:
                 if self._is(db, question, revision):
-                    plan = plan_of(db, self._course, question, pause=pause)
-                    found[item] = plan.reach.answers
+                    regrading = regrading_of(db, self._course, question, pause=pause)
+                    found[item] = regrading.reach.answers
             pause()
         return {item: answers for item, answers in found.items() if answers}
 

@@ -17,8 +17,9 @@ from app.authors.store import Author
 from app.db.engine import write_beside
 from app.errors import NotAllowed
 from app.web.clock import read_clock
+from app.web.cookies import AUTHOR
 from app.web.render import is_htmx, page
-from app.web.visitor import AUTHOR, digest_of
+from app.web.visitor import digest_of
 
 _log = logging.getLogger("headroom")
 

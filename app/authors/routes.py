@@ -11,9 +11,10 @@ from app.authors.links import new_token
 from app.authors.store import State
 from app.db.engine import DbSession
 from app.web.clock import Now
+from app.web.cookies import AUTHOR
 from app.web.devices import device_of
 from app.web.render import page
-from app.web.visitor import AUTHOR, digest_of
+from app.web.visitor import digest_of
 
 router = APIRouter(prefix="/authoring/enter", include_in_schema=False)
 _REASONS: dict[State, str] = {

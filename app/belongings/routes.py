@@ -12,8 +12,9 @@ from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.learners.store import digests_of
 from app.upkeep.rotation import MONTHS
 from app.web.clock import Now
+from app.web.cookies import forget_line
 from app.web.render import page
-from app.web.visitor import FORGET_KEPT, forget_line
+from app.web.visitor import FORGET_KEPT
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 WORD = "erase"

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from app.authoring.regrading import Plan, Reach, confirm, plan_of
+from app.authoring.regrading import Reach, Regrading, confirm, regrading_of
 from app.authors.commands import table
 from app.authors.store import COMMAND_LINE
 from app.cli.course import course_folder, taken_out
@@ -38,12 +38,12 @@ def regrade(words: Sequence[str]) -> int:
     question = _question(courses, course, given.question)
     with database(settings) as engine:
         with Session(engine) as db:
-            plan = plan_of(db, course, question, reworded=given.reworded)
-        written = _write(engine, course, plan) if given.yes else 0
+            regrading = regrading_of(db, course, question, reworded=given.reworded)
+        written = _write(engine, course, regrading) if given.yes else 0
     if given.json:
-        print(json.dumps(_as_json(plan, written), ensure_ascii=False))
+        print(json.dumps(_as_json(regrading, written), ensure_ascii=False))
     else:
-        print("\n".join(_lines(plan, written, wanted=given.yes)))
+        print("\n".join(_lines(regrading, written, wanted=given.yes)))
     return 0
 
 
@@ -85,39 +85,39 @@ def _question(courses: Mapping[str, Path], course: str, item: str) -> Question:
     )
 
 
-def _write(engine: Engine, course: str, plan: Plan) -> int:
+def _write(engine: Engine, course: str, regrading: Regrading) -> int:
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        written = confirm(db, course, plan, COMMAND_LINE, system_clock())
+        written = confirm(db, course, regrading, COMMAND_LINE, system_clock())
         db.commit()
     return written
 
 
-def _lines(plan: Plan, written: int, *, wanted: bool) -> list[str]:
-    place = plan.question.place
-    lines = [f"{plan.question.id}, {place.path}:{place.line}"]
-    given = _count(plan.asked, "answer")
+def _lines(regrading: Regrading, written: int, *, wanted: bool) -> list[str]:
+    place = regrading.question.place
+    lines = [f"{regrading.question.id}, {place.path}:{place.line}"]
+    given = _count(regrading.asked, "answer")
     lines.append(f"{given} graded by another wording than that of now.")
     rows = [
         (f"{_score(e.before)} to {_score(e.after)}", *_cells(e.reach))
-        for e in plan.effects
+        for e in regrading.effects
     ]
     if len(rows) > 1:
-        rows.append(("in all", *_cells(plan.reach)))
+        rows.append(("in all", *_cells(regrading.reach)))
     if rows:
         lines += ["", table([_HEADS, *rows])]
-    if plan.same:
-        lines.append(f"{_count(plan.same, 'answer')} would keep the score.")
+    if regrading.same:
+        lines.append(f"{_count(regrading.same, 'answer')} would keep the score.")
     lines += [
         f"{_count(count, 'answer')} cannot be graded again: {why}"
         f"{'; see --reworded' if why is Refusal.WORDS else ''}."
-        for why, count in plan.refused
+        for why, count in regrading.refused
     ]
-    return [*lines, _outcome(plan, written, wanted=wanted)]
+    return [*lines, _outcome(regrading, written, wanted=wanted)]
 
 
-def _outcome(plan: Plan, written: int, *, wanted: bool) -> str:
-    if not plan.rows:
+def _outcome(regrading: Regrading, written: int, *, wanted: bool) -> str:
+    if not regrading.rows:
         return "No score changes, so there is nothing to write."
     if wanted:
         return f"{_count(written, 'answer')} graded again."
@@ -136,17 +136,17 @@ def _score(score: float) -> str:
     return f"{score:.2f}".rstrip("0").rstrip(".")
 
 
-def _as_json(plan: Plan, written: int) -> dict[str, Any]:
+def _as_json(regrading: Regrading, written: int) -> dict[str, Any]:
     return {
-        "question": plan.question.id,
-        "revision": plan.question.revision,
-        "answers": plan.asked,
-        "changed": dataclasses.asdict(plan.reach),
+        "question": regrading.question.id,
+        "revision": regrading.question.revision,
+        "answers": regrading.asked,
+        "changed": dataclasses.asdict(regrading.reach),
         "effects": [
             {"before": e.before, "after": e.after, **dataclasses.asdict(e.reach)}
-            for e in plan.effects
+            for e in regrading.effects
         ],
-        "same": plan.same,
-        "refused": [{"why": why, "answers": count} for why, count in plan.refused],
+        "same": regrading.same,
+        "refused": [{"why": why, "answers": count} for why, count in regrading.refused],
         "written": written,
     }

@@ -227,7 +227,7 @@ class _Reader:
     def _write(self, name: str, given: dict[str, str]) -> None:
         self.out.append(f"<{name}")
         for key, value in given.items():
-            if not _fits(key, value) or (key in _NAMES and name != "g"):
+            if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
                 near = _class_meant(value) if key == "class" else ""
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _Refused(f"{why}{near}")
@@ -276,7 +276,7 @@ def _class_meant(value: str) -> str:
     return ""
 
 
-def _fits(key: str, value: str) -> bool:
+def _is_allowed(key: str, value: str) -> bool:
     if key == "class":
         return set(value.split()) <= _CLASSES
     if key in _NUMBERS:

@@ -26,16 +26,6 @@ def downgrade(engine: Engine, revision: str = "base") -> None:
     _run(engine, lambda config: command.downgrade(config, revision))
 
 
-def new_migration(engine: Engine, number: str, message: str) -> None:
-    """Write a migration from the difference between database and tables."""
-    _run(
-        engine,
-        lambda config: command.revision(
-            config, message=message, rev_id=number, autogenerate=True
-        ),
-    )
-
-
 def drift(engine: Engine) -> list[Any]:
     """Differences between the database and the tables; empty when they agree."""
     with engine.connect() as connection:
@@ -48,7 +38,6 @@ def drift(engine: Engine) -> list[Any]:
 def _run(engine: Engine, action: Callable[[Config], object]) -> None:
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
-    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     with engine.connect() as connection:
         _without_foreign_keys(connection, config, action)
 

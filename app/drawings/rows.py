@@ -84,12 +84,21 @@ def label_of(name: str) -> str:
     return _NAMES.get(name, name.capitalize())
 
 
+def _inside(label: str) -> str:
+    """A label within a sentence.
+
+    >>> _inside("Weights"), _inside("KV cache")
+    ('weights', 'KV cache')
+    """
+    return label if label[1:2].isupper() else label.lower()
+
+
 def sentence(rows: Rows) -> str:
     """The whole drawing in words, for those who do not see it."""
     said = []
     for row in rows.rows:
         parts = ", ".join(
-            f"{label_of(name).lower()} {rows.written(value)}"
+            f"{_inside(label_of(name))} {rows.written(value)}"
             for name, value in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0][0] == row.label

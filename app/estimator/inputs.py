@@ -64,6 +64,22 @@ def ask(default: Any, label: str, **declared: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """Inputs under one heading of a form.
+
+    `topic` teaches those that name no other.
+    """
+
+    heading: str
+    topic: str
+
+    def ask(self, default: Any, label: str, **declared: Any) -> Any:
+        """Declare one input of this group."""
+        words = {"group": self.heading, "topic": self.topic, **declared}
+        return ask(default, label, **words)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class InputProblem:
     """Why one typed value cannot be used, as a sentence that says what can."""
 

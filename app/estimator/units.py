@@ -265,7 +265,12 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
     "B/s": ((1e16, "PB/s"), (1e13, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
     "FLOP": ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")),
-    "FLOP/s": ((1e19, "EFLOP/s"), (1e16, "PFLOP/s"), (1e12, "TFLOP/s")),
+    "FLOP/s": (
+        (1e19, "EFLOP/s"),
+        (1e16, "PFLOP/s"),
+        (1e12, "TFLOP/s"),
+        (1e9, "GFLOP/s"),
+    ),
     "W": ((1e7, "MW"), (1e4, "kW")),
     "VA": ((1e4, "kVA"),),
     "Wh": ((1e9, "GWh"), (1e6, "MWh"), (1e3, "kWh")),
@@ -319,6 +324,8 @@ def format_value(value: float | str | bool | None, unit: str = "") -> str:
     '149.4 GB'
     >>> format_value(0.413, "%").replace(NBSP, " ")
     '41.3%'
+    >>> format_value(2.416e11, "FLOP/s").replace(NBSP, " ")
+    '241.6 GFLOP/s'
     """
     if value is None or isinstance(value, bool | str):
         return _WORDS.get(value, str(value))

@@ -4,11 +4,45 @@ A reader can type every line into a pocket calculator; what is rounded in it sta
 for the value before rounding.
 """
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping
 
+from app.estimator.estimate import Output, Step
 from app.estimator.memory.kv_cache import cached_elements, share
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Working:
+    """The working of one estimate: each of its lines ends in one of its outputs.
+
+    `topic` teaches the lines that name no other.
+    """
+
+    outputs: Mapping[str, Output]
+    topic: str
+
+    def line(
+        self,
+        figure: str,
+        formula: str,
+        substituted: str,
+        value: float,
+        source: str,
+        **other: str,
+    ) -> Step:
+        """One line under the name of its output, or another label and topic."""
+        output = self.outputs[figure]
+        return Step(
+            formula=formula,
+            substituted=substituted,
+            value=value,
+            unit=output.unit,
+            source=source,
+            figure=figure,
+            **{"label": output.label, "topic": self.topic, **other},
+        )
 
 
 def added(values: Iterable[float], unit: str) -> str:

@@ -20,6 +20,10 @@ class Bank:
     all: Mapping[str, int]
     missed: Mapping[str, int]
 
+    def missed_of(self, exam: ExamBlueprint) -> int:
+        """How many of the missed an exam can ask; a paper may hold fewer."""
+        return sum(n for domain, n in self.missed.items() if domain in exam.domains)
+
 
 def whole_of(slug: str) -> str:
     """The exam that a paper was cut from, or the paper itself.

@@ -30,9 +30,11 @@ def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
     """All that the home shows."""
     whole = sorted(desk.library.exams.values(), key=lambda e: (-e.questions, e.slug))
     finished = [_past(desk.library, *one) for one in _finished(desk)]
+    held = _bank(desk)
     return {
         "whole": whole,
-        "cuts": list(_cuts(desk, whole[0])) if whole else [],
+        "cuts": list(_cuts(desk, whole[0], held)) if whole else [],
+        "missed": held.missed_of(whole[0]) if whole else 0,
         "bank": bank_rows(desk.library),
         "running": running,
         "finished": finished,
@@ -61,7 +63,7 @@ def paper_of(desk: Desk, slug: str) -> Paper:
     exam = desk.library.exams.get(slug)
     if exam is None:
         base = desk.library.exams.get(cuts.whole_of(slug))
-        made = _cuts(desk, base) if base else ()
+        made = _cuts(desk, base, _bank(desk)) if base else ()
         exam = next((cut for cut in made if cut.slug == slug), None)
     if exam is None:
         raise NotFound(f"There is no mock exam “{slug}”.")
@@ -74,13 +76,17 @@ def title_of(library: Library, slug: str) -> str:
     return cuts.named(slug, library.exams, titles)
 
 
-def _cuts(desk: Desk, exam: ExamBlueprint) -> Iterator[ExamBlueprint]:
+def _cuts(desk: Desk, exam: ExamBlueprint, bank: cuts.Bank) -> Iterator[ExamBlueprint]:
+    return cuts.cuts_of(exam, desk.library.syllabus.domains, bank)
+
+
+def _bank(desk: Desk) -> cuts.Bank:
     there, domains = askable(desk.library), domain_of(desk.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable(pool, domains).items()}
         for pool in (there, _missed(desk, there))
     )
-    return cuts.cuts_of(exam, desk.library.syllabus.domains, cuts.Bank(held, missed))
+    return cuts.Bank(held, missed)
 
 
 def _missed(desk: Desk, there: Sequence[Question]) -> list[Question]:

@@ -192,7 +192,7 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
     earlier = [
         (other, score)
         for other, score, _ in store.finished(desk.db, desk.learner.id)
-        if other.exam == sat.exam and other.id != sat.id
+        if other.exam == sat.exam and other.started_at < sat.started_at
     ]
     report = summarize(paper)
     return desk.page(

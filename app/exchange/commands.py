@@ -122,7 +122,7 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     """
     folder, topic = place
     reading = items_of(folder, topic, seed)
-    wanted = tuple(i for i in reading.items if _fits(form, i))
+    wanted = tuple(i for i in reading.items if _takes(form, i))
     written = WRITERS[form](wanted, about(folder))
     _write(path, written.content)
     names = {i.name for i in wanted}
@@ -135,7 +135,7 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     return _report(head, refused, lost)
 
 
-def _fits(form: str, item: Item) -> bool:
+def _takes(form: str, item: Item) -> bool:
     return form in WHOLE or (item.kind == "card") == (form in CARDS)
 
 

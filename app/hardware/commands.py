@@ -13,7 +13,7 @@ from app.estimator.hardware.parts import Part, Value, parts
 def catalogue_command(arguments: Sequence[str]) -> int:
     """Answer `headroom catalogue ...`; 0, or 1 when nothing is like that."""
     given = _parser().parse_args(arguments)
-    chosen = [part for part in parts() if _fits(part, given)]
+    chosen = [part for part in parts() if _matches(part, given)]
     if not chosen:
         sys.stderr.write(f"headroom catalogue: nothing is like that; {_offered()}\n")
         return 1
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _fits(part: Part, given: argparse.Namespace) -> bool:
+def _matches(part: Part, given: argparse.Namespace) -> bool:
     maker = (given.vendor or "").casefold()
     return (
         (not given.part or part.id in given.part)

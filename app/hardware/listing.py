@@ -214,7 +214,7 @@ def shelf_of(part: Part) -> Shelf:
 def listing(asked: Asked) -> Listing:
     """The list that was asked for."""
     everything = on_shelf(asked.shelf)
-    chosen = _sorted([part for part in everything if _fits(part, asked)], asked)
+    chosen = _sorted([part for part in everything if _matches(part, asked)], asked)
     groups = [g for g in asked.shelf.groups if asked.columns in ("", g[0])]
     columns = [column for _, inside in groups for column in inside]
     letters = _letters(chosen, [name for name, _, _ in columns])
@@ -229,7 +229,7 @@ def listing(asked: Asked) -> Listing:
     )
 
 
-def _fits(part: Part, asked: Asked) -> bool:
+def _matches(part: Part, asked: Asked) -> bool:
     if asked.vendor and part.vendor != asked.vendor:
         return False
     if not asked.least:

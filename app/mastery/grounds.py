@@ -1,7 +1,7 @@
 """What a topic rests on: which of its prerequisites is too weak to build on."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from app.content.live.library import Library
 from app.content.model import Topic
@@ -23,6 +23,8 @@ class Ground:
         """What is weak about it."""
         if not self.answers:
             return "it is neither read nor tested"
+        if self.answers < ENOUGH and not self.right:
+            return "no answer to it was right yet"
         return f"{self.right:.3g} of {self.answers} answers to it were right"
 
 
@@ -30,8 +32,9 @@ def weak_ground(library: Library, record: Record, topic: Topic) -> Ground | None
     """The weak prerequisite of `topic` to begin with, or None when it stands well.
 
     A prerequisite is weak when at least ENOUGH of its questions were answered and the
-    mean is nearer to guessing than to knowing, or when nothing was done for it at
-    all. Where a weak one itself rests on a weak one, that one comes first.
+    mean is nearer to guessing than to knowing. With fewer answers it is weak unless
+    it was read, a card of it was begun, or an answer to it or to its objectives says
+    that it is known. Where a weak one itself rests on a weak one, that one comes first.
     """
     return _weakest(library, record, topic, frozenset({topic.slug}))
 
@@ -62,9 +65,21 @@ def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
         guess = sum(rates[q] for q in firsts) / len(firsts)
         weak = right / len(firsts) < (1 + guess) / 2
         return Ground(topic, len(firsts), right) if weak else None
-    if firsts or record.read.get(topic.slug) or topic.slug in record.cards:
+    if right or record.read.get(topic.slug) or topic.slug in record.cards:
         return None
-    return Ground(topic, 0, 0.0)
+    if topic.objectives and never_missed(library, record, topic.objectives):
+        return None
+    return Ground(topic, len(firsts), right)
+
+
+def never_missed(library: Library, record: Record, objectives: Iterable[str]) -> bool:
+    """Whether each of them was answered, and every time rightly at first."""
+    named, firsts = course_by_objective(library).named, record.firsts
+    for number in objectives:
+        mine = [firsts[item] for item in named.get(number, ()) if item in firsts]
+        if not mine or any(first.score < 1 for first in mine):
+            return False
+    return True
 
 
 def _firsts(firsts: Mapping[str, First], topic: Topic) -> dict[str, First]:

@@ -263,13 +263,13 @@ def _range(scores: Sequence[float]) -> tuple[int, int]:
 _TENTHS = (
     "hardly any chance",
     "about one chance in ten",
-    "about one chance in five",
+    "about two chances in ten",
     "about three chances in ten",
-    "about two chances in five",
+    "about four chances in ten",
     "an even chance",
-    "about three chances in five",
+    "about six chances in ten",
     "about seven chances in ten",
-    "about four chances in five",
+    "about eight chances in ten",
     "about nine chances in ten",
     "more than nine chances in ten",
 )

@@ -13,7 +13,7 @@ _SHAKY = 0.2  # so much lower may firm ground stand and still come first
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Weak:
-    """An objective in its place, and the topic whose questions ask for it.
+    """An objective in its place, and the topic whose questions ask for it: one read.
 
     `share` is its part of the exam (0..1), `ground` a weak prerequisite of the topic;
     `lowest` says that of all objectives tested it stands lowest.
@@ -94,9 +94,10 @@ def weakest_first(
 def _weak(
     library: Library, record: Record, domain: DomainStanding, standing: Standing
 ) -> Weak | None:
-    topic = next((t for t in standing.topics if t.questions), None)
-    if topic is None:
+    asked = [topic for topic in standing.topics if topic.questions]
+    if not asked:
         return None
+    topic = next((t for t in asked if record.read.get(t.slug)), asked[0])
     share = domain.domain.weight / len(domain.standings)
     return Weak(standing, topic, share, weak_ground(library, record, topic))
 

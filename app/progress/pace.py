@@ -9,6 +9,8 @@ from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent,
 
 QUESTION_MINUTES = 1.2
 """How long a question takes before the learner's own pace is known."""
+ROUND = 3
+"""Fewer questions are no round."""
 _LONGEST = 6.0  # a page that lay open longer was not read all the time
 
 
@@ -41,6 +43,15 @@ def pace_of(cards: CardPace, question: Spent, page: Spent) -> Pace:
         question=shrunk(question, USUAL.question),
         page=shrunk(page, USUAL.page),
     )
+
+
+def kept_for_questions(room: float, pace: Pace) -> float:
+    """The minutes of a day that pages leave for a round of questions.
+
+    Where `room` holds no more than two rounds, pages take all of it.
+    """
+    few = ROUND * pace.question_minutes
+    return few if room >= 2 * few else 0.0
 
 
 def page_spent(

@@ -15,17 +15,9 @@ from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
 from app.progress.pace import USUAL, Pace
 from app.progress.picture import Picture
-from app.progress.steps import (
-    Mock,
-    Placing,
-    Running,
-    Situation,
-    Step,
-    TodayPlan,
-    minutes_left,
-    plan,
-    reading_order,
-)
+from app.progress.reading import minutes_left, minutes_read, reading_order
+from app.progress.situation import Mock, Placing, Running, Situation, Step, TodayPlan
+from app.progress.steps import plan
 from app.progress.study_plan import (
     Cards,
     Page,
@@ -34,13 +26,16 @@ from app.progress.study_plan import (
     StudyPlan,
     Work,
     cards_by_day,
+    even_part,
     mock_days,
     mock_of,
     part_of,
     plan_days,
+    reading_days,
 )
 from app.scheduling import Left, card_seconds
 from app.scheduling.outlook import HORIZON
+from app.scheduling.study_day import begin_of
 from app.web.clock import milliseconds, moment
 
 
@@ -71,15 +66,28 @@ def cards_ahead(desk: Desk, held: Held) -> CardsAhead:
 class SoFar:
     """What today has been: minutes that were spent, and what was begun and waits.
 
-    That is a mock exam whose clock runs, or a placement test. `sat` is the day of the
-    last mock exam, `pace` how long the learner takes.
+    That is a mock exam whose clock runs, or a placement test. `answered` are minutes
+    of cards and questions, `read` those of pages; `sat` is the day of the last mock
+    exam, `pace` how long the learner takes.
     """
 
-    spent: float = 0.0
+    answered: float = 0.0
+    read: float = 0.0
     sat: dt.date | None = None
     pace: Pace = USUAL
     running: Running | None = None
     placing: Placing | None = None
+
+    @property
+    def spent(self) -> float:
+        """All minutes of today that were spent."""
+        return self.answered + self.read
+
+
+def read_today(picture: Picture, pace: Pace) -> float:
+    """The minutes of pages that were read today, at the learner's pace."""
+    begun = milliseconds(begin_of(picture.day, picture.learner.zone))
+    return minutes_read(picture.pages, picture.library, begun) * pace.page
 
 
 def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
@@ -93,12 +101,34 @@ def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
             left=left,
             last_topic=picture.pages[0].topic if picture.pages else "",
             minutes=minutes,
+            reading=_reading_today(picture, so_far),
             running=so_far.running,
             placing=so_far.placing,
             mock=_mock_today(picture, so_far.sat),
             pace=so_far.pace,
         )
     )
+
+
+def _reading_today(picture: Picture, so_far: SoFar) -> float:
+    """The minutes of pages that an even pace up to the exam still wants today."""
+    learner, exam, day = picture.learner, picture.learner.exam_day, picture.day
+    if exam is None or not 0 < (exam - day).days <= HORIZON:
+        return 0.0
+    mocks = mock_days(day, exam, so_far.sat) if mocks_of(picture.library) else ()
+    student = Student(learner.minutes_a_day, habits=learner.habits)
+    days = reading_days(day, exam, student, mocks)
+    if day not in days:
+        return 0.0
+    read = so_far.read / so_far.pace.page
+    whole = _unread(picture) + read
+    return max(0.0, even_part(whole, day, exam, days) - read)
+
+
+def _unread(picture: Picture) -> float:
+    """The minutes of pages not read yet that the exam asks for."""
+    of_exam = (t for t in picture.library.topics.values() if not t.level)
+    return sum(minutes_left(topic, picture.record) for topic in of_exam)
 
 
 def running_of(picture: Picture, db: Session) -> Running | None:
@@ -126,9 +156,7 @@ def _mock_today(picture: Picture, sat: dt.date | None) -> Mock | None:
     mocks, exam = mocks_of(picture.library), picture.learner.exam_day
     if exam is None or not mocks or not _is_mock_day(picture, sat):
         return None
-    of_exam = [t for t in picture.library.topics.values() if not t.level]
-    unread = sum(minutes_left(topic, picture.record) for topic in of_exam)
-    part = part_of(unread, whole_minutes_of(picture.library))
+    part = part_of(_unread(picture), whole_minutes_of(picture.library))
     return mock_of(mocks, picture.day, exam, part)
 
 
@@ -149,19 +177,19 @@ def study_plan(
     if exam is None or not 0 <= (exam - day).days <= HORIZON:
         return None
     learner, db = desk.learner, desk.db
-    spent = days.recent.get(day.isoformat())
-    minutes = spent.milliseconds / 60_000 if spent else 0.0
-    student = Student(
-        minutes=learner.minutes_a_day,
-        spent=minutes,
-        pace=store.pace(db, learner, desk.library, day),
-        habits=learner.habits,
+    done = days.recent.get(day.isoformat())
+    pace = store.pace(db, learner, desk.library, day)
+    so_far = SoFar(
+        answered=done.milliseconds / 60_000 if done else 0.0,
+        read=read_today(picture, pace),
+        pace=pace,
     )
+    student = Student(learner.minutes_a_day, so_far.spent, pace, learner.habits)
     work = work_of(desk, picture, cards.ahead)
     proposed = None
     if not student.is_off(day):
         running = running_of(picture, db)
-        so_far = SoFar(minutes, work.mock_on, student.pace, running)
+        so_far = dataclasses.replace(so_far, sat=work.mock_on, running=running)
         today = today_plan(picture, cards.left, so_far)
         proposed = _as_day(today, day, work)
     return plan_days(day, exam, work, student, learner.key, proposed=proposed)

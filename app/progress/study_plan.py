@@ -4,10 +4,10 @@ import dataclasses
 import datetime as dt
 import hashlib
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.progress.pace import USUAL, Pace
-from app.progress.steps import Mock
+from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
+from app.progress.situation import Mock
 from app.scheduling.card_pace import whole_minutes
 from app.scheduling.habits import USUAL as NO_HABITS
 from app.scheduling.habits import Habits
@@ -21,7 +21,6 @@ _MOST_MOCKS = 4
 _HALF = 0.5  # of the pages are to be read before a whole mock exam
 _PAGES_DONE = 3  # days before the exam by which every page is read
 _SATURDAY = 5
-_ROUND = 3  # fewer questions are no round
 _MOST_QUESTIONS = 25
 _THEMES = 3
 _STEP, _MOST_MORE = 5, 240  # more than this are advised in steps; not without end
@@ -130,12 +129,6 @@ class StudyPlan:
         return self.pace == USUAL
 
     @property
-    def cards_and_pages_alone(self) -> bool:
-        """Whether the days after the first have minutes, and none for questions."""
-        later = [day for day in self.days[1:] if day.minutes and not day.mock]
-        return bool(later) and not any(day.questions for day in later)
-
-    @property
     def pages(self) -> int:
         """How many pages are begun or gone on with."""
         return len({slug for day in self.days for slug, _, _ in day.pages})
@@ -173,8 +166,9 @@ def plan_days(
     Today is as it was `proposed`, where it was; what that holds is not planned again.
 
     Cards come first, then the mock exam, then pages at an even pace that ends in time,
-    then questions with what is left. A day that was missed needs no rule of its own:
-    what is left to do is spread anew. The same arguments give the same plan.
+    then questions: a round of them at least, where there is room. A day that was
+    missed needs no rule of its own: what is left to do is spread anew. The same
+    arguments give the same plan.
     """
     count = max(0, (exam - today).days)
     days = [today + dt.timedelta(days=n) for n in range(count)]
@@ -182,8 +176,7 @@ def plan_days(
     mocks = frozenset(day for day in mocks if not student.is_off(day))
     reader = _Reader(work.pages, student.pace.page)
     made = []
-    end = exam - dt.timedelta(days=_PAGES_DONE)
-    reading = [d for d in days if d not in mocks and not student.is_off(d)]
+    reading = reading_days(today, exam, student, mocks)
     if proposed is not None and days:
         made.append(proposed)
         reader.skip({slug for slug, _, _ in proposed.pages})
@@ -195,14 +188,31 @@ def plan_days(
         if day in mocks:
             unread = part_of(reader.left / student.pace.page, work.whole)
             mock = mock_of(work.mocks, day, exam, unread)
-        ahead = sum(day <= d < end for d in reading)
-        read = Read() if mock else reader.take(max(0.0, room), ahead or 1)
+        room -= kept_for_questions(room, student.pace)
+        wanted = even_part(reader.left, day, exam, reading)
+        read = Read() if mock else reader.take(max(0.0, room), wanted)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
         about = _about(work, read, day, seed)
         made.append(_with_questions(done, left, read.minutes, about, student.pace))
     return _with_unread(
         StudyPlan(exam, tuple(made), pace=student.pace), reader, reading
     )
+
+
+def even_part(
+    minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]
+) -> float:
+    """What a day has of so many minutes of pages; `reading` are the days with pages."""
+    end = exam - dt.timedelta(days=_PAGES_DONE)
+    return minutes / max(1, sum(day <= d < end for d in reading))
+
+
+def reading_days(
+    today: dt.date, exam: dt.date, student: Student, mocks: Collection[dt.date]
+) -> list[dt.date]:
+    """The days up to the exam that have pages: neither days off nor those of mocks."""
+    days = (today + dt.timedelta(days=n) for n in range((exam - today).days))
+    return [day for day in days if day not in mocks and not student.is_off(day)]
 
 
 def _with_unread(
@@ -301,9 +311,8 @@ class _Reader:
         """Leave out pages that are read on a day that was planned otherwise."""
         self.pages = [page for page in self.pages if page.slug not in slugs]
 
-    def take(self, room: float, days: int) -> Read:
-        """An even part of what is left over so many days, pages whole if they fit."""
-        wanted = self.left / days
+    def take(self, room: float, wanted: float) -> Read:
+        """So many minutes as are wanted, if there is room; pages whole if they fit."""
         taken: list[tuple[str, str, bool]] = []
         spent, objective = 0.0, ""
         while self.pages and spent < wanted and room - spent >= _CRUMB:
@@ -339,7 +348,7 @@ def part_of(minutes: float, whole: float) -> float:
 
 def _questions(minutes: float, pace: Pace) -> int:
     count = math.floor(minutes * 60 / pace.question + 1e-9)
-    return min(count, _MOST_QUESTIONS) if count >= _ROUND else 0
+    return min(count, _MOST_QUESTIONS) if count >= ROUND else 0
 
 
 def _about(work: Work, read: Read, day: dt.date, seed: str) -> str:

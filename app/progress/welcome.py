@@ -1,30 +1,13 @@
-"""What a first visit is told: the exam in three facts, and an evening of study."""
+"""What a first visit is told: the exam in three facts, and how an evening is parted."""
 
 import dataclasses
 from collections.abc import Sequence
 
 from app.content.live.library import Library
 from app.content.model import Domain, ExamBlueprint, Topic
-from app.progress.pace import QUESTION_MINUTES
 from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
 from app.quiz.placement import draw_placement
 from app.scheduling import card_seconds
-
-_LEAST = 3  # fewer questions are no round
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Evening:
-    """The minutes of a day as they are parted; `page` is a page of usual length."""
-
-    cards: float
-    page: float
-    questions: float
-
-    @property
-    def asked(self) -> int:
-        """How many questions the minutes hold."""
-        return int(self.questions / QUESTION_MINUTES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,7 +15,8 @@ class Welcome:
     """The exam, the placement test and the first page.
 
     `exam` is the mock with the exam's own format, None where a course has none;
-    `placement` is how many questions the test has, `minutes` how long it takes.
+    `placement` is how many questions the test has, `minutes` how long it takes; of an
+    evening so many minutes are for `cards`, the `rest` for a page and questions.
     """
 
     exam: ExamBlueprint | None
@@ -40,7 +24,8 @@ class Welcome:
     placement: int
     minutes: float
     first: Topic | None
-    evening: Evening
+    cards: float
+    rest: float
 
     @property
     def objectives(self) -> int:
@@ -60,22 +45,13 @@ def welcome_of(
     domains = library.syllabus.domains
     drawn = draw_placement(list(library.questions.values()), domains, {}, seed)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    cards = card_seconds(minutes) / 60
     return Welcome(
         exam=exam,
         domains=domains,
         placement=len(drawn),
         minutes=len(drawn) * PLACING_MINUTES,
         first=order[0] if order else None,
-        evening=_evening(order, minutes),
+        cards=cards,
+        rest=minutes - cards,
     )
-
-
-def _evening(topics: Sequence[Topic], minutes: int) -> Evening:
-    """Half for cards, then a page where one fits, then questions."""
-    cards = card_seconds(minutes) / 60
-    usual = sum(topic.minutes for topic in topics) / len(topics) if topics else 0.0
-    page = min(usual, minutes - cards)
-    rest = minutes - cards - page
-    if rest < _LEAST * QUESTION_MINUTES:
-        return Evening(cards, minutes - cards, 0.0)
-    return Evening(cards, page, rest)

@@ -51,14 +51,13 @@ class Outlook:
     """What comes of a rule: its days, and on the exam day the expected recall.
 
     `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
-    `begun` of them were begun. `last_fresh` is the last day with a new card.
+    `begun` of them were begun.
     """
 
     days: tuple[DayAhead, ...]
     recall: float
     begun: int
     cards: int
-    last_fresh: int | None
 
     @property
     def most(self) -> DayAhead | None:
@@ -208,7 +207,6 @@ def _outlook(
         recall=run.recall(asked.exam),
         begun=round(len(run.cards) / part),
         cards=whole,
-        last_fresh=max((d.day for d in ahead if d.fresh), default=None),
     )
 
 

@@ -45,7 +45,7 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
     engine = installation.engine()
     try:
         with archive.opened(source) as opened:
-            _expect_fitting(opened.manifest, engine, source)
+            _expect_readable(opened.manifest, engine, source)
             opened.check()
             installation.data.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             with installation.alone():
@@ -64,7 +64,7 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
         engine.dispose()
 
 
-def _expect_fitting(manifest: Manifest, engine: Engine, source: Path) -> None:
+def _expect_readable(manifest: Manifest, engine: Engine, source: Path) -> None:
     if manifest.database != kind_of(engine):
         raise Unusable(
             f"{source} holds {_NAMED[manifest.database]}, but this installation uses "

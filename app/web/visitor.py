@@ -9,17 +9,15 @@ from typing import NamedTuple
 from cachetools import LRUCache
 from itsdangerous import BadSignature, Signer
 
-COOKIE = "headroom"
-AUTHOR = "headroom-author"
-"""The cookie of a browser that has been let onto the author's bench."""
-_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
+from app.web.cookies import AUTHOR, COOKIE, key_line
+
 FORGET_KEPT = {"clear-site-data": '"cache", "storage"'}
 """The pages and grades that a browser holds for use without a network go as well."""
 _THEMES = {"light", "dark"}
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 # What a value of ours may have at most: longer ones were never given by this server.
 _LONGEST = {COOKIE: 128, AUTHOR: 64, "theme": 8, "zone": 128}
-_OURS = re.compile(rb"(?:^|;)\s*(headroom(?:-author)?|theme|zone)=([^;]*)")
+_OURS = re.compile(rf"(?:^|;)\s*({'|'.join(_LONGEST)})=([^;]*)".encode())
 _BYTES = 4 * 1024 * 1024  # of the browsers kept in mind, some 2,000
 _BESIDE = 1500  # bytes of the objects around what a browser sends
 
@@ -86,7 +84,7 @@ class Doorkeeper:
 
     def line(self, key: str) -> bytes:
         """The Set-Cookie line that gives a browser the session of `key`."""
-        return self._line(self._signer.sign(key).decode())
+        return key_line(self._signer.sign(key).decode())
 
     def digest(self, word: str) -> str:
         """A short word as it may be kept: worthless without the secret."""
@@ -101,14 +99,11 @@ class Doorkeeper:
         return Visitor(
             key=key,
             digest=digest_of(key),
-            renewal=self._line(given.signed) if key else b"",
+            renewal=key_line(given.signed) if key else b"",
             theme=given.theme if given.theme in _THEMES else "",
             zone=zone if _ZONE.fullmatch(zone) else "",
             author=given.author,
         )
-
-    def _line(self, signed: str) -> bytes:
-        return _cookie(signed, _AGE)
 
 
 def new_key() -> str:
@@ -119,17 +114,6 @@ def new_key() -> str:
 def digest_of(key: str) -> str:
     """A key as the database keeps it: who reads it there cannot come in with it."""
     return hashlib.sha256(key.encode()).hexdigest()
-
-
-def forget_line() -> bytes:
-    """The Set-Cookie line that takes the key out of a browser."""
-    return _cookie("", 0)
-
-
-def _cookie(value: str, age: int) -> bytes:
-    # On its way out it is put under the prefix of the server, and on TLS it stays.
-    line = f"{COOKIE}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
-    return line.encode()
 
 
 def _given(cookies: bytes) -> _Given:

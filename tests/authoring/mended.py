@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.authoring.regrading import confirm, plan_of
+from app.authoring.regrading import confirm, regrading_of
 from app.content.live.library import LiveLibrary
 from app.db.tables import Attempt
 from app.db.writer import WRITING
@@ -76,9 +76,9 @@ def attempts(session: Session) -> list[dict[str, object]]:
 def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
     """Let the key of now count, as the command does; returns how many it graded."""
     with Session(engine) as db:
-        plan = plan_of(db, "", author.question, reworded=reworded)
+        regrading = regrading_of(db, "", author.question, reworded=reworded)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        count = confirm(db, "", plan, 0, NOW)
+        count = confirm(db, "", regrading, 0, NOW)
         db.commit()
     return count

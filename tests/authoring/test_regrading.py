@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func
 from sqlmodel import Session, select
 
-from app.authoring.regrading import confirm, plan_of
+from app.authoring.regrading import confirm, regrading_of
 from app.cli import main
 from app.config import Settings
 from app.db.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
@@ -146,11 +146,15 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     author.mends(ACCURACY)
 
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question)
+        regrading = regrading_of(db, "", author.question)
 
-    assert (plan.asked, plan.same, len(plan.rows)) == (2, 1, 2)
-    assert (plan.reach.answers, plan.reach.learners, plan.reach.firsts) == (1, 1, 1)
-    assert [(e.before, e.after) for e in plan.effects] == [(0, 1)]
+    assert (regrading.asked, regrading.same, len(regrading.rows)) == (2, 1, 2)
+    assert (
+        regrading.reach.answers,
+        regrading.reach.learners,
+        regrading.reach.firsts,
+    ) == (1, 1, 1)
+    assert [(e.before, e.after) for e in regrading.effects] == [(0, 1)]
     regrade(app.state.engine, author)
     assert sorted(current(session).values()) == [0, 1]
 
@@ -175,8 +179,8 @@ def test_other_words_are_left_out_unless_they_mean_the_same(
     author.writes(*OTHER_WORDS)
 
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question)
-    assert plan.refused == ((Refusal.WORDS, 1),)
+        regrading = regrading_of(db, "", author.question)
+    assert regrading.refused == ((Refusal.WORDS, 1),)
     assert regrade(app.state.engine, author) == 0
     assert regrade(app.state.engine, author, reworded=True) == 1
 
@@ -191,9 +195,9 @@ def test_a_wording_that_cannot_be_read_any_more_is_said_to_be(
     author.mends(ACCURACY)
 
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question)
+        regrading = regrading_of(db, "", author.question)
 
-    assert plan.refused == ((Refusal.LOST, 1),)
+    assert regrading.refused == ((Refusal.LOST, 1),)
 
 
 def test_who_erased_everything_meanwhile_is_left_out(
@@ -203,13 +207,13 @@ def test_who_erased_everything_meanwhile_is_left_out(
         answer(client, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question)
+        regrading = regrading_of(db, "", author.question)
 
     rosa.post("/settings/erasure", data={"word": "erase"})
 
     with Session(app.state.engine) as db:
         db.connection(execution_options=WRITING)
-        assert confirm(db, "", plan, 0, NOW) == 1
+        assert confirm(db, "", regrading, 0, NOW) == 1
         db.commit()
     milo.post("/settings/erasure", data={"word": "erase"})
     assert session.exec(select(Regrade)).all() == []
@@ -236,12 +240,16 @@ def test_whatever_was_mended_before_the_last_key_counts(
         db.flush()
         log = db.execute(select(Attempt.__table__)).all()
         for words in keys:
-            plan = plan_of(db, "", wordings[words])
-            changes = bool(plan.reach.answers)
-            assert confirm(db, "", plan, 0, NOW) == (3 if changes else 0)
-            again = plan_of(db, "", wordings[words])
+            regrading = regrading_of(db, "", wordings[words])
+            changes = bool(regrading.reach.answers)
+            assert confirm(db, "", regrading, 0, NOW) == (3 if changes else 0)
+            again = regrading_of(db, "", wordings[words])
             assert again.reach.answers == 0
-            assert confirm(db, "", again, 0, NOW) == confirm(db, "", plan, 0, NOW) == 0
+            assert (
+                confirm(db, "", again, 0, NOW)
+                == confirm(db, "", regrading, 0, NOW)
+                == 0
+            )
             scores = {row["raw"]: row["current_score"] for row in exported(db)}
             assert scores == {raw_of(o): o.right for o in options(wordings[words])}
         assert db.execute(select(Attempt.__table__)).all() == log
@@ -292,14 +300,14 @@ def test_two_who_confirm_at_once_write_one_row_for_each_answer(
         answer(client, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     with Session(app.state.engine) as db:
-        plan = plan_of(db, "", author.question)
+        regrading = regrading_of(db, "", author.question)
     counts, start = [], threading.Barrier(4)
 
     def confirm_it() -> None:
         with Session(app.state.engine) as db:
             start.wait()
             db.connection(execution_options=WRITING)
-            counts.append(confirm(db, "", plan, 0, NOW))
+            counts.append(confirm(db, "", regrading, 0, NOW))
             db.commit()
 
     threads = [threading.Thread(target=confirm_it) for _ in range(4)]

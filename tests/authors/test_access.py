@@ -14,7 +14,7 @@ from app.authors.current import AuthorRoute
 from app.config import Settings
 from app.db.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
-from app.web.visitor import AUTHOR
+from app.web.cookies import AUTHOR
 from tests.conftest import Clock, let_in, visit
 
 ADDRESSES = [

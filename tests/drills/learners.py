@@ -81,29 +81,39 @@ class Learners:
 
     def _answer_on(self) -> None:
         with httpx.Client(base_url=self._address, timeout=30) as browser:
-            option = self._option(browser)
+            page = self._sent_until_answered(lambda: browser.get(QUESTION))
+            if not page:
+                return
+            found = re.search(r'name="answer" value="(\w+)"', page.text)
+            assert found, page.text
+            option = found[1]
             while not self._over.is_set():
                 self._answer(browser, option)
 
-    def _option(self, browser: httpx.Client) -> str:
-        found = re.search(r'name="answer" value="(\w+)"', browser.get(QUESTION).text)
-        assert found
-        return found[1]
-
     def _answer(self, browser: httpx.Client, option: str) -> None:
         form = {"token": uuid.uuid4().hex, "answer": option}
+        answer = self._sent_until_answered(
+            lambda: browser.post(f"{QUESTION}/attempts", data=form)
+        )
+        if answer:
+            self._note(answer)
+
+    def _sent_until_answered(
+        self, send: Callable[[], httpx.Response]
+    ) -> httpx.Response | None:
+        """The answer to a request that is sent again until there is one; none: left."""
         while not self._left.is_set():
             try:
-                answer = browser.post(f"{QUESTION}/attempts", data=form)
+                answer = send()
             except httpx.TransportError:
                 # Nobody can say whether it arrived, and a server may be starting.
                 self._left.wait(0.02)
                 continue
             if answer.status_code not in _TRIED_AGAIN:
-                self._note(answer)
-                return
+                return answer
             self.refused.add(answer.status_code)
             self._turned_away.add(threading.get_ident())
+        return None
 
     def _note(self, answer: httpx.Response) -> None:
         assert answer.status_code == 303, answer.text
@@ -126,7 +136,7 @@ def log_of(database: str) -> list[int]:
 
 def assert_nothing_lost_or_doubled(learners: Learners, database: str) -> None:
     """Each answer that was acknowledged is in the log once, and nothing else is."""
-    assert learners.broken == []
+    assert not learners.broken, learners.broken
     told, held = sorted(learners.acknowledged), log_of(database)
     lost, beyond = set(told) - set(held), set(held) - set(told)
     assert told == held, f"lost {sorted(lost)}, never acknowledged {sorted(beyond)}"

@@ -167,6 +167,12 @@ def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
     assert reason("a100-sxm4-80", **older) == "It does not compute in FP8."
 
 
+def test_hours_follow_from_the_share_of_time_that_is_lost():
+    training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
+    (lost,), (none,) = (found(**training, lost=share).found for share in (0.5, 0.0))
+    assert lost.hours == pytest.approx(2 * none.hours)
+
+
 def test_nothing_that_does_it_is_a_no_and_not_an_error():
     answer = estimate(model="llama-3.1-405b", weights="fp32", slowest=0.005)
     assert answer.verdict.lead == "No GPU of the catalog does it."

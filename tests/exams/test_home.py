@@ -169,6 +169,7 @@ def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
 
     assert asks_missed(missed.slug)
     assert missed.domains == {"1": 30, "2": 20}
+    assert Bank({}, {"1": 60, "2": 40, "9": 5}).missed_of(WHOLE) == 100
 
 
 def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:

@@ -14,6 +14,7 @@ from app.db.tables import Sitting
 from app.exams.report import Marked, Share, interval, most_lost, summarize
 from app.questions.choosing import Choices
 from app.questions.variants import draw
+from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
 
 
@@ -153,3 +154,16 @@ def test_an_answer_that_came_back_to_the_first_was_not_changed(
     report = rosa.get(finish(rosa, sitting).headers["location"]).text
 
     assert "No answer was changed to another option." in report
+
+
+def test_a_report_names_as_earlier_only_what_was_sat_before(
+    rosa: TestClient, clock: Clock
+) -> None:
+    first, second = "", ""
+    for _ in range(2):
+        first, second = second, begin(rosa)
+        finish(rosa, second)
+        clock.tick(days=1)
+
+    assert " Before: " not in rosa.get(f"{first}/report").text
+    assert " Before: " in rosa.get(f"{second}/report").text

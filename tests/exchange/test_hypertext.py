@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.content.markdown.syntax import plain, tokens
 from app.exchange.markup.hypertext import from_plain, to_markdown
-from app.exchange.markup.rendering import canonical, to_html
+from app.exchange.markup.rendering import markdown_of, to_html
 from tests.exchange.bank import SIGNS, STEMS
 
 TEX = re.compile(r"\\[(\[]")
@@ -54,6 +54,11 @@ def test_plain_words_stay_the_words_they_are(words: str) -> None:
 
 def test_mathematics_in_plain_words_becomes_ours() -> None:
     assert from_plain(r"\[0\] and \(x\)") == "$0$ and $x$"
+
+
+def canonical(markdown: str) -> str:
+    """Markdown written in the one way in which the room writes it."""
+    return markdown_of(tokens(markdown))
 
 
 @given(STEMS)

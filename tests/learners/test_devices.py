@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import DeviceCode
+from app.web.cookies import COOKIE
 from app.web.front.rate_counting import Rates
-from app.web.visitor import COOKIE
 from tests.conftest import visit
 
 

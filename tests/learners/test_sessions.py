@@ -12,7 +12,8 @@ from sqlmodel import Session, select
 from app.config import Settings
 from app.db.tables import Learner, LearnerSession
 from app.main import create_app
-from app.web.visitor import COOKIE, digest_of
+from app.web.cookies import COOKIE
+from app.web.visitor import digest_of
 from tests.conftest import visit
 from tests.learners.test_devices import ask_for_code, name
 

@@ -233,9 +233,9 @@ def test_simulated_exams_agree_with_the_exact_scores():
         (0.01, "hardly any chance"),
         (0.33, "about three chances in ten"),
         (0.14, "about one chance in ten"),
-        (0.16, "about one chance in five"),
+        (0.16, "about two chances in ten"),
         (0.5, "an even chance"),
-        (0.8, "about four chances in five"),
+        (0.8, "about eight chances in ten"),
         (0.99, "more than nine chances in ten"),
     ],
 )

@@ -16,7 +16,7 @@ from app.content.live.library import Library, LiveLibrary
 from app.db.tables import Attempt, Learner
 from app.mastery.bank import domain_of
 from app.questions import kinds
-from app.web.visitor import COOKIE
+from app.web.cookies import COOKIE
 from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 

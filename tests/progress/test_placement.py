@@ -13,7 +13,8 @@ from app.content.live.library import Library
 from app.db.tables import AddedCard, Attempt
 from app.mastery.evidence import First
 from app.mastery.standing import NOTHING, standings
-from app.progress.steps import Situation, reading_step
+from app.progress.reading import reading_step
+from app.progress.situation import Situation
 from app.quiz.placement import draw_placement
 from app.scheduling import Left
 

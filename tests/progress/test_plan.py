@@ -9,15 +9,11 @@ import pytest
 from app.content.live.library import Library
 from app.mastery.course import anchors
 from app.mastery.evidence import First
+from app.mastery.grounds import weak_ground
 from app.mastery.standing import NOTHING, Record, standings
-from app.progress.steps import (
-    Mock,
-    Running,
-    Situation,
-    TodayPlan,
-    plan,
-    practice_step,
-)
+from app.progress.reading import reading_order
+from app.progress.situation import Mock, Running, Situation, TodayPlan
+from app.progress.steps import plan, practice_step
 from app.scheduling import Left
 
 NO_CARDS = Left()
@@ -76,14 +72,64 @@ def test_new_cards_wait_until_something_was_read(library: Library):
 
 
 def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
-    record, deck = read(library, *library.topics), Left(fresh=12)
+    record, deck = read(library, "weights"), Left(fresh=12)
     whole = planned(library, record, left=deck, minutes=240)
     assert whole.steps[-1].title == "Learn 12 new cards"
+    page = whole.steps[0].minutes
 
-    made = planned(library, record, left=deck, minutes=whole.minutes - 6.5)
+    made = planned(library, record, left=deck, minutes=page + 5.5)
 
     assert made.steps[-1].title == "Learn 5 of 12 new cards"
     assert made.steps[-1].minutes == 5
+
+
+def test_new_cards_have_their_minutes_before_questions(library: Library):
+    record, deck = read(library, "weights"), Left(fresh=12)
+    whole = planned(library, record, left=deck, minutes=240)
+    read_, asked, learn = whole.steps
+
+    made = planned(library, record, left=deck, minutes=read_.minutes + 12)
+
+    assert made.steps == (read_, learn)
+    assert made.beyond == (asked,)
+
+
+def test_as_many_pages_as_the_plan_wants_leave_a_round_of_questions(library: Library):
+    one = planned(library, minutes=60)
+    two = planned(library, minutes=60, reading=60)
+    assert [s.kind for s in one.steps] == ["read", "practice"]
+    assert [s.kind for s in two.steps] == ["read", "read", "practice"]
+
+    pages = sum(s.minutes for s in two.steps if s.kind == "read")
+    tight = planned(library, minutes=pages + 3, reading=60)
+    assert [s.kind for s in tight.steps] == ["read", "practice"]
+
+
+def test_a_wrong_answer_is_no_ground_to_build_on(library: Library):
+    question = library.topics["weights"].questions[0]
+    firsts = {question: First(0.0, TODAY)}
+    record = dataclasses.replace(NOTHING, firsts=firsts)
+    assert weak_ground(library, record, library.topics["kv-cache"])
+
+    right = dataclasses.replace(NOTHING, firsts={question: First(1.0, TODAY)})
+    assert weak_ground(library, right, library.topics["kv-cache"]) is None
+
+
+def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(
+    library: Library,
+):
+    firsts = answered(0.55, *library.topics["weights"].questions)
+    firsts |= answered(0.0, *library.topics["kv-cache"].questions)
+    record = dataclasses.replace(NOTHING, firsts=firsts)
+    begun = dataclasses.replace(record, read=read(library, "kv-cache").read)
+
+    led, usual = (
+        reading_order(library, one, standings(library, one, TODAY))
+        for one in (record, begun)
+    )
+
+    assert led[0].slug == "kv-cache"
+    assert usual[0].slug == "weights"
 
 
 @pytest.mark.parametrize("minutes", [-27.0, 0.0, 0.4])

@@ -14,9 +14,9 @@ from sqlmodel import Session
 from app.content.live.library import Library
 from app.progress.calendar_file import calendar_of, escaped, folded
 from app.progress.pace import USUAL, Pace, page_spent
+from app.progress.situation import Mock
 from app.progress.study_plan import (
     Cards,
-    Mock,
     Page,
     Student,
     StudyPlan,
@@ -114,7 +114,7 @@ def test_a_page_too_long_for_a_day_goes_on_the_next():
     plan = planned(10, Work(pages=[Page("long", "Long", 25.0)]), minutes=10)
 
     parts = [again for day in plan.days for _, _, again in day.pages]
-    assert parts == [False, True, True]
+    assert parts == [False, True, True, True]
 
 
 def test_what_does_not_fit_is_named():
@@ -197,11 +197,12 @@ def test_questions_follow_the_page_of_the_day():
     assert (first.questions > 0, first.about) == (True, "Objective 0")
 
 
-def test_a_plan_says_when_its_days_hold_no_questions():
-    assert not planned(20, WHOLE).cards_and_pages_alone
-    full = Work(pages=pages(60), cards=[Cards(fresh=15)] * 20)
-    assert planned(20, full, minutes=30).cards_and_pages_alone
-    assert not planned(1, full, minutes=30).cards_and_pages_alone
+@pytest.mark.parametrize("minutes", [30, 45])
+def test_every_day_with_room_holds_a_round_of_questions(minutes: float):
+    full = Work(pages=pages(90), cards=[Cards(fresh=15)] * 20)
+
+    assert all(day.questions >= 3 for day in planned(20, full, minutes).days)
+    assert all(day.pages for day in planned(20, full, minutes).days)
 
 
 def test_a_seed_turns_the_weakest_objectives_around():

@@ -197,13 +197,35 @@ def test_an_estimate_appears_with_its_range_after_fifteen_answers(
 def test_less_than_a_minute_of_work_is_said_so(
     rosa: TestClient, desk: Desk, library: Library, session: Session
 ):
-    assert "Done today" not in rosa.get("/").text
+    assert "of cards and questions" not in rosa.get("/").text
 
     desk.answers(list(library.questions)[:1], 1.0, "weights")
     session.execute(update(Attempt).values(milliseconds=20_000))
     desk.answers([], 1.0, "weights")
 
     assert "Done today: under a minute of cards" in rosa.get("/").text
+
+
+def test_what_was_read_today_takes_its_minutes(
+    rosa: TestClient, clock: Clock, library: Library
+):
+    rosa.post("/settings", data={"minutes_a_day": "5", "retention": "90"})
+    assert "5 minutes of today are used" not in words_of(rosa)
+
+    for slug, topic in library.topics.items():
+        for section in [s.anchor for s in topic.sections if s.anchor]:
+            rosa.post(f"/concepts/{slug}/readings", data={"section": section})
+
+    read = sum(s.minutes for t in library.topics.values() for s in t.sections)
+    assert read > 5
+    assert f"Done today: {round(read)} min of reading" in words_of(rosa)
+    assert "although your 5 minutes of today are used" in words_of(rosa)
+    clock.tick(days=1)
+    assert "Done today" not in words_of(rosa)
+
+
+def words_of(browser: TestClient) -> str:
+    return " ".join(browser.get("/").text.replace("\xa0", " ").split())
 
 
 def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Library):

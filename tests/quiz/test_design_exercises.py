@@ -14,7 +14,7 @@ from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.kinds.design.conditions import judge, read_condition
 from app.questions.kinds.design.model import Design
-from app.questions.kinds.design.planning import (
+from app.questions.kinds.design.solver import (
     Problem,
     best_value,
     outputs_of,

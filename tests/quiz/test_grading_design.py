@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.hardware import accelerators
 from app.questions.grading import grade
-from app.questions.kinds.design.planning import best_value, problem_of
+from app.questions.kinds.design.solver import best_value, problem_of
 from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 

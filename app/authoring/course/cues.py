@@ -130,14 +130,14 @@ def _cross_validated(items: Sequence[_Item]) -> float:
     right = 0.0
     for fold in range(_FOLDS):
         known = [pair for n, pair in enumerate(read) if n % _FOLDS != fold]
-        weights = _fitted(known)
+        weights = _learned(known)
         for n, (rows, item) in enumerate(read):
             if n % _FOLDS == fold:
                 right += _luck(item, [_dot(weights, row) for row in rows])
     return right / len(items)
 
 
-def _fitted(known: Sequence[tuple[list[list[float]], _Item]]) -> list[float]:
+def _learned(known: Sequence[tuple[list[list[float]], _Item]]) -> list[float]:
     """Weights of a choice among options, by steps along the gradient."""
     weights = [0.0] * len(_CUES)
     for _ in range(_ROUNDS if known else 0):

@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.authoring.forms import Confirmed, RegradingAsked
-from app.authoring.regrading import confirm, plan_of
+from app.authoring.regrading import confirm, regrading_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute, CurrentAuthor
 from app.db.engine import reading_session
@@ -33,7 +33,9 @@ def show(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
         address=address_of(question),
         title=title_of(question),
         right=kinds.of(question).right_words(question.answer),
-        plan=plan_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
+        regrading=regrading_of(
+            desk.db, desk.learner.course, question, reworded=wanted.reworded
+        ),
         wanted=wanted,
         other_words=Refusal.WORDS,
     )
@@ -61,12 +63,12 @@ async def grade_again(
         )
     course: str = request.state.course
     async with reading_session(request) as db:
-        plan = await run_in_threadpool(
-            plan_of, db, course, question, reworded=wanted.reworded
+        regrading = await run_in_threadpool(
+            regrading_of, db, course, question, reworded=wanted.reworded
         )
     turn: Turn = request.app.state.turn
     async with turn() as db:
-        count = await run_in_threadpool(confirm, db, course, plan, author.id, now)
+        count = await run_in_threadpool(confirm, db, course, regrading, author.id, now)
     where = f"/authoring/questions/{quote(item)}/regrading"
     more = "&reworded=true" if wanted.reworded else ""
     return RedirectResponse(f"{where}?graded={count}{more}", 303)

@@ -34,13 +34,13 @@ def _opened(tag: str) -> str | None:
         return None
     attributes = ""
     for key, value in _ATTRIBUTE.findall(rest):
-        if not _fits(name, key.lower(), value):
+        if not _is_allowed(name, key.lower(), value):
             return None
         attributes += f' {key.lower()}="{escapeHtml(value)}"'
     return f"<{slash}{name}{attributes}>"
 
 
-def _fits(name: str, key: str, value: str) -> bool:
+def _is_allowed(name: str, key: str, value: str) -> bool:
     if key == "title":
         return name == "abbr"
     return key == "class" and set(value.split()) <= _CLASSES

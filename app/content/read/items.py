@@ -72,7 +72,7 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     if not kind_of:
         return None
     refuse_foreign(draft.comment, kind_of, sheet)
-    _check_fitting(draft, parts, (kind, kind_of), sheet)
+    _check_taken(draft, parts, (kind, kind_of), sheet)
     written = Written(draft, parts, scope, computed is not None)
     common = _common(draft, front, sheet)
     if kind_of == "card":
@@ -80,7 +80,7 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     return Built(_question(written, KINDS[kind_of], computed, common), written)
 
 
-def _check_fitting(
+def _check_taken(
     draft: Draft, parts: Parts, kinds: tuple[FileKind, str], sheet: Manuscript
 ) -> None:
     """E13, E24: what its file or its type does not take."""

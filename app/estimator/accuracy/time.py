@@ -8,6 +8,7 @@ from app.estimator.accuracy.kinds import Translator
 from app.estimator.accuracy.question import Question, ask
 from app.estimator.hardware.accelerators import find_accelerator
 
+_YEAR = 365.25 * 86400.0
 # Adapter rates of the systems that the published runs were made on, per GPU.
 _NICS = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
 # ZeRO-3 of 2021 gathered weights rank by rank, without sharing them in a node.
@@ -23,7 +24,12 @@ _INTERLEAVED = f"{_TITAN}, async TP, interleaved 1F1B"
 _ZERO_2021 = "DeepSpeed ZeRO-3 2021"
 _MOSAIC = "MosaicML Composer FSDP + flash attention"
 
+_LLAMA_3 = "PyTorch with FSDP, tensor and pipeline parallelism, 2024"
+_HAI_LLM = "HAI-LLM, DualPipe"
+
 _FRAMEWORKS: dict[str, str] = {
+    _LLAMA_3: "compiled",
+    _HAI_LLM: "tuned",
     _MEGATRON_2025: "megatron",
     "Megatron-DeepSpeed": "megatron-2022",
     "Megatron-LM 2022, fp16": "megatron-2022",
@@ -86,6 +92,7 @@ def _setting(asked: Asked) -> dict[str, Any]:
     if not asked.flag("compile", True) and software == "compiled":
         software = "eager"
     nic = _NICS.get(find_accelerator(gpu).architecture, 50e9)
+    nic = asked.number("network_gbps", nic * 8 / 1e9) * 1e9 / 8
     if framework == _ZERO_2021:
         nic /= _UNSHARED
     return {
@@ -193,7 +200,16 @@ def _zero(asked: Asked, framework: str) -> str:
 
 
 def train_gpu_hours(asked: Asked) -> Question:
-    """Accelerator-hours of a published run, restarts included."""
+    """Accelerator-hours of a published run, restarts included.
+
+    Where its makers say how it was laid out, the layout is asked.
+    """
+    if asked.has("gpus"):
+        tokens = asked.number("tokens")
+        lost = _lost(asked)
+        setting = _setting(asked)
+        return ask("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
+    share = asked.number("lost") if asked.has("lost") else None
     return ask(
         "accelerator-choice",
         "gpu_hours",
@@ -202,7 +218,16 @@ def train_gpu_hours(asked: Asked) -> Question:
         only=asked.card(),
         tokens=asked.number("tokens"),
         number_format=_number_format(asked),
+        lost=share,
     )
+
+
+def _lost(asked: Asked) -> dict[str, float]:
+    """The share of time that a run lost, in place of failures and checkpoints."""
+    if not asked.has("lost"):
+        return {}
+    never = {"mtbf_per_gpu": 1000 * _YEAR, "checkpoint_time": 0.1, "restart_time": 0.0}
+    return {"other_time": asked.number("lost"), **never}
 
 
 _SYSTEMS = {

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from app.estimator import catalogue
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Framework:
@@ -25,39 +27,9 @@ class Framework:
     eager: float = 0.0
 
 
-# Megatron with Transformer Engine: a fused loss keeps only the 16-bit logits, and
-# each weight shape has one 16-bit stand-in gradient (SimuMax v1.2 traced both).
-# PyTorch: 16-bit logits, an FP32 copy, its log-softmax and their gradients, 14 B in
-# reserved memory; 22 B where the loss is divided (torchtitan benchmarks of 2024-12);
-# 5 B once the loss is compiled (2025-06). Transformers: 2 + 4 + 4 B. torchtune: the
-# loss takes an eighth of the tokens at a time, so an eighth of the bytes of PyTorch
-# (its README of 2024-09 has the peaks of LoRA and QLoRA).
 FRAMEWORKS: dict[str, Framework] = {
-    framework.id: framework
-    for framework in (
-        Framework("torch", "PyTorch FSDP or DeepSpeed, compiled", 14.0, 22.0, 5.0),
-        Framework(
-            "torch-eager",
-            "PyTorch FSDP or DeepSpeed, eager",
-            14.0,
-            22.0,
-            5.0,
-            unfused=True,
-            eager=1.7,
-        ),
-        Framework(
-            "megatron",
-            "Megatron with Transformer Engine",
-            10.0,
-            10.0,
-            2.0,
-            dummies=True,
-        ),
-        Framework(
-            "transformers", "Transformers Trainer", 10.0, 10.0, 4.0, unfused=True
-        ),
-        Framework("torchtune", "torchtune, compiled, loss in chunks", 1.75, 2.75, 1.75),
-    )
+    row["id"]: Framework(**row)
+    for row in catalogue.words("training_software.toml")["framework"]
 }
 USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (

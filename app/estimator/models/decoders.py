@@ -12,7 +12,7 @@ from app.estimator.models.config import (
     whole,
 )
 from app.estimator.models.families import Traits
-from app.estimator.models.layer_plan import layer_count, layer_words
+from app.estimator.models.layer_kinds import layer_count, layer_words
 from app.estimator.models.layers import Layer, Matrix, Mixer, Mlp
 
 _NO_MLP = Mlp()

@@ -42,7 +42,6 @@ class Traits:
     routed_norms: int = 0
     layer_scalars: int = 0
     full_every: int = 0
-    full_first: bool = False
 
 
 _WORDS = catalogue.words("families.toml")

@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
-from typing import Literal
+from typing import Any, Literal
 
+from app.estimator import catalogue
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Matrix
 
@@ -48,90 +49,18 @@ class Format:
     scale: str = ""
 
 
-_LISTED = (
-    Format("bf16", "BF16", 16, "all"),
-    Format("fp16", "FP16", 16, "all", math="fp16"),
-    Format("fp32", "FP32", 32, "all", rest=32, math="fp32"),
-    Format("fp8", "FP8", 8, math="fp8", scale="one FP32 scale per tensor"),
-    Format(
-        "fp8-block",
-        "FP8 in blocks of 128×128",
-        8 + 32 / 128**2,
-        math="fp8",
-        scale="FP32 scale per block of 128×128",
-    ),
-    Format("mxfp8", "MXFP8", 8.25, math="fp8", scale="8-bit scale per 32"),
-    Format("int8", "INT8 (W8A8)", 8, math="int8", scale="one scale per channel"),
-    Format(
-        "gptq-int8",
-        "GPTQ INT8, groups of 128",
-        grouped_bits(8, 128, 16, 8),
-        scale="16-bit scale and 8-bit zero per 128",
-    ),
-    Format(
-        "int4",
-        "INT4, groups of 128",
-        grouped_bits(4, 128, 16, 0),
-        scale="16-bit scale per 128",
-    ),
-    Format(
-        "awq-int4",
-        "AWQ INT4, groups of 128",
-        grouped_bits(4, 128, 16, 4),
-        math="fp16",
-        scale="16-bit scale and 4-bit zero per 128",
-    ),
-    Format(
-        "gptq-int4",
-        "GPTQ INT4, groups of 128",
-        grouped_bits(4, 128, 16, 4),
-        math="fp16",
-        scale="16-bit scale and 4-bit zero per 128",
-    ),
-    Format(
-        "gptq-int4-g32",
-        "GPTQ INT4, groups of 32",
-        grouped_bits(4, 32, 16, 4),
-        math="fp16",
-        scale="16-bit scale and 4-bit zero per 32",
-    ),
-    Format("nf4", "NF4", 4.5, scale="FP32 scale per 64"),
-    Format(
-        "nf4-double",
-        "NF4, double quantized",
-        4 + 8 / 64 + 32 / (64 * 256),
-        scale="8-bit scale per 64, FP32 per 256 scales",
-    ),
-    Format("mxfp4", "MXFP4", 4.25, math="mxfp4", scale="8-bit scale per 32"),
-    Format(
-        "mxfp4-experts",
-        "MXFP4 experts, the rest BF16",
-        4.25,
-        "experts",
-        math="mxfp4",
-        scale="8-bit scale per 32",
-    ),
-    Format("nvfp4", "NVFP4", 4.5, math="nvfp4", scale="8-bit scale per 16"),
-)
-FORMATS: dict[str, Format] = {f.id: f for f in _LISTED}
-WEIGHT_CHOICES: tuple[tuple[str, str], ...] = tuple((f.id, f.label) for f in _LISTED)
+def _format(row: dict[str, Any]) -> Format:
+    """A format of the file; its groups add their scales to the bits of a weight."""
+    scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
+    bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
+    return Format(bits=bits, **row)
 
-CACHE_BITS: dict[str, float] = {
-    "fp16": 16,
-    "bf16": 16,
-    "fp32": 32,
-    "fp8": 8,
-    "int8": 8,
-    "int4": 4,
-}
-CACHE_CHOICES: tuple[tuple[str, str], ...] = (
-    ("bf16", "BF16"),
-    ("fp16", "FP16"),
-    ("fp8", "FP8"),
-    ("int8", "INT8"),
-    ("int4", "INT4"),
-    ("fp32", "FP32"),
-)
+
+_WORDS = catalogue.words("formats.toml")
+FORMATS: dict[str, Format] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
+WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
+CACHE_BITS: dict[str, float] = {row["id"]: row["bits"] for row in _WORDS["cache"]}
+CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,23 +1,27 @@
 """Accelerator-hours of a whole training run, with what is lost on the way."""
 
+import dataclasses
 import math
 
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.plan import SOFTWARE, Plan
+from app.estimator.timing.room import memory_per_gpu
 from app.estimator.timing.step import step_time
 
-# Share of booked time that a run uses well: restarts, checkpoints, evaluation, and
+# Share of booked time that is no progress: restarts, checkpoints, evaluation, and
 # steps slower than in a benchmark. The middle of what published totals carry over
 # their benchmark rates (3 to 15 % for restarts alone).
-USEFUL = 0.84
+LOST = 0.16
 
 # GPUs of the usual cluster that a run of this size is planned on, and its batch.
 _CLUSTER = 1024
 _TOKENS_PER_STEP = 4_000_000
-_STATES = 18.0  # bytes per parameter while training, before sharding
-_SPARE = 0.6  # of the memory for states; the rest holds activations
+# Tokens of a micro-batch: shorter sequences go through together, since products of
+# fewer rows leave much of a GPU idle.
+_TOKENS_AT_ONCE = 8192
+_DEEPEST = 64  # stages of a pipeline
 
 
 def usual_plans(
@@ -25,50 +29,56 @@ def usual_plans(
 ) -> tuple[Plan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
-    Pipeline parallelism as deep as weights, gradients and a share of the optimizer
-    need.
+    Each has the fewest pipeline stages with which it fits in memory, with as little
+    computed again as that takes. Dense models run as in compiled PyTorch, mixtures
+    of experts as in the tuned software that they are trained with.
 
     Where:
         model: what is trained.
         gpu: the accelerator.
         number_format: of the products.
     """
-    room = gpu.capacity * _SPARE
+    widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
+    plans = [_shallowest(model, gpu, number_format, tensor) for tensor in widths]
+    fitting = [plan for plan, fits in plans if fits]
+    return tuple(fitting or (plan for plan, _ in plans))
+
+
+def _shallowest(
+    model: Architecture, gpu: Accelerator, number_format: str, tensor: int
+) -> tuple[Plan, bool]:
+    """The plan with the fewest stages that fits, or the deepest of all."""
+    pipeline = 1
+    while True:
+        plan = _usual(model, number_format, tensor, pipeline)
+        if memory_per_gpu(model, plan) <= gpu.capacity:
+            return plan, True
+        plan = dataclasses.replace(plan, recompute="full")
+        if memory_per_gpu(model, plan) <= gpu.capacity:
+            return plan, True
+        if pipeline == _DEEPEST:
+            return plan, False
+        pipeline *= 2
+
+
+def _usual(model: Architecture, number_format: str, tensor: int, pipeline: int) -> Plan:
     sequence = min(model.max_context or 4096, 8192)
-    expert = _experts(model, _CLUSTER)
-    needed = _states(model, expert, _CLUSTER) / room
-    plans = []
-    for tensor in (1, 2, 4, 8):
-        if model.heads and model.heads % tensor:
-            continue
-        pipeline = 1
-        while pipeline < 64 and tensor * pipeline < needed:
-            pipeline *= 2
-        data = max(1, _CLUSTER // (tensor * pipeline))
-        batches = max(2 * pipeline, round(_TOKENS_PER_STEP / sequence / data))
-        plans.append(
-            Plan(
-                tensor=tensor,
-                pipeline=pipeline,
-                data=data,
-                expert=min(expert, data),
-                pieces=2 if pipeline > 1 else 1,
-                sequence=sequence,
-                micro_batches=batches,
-                number_format=number_format,
-                recompute="selective",
-                software=SOFTWARE["tuned" if model.is_routed else "megatron"],
-            )
-        )
-    return tuple(plans)
-
-
-def _states(model: Architecture, expert: int, gpus: int) -> float:
-    """Bytes of states on one GPU before tensor and pipeline parallelism."""
-    shared = model.parameters - model.routed_parameters
-    routed = model.routed_parameters / expert
-    sharded = (_STATES - 6) / max(1, gpus // 64)
-    return (shared + routed) * (6 + sharded)
+    at_once = max(1, _TOKENS_AT_ONCE // sequence)
+    data = max(1, _CLUSTER // (tensor * pipeline))
+    batches = max(1, round(_TOKENS_PER_STEP / sequence / data / at_once))
+    return Plan(
+        tensor=tensor,
+        pipeline=pipeline,
+        data=data,
+        expert=min(_experts(model, _CLUSTER), data),
+        pieces=2 if pipeline > 1 else 1,
+        sequence=sequence,
+        micro_batch=at_once,
+        micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
+        number_format=number_format,
+        recompute="selective",
+        software=SOFTWARE["tuned" if model.is_routed else "compiled"],
+    )
 
 
 def _experts(model: Architecture, data: int) -> int:
@@ -83,18 +93,18 @@ def gpu_hours(
     gpu: Accelerator,
     tokens: float,
     number_format: str = "bf16",
-    useful: float = USEFUL,
+    lost: float = LOST,
 ) -> float:
     """Accelerator-hours to train on `tokens` with the best usual layout [h].
 
-    tokens / (rate per GPU · useful share) / 3600.
+    tokens / (rate per GPU · (1 − lost)) / 3600.
 
     Where:
         model: what is trained.
         gpu: the accelerator.
         tokens: tokens of the run [token].
         number_format: of the products.
-        useful: share of booked time that is progress [1].
+        lost: share of booked time that is no progress [1].
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
@@ -107,4 +117,4 @@ def gpu_hours(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
         for plan in usual_plans(model, gpu, number_format)
     )
-    return tokens / (rate * useful) / 3600
+    return tokens / (rate * (1 - lost)) / 3600

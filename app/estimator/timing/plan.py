@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import Literal
 
+from app.estimator import catalogue
 from app.estimator.models.architecture import Architecture
 
 Recompute = Literal["none", "selective", "operators", "full"]
@@ -28,26 +29,8 @@ class Software:
 
 
 SOFTWARE: dict[str, Software] = {
-    s.id: s
-    for s in (
-        Software("tuned", "Megatron Bridge, tuned", graphs=True),
-        Software("tuned-2025", "Megatron Bridge before 26.06"),
-        Software("megatron", "Megatron-LM"),
-        Software(
-            "megatron-2022",
-            "Megatron-LM before flash attention",
-            fused=False,
-            older_attention=True,
-        ),
-        Software("compiled", "PyTorch FSDP, compiled", "torch", older_attention=True),
-        Software(
-            "eager",
-            "PyTorch FSDP, eager",
-            "torch-eager",
-            fused=False,
-            older_attention=True,
-        ),
-    )
+    row["id"]: Software(**row)
+    for row in catalogue.words("training_software.toml")["software"]
 }
 
 

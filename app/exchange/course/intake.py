@@ -60,7 +60,7 @@ def take_in(reading: Reading, place: Place) -> Intake:
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in reading.items:
-        item, shown = _with_pictures(_fitted(raw, place, lost), lost)
+        item, shown = _with_pictures(_known_here(raw, place, lost), lost)
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
         like = _likeness(renamed(item, {n: digest(c) for n, c in shown.items()}))
@@ -102,7 +102,7 @@ def _standing(place: Place) -> Iterable[Item]:
         yield from read_authored(text, f"topics/{place.slug}/{name}").items
 
 
-def _fitted(item: Item, place: Place, lost: list[Remark]) -> Item:
+def _known_here(item: Item, place: Place, lost: list[Remark]) -> Item:
     """The item with only such objectives and sources as the course knows."""
     objectives = tuple(o for o in item.objectives if o in place.objectives)
     sources = tuple(s for s in item.sources if s in place.sources)
@@ -114,8 +114,8 @@ def _fitted(item: Item, place: Place, lost: list[Remark]) -> Item:
         objectives = ()
     if sources == (place.source,):
         sources = ()
-    fitted = dataclasses.replace(item, objectives=objectives, sources=sources)
-    return _with_reasons(headed(fitted))
+    known = dataclasses.replace(item, objectives=objectives, sources=sources)
+    return _with_reasons(headed(known))
 
 
 def _with_pictures(item: Item, lost: list[Remark]) -> tuple[Item, dict[str, bytes]]:

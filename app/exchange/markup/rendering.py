@@ -58,11 +58,6 @@ def markdown_of(found: Sequence[Token]) -> str:
     return to_markdown(html_of(found, pictures=True), own).text
 
 
-def canonical(markdown: str) -> str:
-    """Markdown written in the one way in which this room writes it."""
-    return to_markdown(illustrated(markdown), own).text
-
-
 class _Writer(RendererHTML):
     """One method per kind of token that differs from plain CommonMark."""
 

@@ -10,6 +10,7 @@ from app.db.engine import aside, reading_session
 from app.flashcards import store
 from app.flashcards.desk import Table, Wish, find_card, known, lay, turn_of
 from app.flashcards.finding import Found
+from app.flashcards.form_body import sent
 from app.flashcards.forms import (
     GradeForm,
     Suspended,
@@ -23,7 +24,6 @@ from app.learners.current import writing
 from app.learners.desk import Desk, Reader, Writer, desk_of
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
-from app.web.form_body import sent
 from app.web.render import page
 
 router = APIRouter()

@@ -15,6 +15,7 @@ from app.learners.settings_page import as_typed, settings_page
 from app.learners.store import Arrival
 from app.web.addresses import public
 from app.web.clock import Now
+from app.web.cookies import forget_line
 from app.web.devices import device_of
 from app.web.front.rate_counting import Rates, client_of
 from app.web.render import page
@@ -23,7 +24,6 @@ from app.web.visitor import (
     Doorkeeper,
     Visitor,
     digest_of,
-    forget_line,
     new_key,
 )
 

@@ -11,9 +11,9 @@ from app.learners.current import CurrentLearner, EnrolledLearner
 from app.learners.forms import SettingsForm
 from app.learners.settings_page import as_typed, settings_page
 from app.web.clock import Now
+from app.web.cookies import YEAR
 
 router = APIRouter()
-_YEAR = 365 * 24 * 3600
 
 
 @router.get("/settings")
@@ -46,6 +46,6 @@ def change_appearance(
         ("theme", theme if theme in {"light", "dark"} else ""),
         ("keys", "off" if keys == "off" else ""),
     ):
-        age = _YEAR if value else 0
+        age = YEAR if value else 0
         response.set_cookie(name, value, max_age=age, samesite="lax")
     return response

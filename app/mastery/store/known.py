@@ -31,6 +31,6 @@ def known_of(db: Session, learner: CurrentLearnerValue, now: dt.datetime) -> Kno
     # Counted from the middle of the study day, so that its hours change nothing.
     noon = milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
     cards, read = learned(db, learner.id, noon), pages(db, learner.id)
-    sections = {row.topic: row.sections for row in read}
+    sections = {row.topic: frozenset(row.sections) for row in read}
     record = Record(first_answers(db, learner.id), cards.cards, sections)
     return Known(record, cards, read)

@@ -8,10 +8,10 @@ import collections
 import dataclasses
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Engine, bindparam, func, select
+from sqlalchemy import Engine, String, bindparam, cast, func, select
 from sqlmodel import Session, SQLModel
 
 _READING = SQLModel.metadata.tables["reading"]
@@ -20,11 +20,13 @@ _mine = _READING.c.learner_id == bindparam("learner")
 _STATE = select(
     func.count().label("marks"), func.max(_READING.c.at), func.sum(_READING.c.at)
 ).where(_mine)
-# Names of sections hold no space; that of a page without any is empty.
+# Names of sections hold neither space nor @; that of a page without any is empty.
 _PAGES = (
     select(
         _READING.c.topic,
-        func.aggregate_strings(_READING.c.section, " "),
+        func.aggregate_strings(
+            _READING.c.section + "@" + cast(_READING.c.at, String), " "
+        ),
         func.max(_READING.c.at).label("at"),
         func.count(),
         func.sum(_READING.c.at),
@@ -37,10 +39,10 @@ _PAGES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page that was opened: its sections read, and when last."""
+    """A page that was opened: when its sections were read in ms, and when the last."""
 
     topic: str
-    sections: frozenset[str]
+    sections: Mapping[str, int]
     at: int
 
 
@@ -75,10 +77,13 @@ def pages(db: Session, learner_id: int) -> Pages:
 def _read(db: Session, learner_id: int) -> tuple[State, Pages]:
     """The pages and, from the same look, the state that they are of."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
-    made = tuple(
-        PageRow(topic, frozenset(text.split(" ")), at) for topic, text, at, *_ in rows
-    )
+    made = tuple(PageRow(topic, _moments(text), at) for topic, text, at, *_ in rows)
     if not rows:
         return (0, None, None), made
     marks, moments = sum(row[3] for row in rows), sum(row[4] for row in rows)
     return (marks, rows[0].at, moments), made
+
+
+def _moments(text: str) -> dict[str, int]:
+    marks = (mark.rpartition("@") for mark in text.split(" "))
+    return {section: int(at) for section, _, at in marks}

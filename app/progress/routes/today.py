@@ -16,9 +16,15 @@ from app.mastery.bank import missed
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
-from app.progress.planning import SoFar, may_sit_today, running_of, today_plan
+from app.progress.planning import (
+    SoFar,
+    may_sit_today,
+    read_today,
+    running_of,
+    today_plan,
+)
 from app.progress.shown import keep_shown
-from app.progress.steps import Placing
+from app.progress.situation import Placing
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
@@ -51,13 +57,14 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     day = picture.day
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
-    spent = done.milliseconds / 60_000 if done else 0.0
+    pace = store.pace(db, picture.learner, picture.library, day)
     so_far = SoFar(
-        spent,
-        _sat(picture, db),
-        store.pace(db, picture.learner, picture.library, day),
-        running_of(picture, db),
-        _placing(picture, db),
+        answered=done.milliseconds / 60_000 if done else 0.0,
+        read=read_today(picture, pace),
+        sat=_sat(picture, db),
+        pace=pace,
+        running=running_of(picture, db),
+        placing=_placing(picture, db),
     )
     if so_far.running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
@@ -113,7 +120,8 @@ def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
         "spent": round(so_far.spent),
         "minutes": learner.minutes_on(picture.day),
         "off": learner.is_off(picture.day),
-        "done": time_of(so_far.spent) if so_far.spent else "",
+        "answered": time_of(so_far.answered) if so_far.answered else "",
+        "read": time_of(so_far.read) if so_far.read else "",
         "left": cards.left,
         "missed": missed(library, picture.record.firsts),
         "question_minutes": so_far.pace.question_minutes,

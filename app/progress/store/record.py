@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
-from app.progress.steps import Placing, Running
+from app.progress.situation import Placing, Running
 
 # Statements are built once: making one costs more than running it.
 _MEMORY = SQLModel.metadata.tables["memory"]

@@ -25,9 +25,9 @@ from app.quiz.showing import (
 from app.quiz.store import Run, Wanted
 from app.quiz.weakest import weakest_of
 from app.web.addresses import LAST_ROW, RowNumber
+from app.web.cookies import YEAR
 
 router = APIRouter()
-_YEAR = 365 * 24 * 3600
 _NOTHING = {
     "missed": "Nothing is left to retry: every last answer was right.",
     "retry": "Every question of that run was answered rightly.",
@@ -68,7 +68,7 @@ def score(wanted: ScoreWished) -> Response:
     """Show the running score, or keep it out of sight."""
     answer = RedirectResponse(wanted.back, 303)
     value = "hidden" if wanted.hidden else "shown"
-    answer.set_cookie("score", value, max_age=_YEAR, samesite="lax", httponly=True)
+    answer.set_cookie("score", value, max_age=YEAR, samesite="lax", httponly=True)
     return answer
 
 

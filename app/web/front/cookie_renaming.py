@@ -9,10 +9,10 @@ import re
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.visitor import AUTHOR, COOKIE
+from app.web.cookies import AUTHOR, CHOICES, COOKIE
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_TAKEN = {AUTHOR, "theme", "zone", "keys", "score", "course"}
+_TAKEN = {AUTHOR, *CHOICES}
 
 
 def sound(name: str) -> bool:

@@ -12,8 +12,8 @@ from starlette.types import Scope
 
 from app.content.live.courses import ALONE, Courses
 from app.web import health
+from app.web.cookies import YEAR, written
 
-_YEAR = 365 * 24 * 3600
 _LAST = re.compile(rb"(?:^|;)\s*course=([a-z0-9-]{1,80})(?=;|$)")
 _OF_SERVER = ("/static/", "/api/")
 # A browser takes no worker from another address: the one it has would stay for ever.
@@ -62,8 +62,7 @@ def _inside(scope: Scope, site: str, name: str, slash: str) -> Way:
     opened = headers.get(b"sec-fetch-mode", b"navigate") == b"navigate"
     line = b""
     if opened and _last(headers) != name:
-        words = f"course={name}; Max-Age={_YEAR}; Path=/; HttpOnly; SameSite=Lax"
-        line = words.encode()
+        line = written("course", name, YEAR)
     return Way({**scope, "root_path": below}, name, site, cookie=line)
 
 

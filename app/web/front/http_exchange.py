@@ -5,11 +5,12 @@ import time
 from starlette.types import Message, Scope, Send
 
 from app.web.compression import Packed
+from app.web.cookies import COOKIE
 from app.web.front.headers import Headers
 from app.web.front.prefix import body_below, headers_below
 from app.web.front.rate_counting import client_of
 from app.web.page_cache import KeptPage, Target
-from app.web.visitor import COOKIE, Visitor
+from app.web.visitor import Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
 _OURS = f"{COOKIE}=".encode()

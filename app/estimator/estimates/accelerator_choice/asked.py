@@ -2,9 +2,20 @@
 
 import dataclasses
 
-from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_number_format
-from app.estimator.shared_inputs import ask_cache, ask_context, ask_model, ask_weights
+from app.estimator.inputs import Group, ask
+from app.estimator.shared_inputs import (
+    LOAD,
+    ask_cache,
+    ask_context,
+    ask_model,
+    ask_number_format,
+    ask_weights,
+)
+from app.estimator.timing.hours import LOST
+
+_TRAINING = Group("Training", "training-memory")
+_ACCELERATOR = Group("Accelerator", "cluster-components")
+_MONEY = Group("Money", "on-premises-and-cloud")
 
 RANKS = (
     ("gpus", "Fewest GPUs"),
@@ -13,18 +24,13 @@ RANKS = (
     ("cost", "Cheapest"),
 )
 
-
 JOBS = (("serving", "Serving"), ("training", "Training"))
-
 
 VENDORS = (("any", "Any"), ("NVIDIA", "NVIDIA"), ("AMD", "AMD"))
 
-
 TOPIC = "cluster-components"
 
-
 FORMS = (("any", "Any"), ("card", "PCIe cards"), ("module", "SXM and OAM modules"))
-
 
 COOLING = (("any", "Any"), ("air", "Air only"))
 
@@ -53,7 +59,7 @@ class AcceleratorChoice:
     weights: str = ask_weights()
     cache: str = ask_cache()
     context: int = ask_context()
-    concurrent: int = ask(
+    concurrent: int = LOAD.ask(
         16,
         "Concurrent sequences",
         unit="sequence",
@@ -61,10 +67,8 @@ class AcceleratorChoice:
         maximum=1_000_000,
         help="Sequences that one copy of the model answers at the same time.",
         term="batch-size",
-        group="Load",
-        topic="batching-and-latency",
     )
-    slowest: float = ask(
+    slowest: float = LOAD.ask(
         0.05,
         "Slowest token",
         unit="s",
@@ -73,21 +77,17 @@ class AcceleratorChoice:
         maximum=100.0,
         help="Time per output token that is still good enough.",
         term="time-per-output-token-tpot",
-        group="Load",
-        topic="batching-and-latency",
     )
-    tokens: float = ask(
+    tokens: float = _TRAINING.ask(
         1e12,
         "Tokens to train on",
         unit="token",
         minimum=1.0,
         maximum=1e18,
         help="For training.",
-        group="Training",
-        topic="training-memory",
         advanced=True,
     )
-    days: float = ask(
+    days: float = _TRAINING.ask(
         30 * 86400.0,
         "Time for the training",
         unit="s",
@@ -95,47 +95,49 @@ class AcceleratorChoice:
         minimum=3600.0,
         maximum=1e9,
         help="Within which the tokens have to be done.",
-        group="Training",
-        topic="training-memory",
         advanced=True,
     )
-    number_format: str = ask_number_format(group="Training", advanced=True)
-    only: str | None = ask(
+    number_format: str = ask_number_format(_TRAINING, advanced=True)
+    lost: float = _TRAINING.ask(
+        LOST,
+        "Time lost",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.9,
+        help="Share of the booked time that is no progress: restarts, checkpoints, "
+        "evaluation, slower steps.",
+        topic="cluster-components",
+        advanced=True,
+    )
+    only: str | None = _ACCELERATOR.ask(
         None,
         "Only this one",
         kind="gpu",
         help="What one GPU would take, rare ones too; left empty: all are ranked.",
-        group="Accelerator",
-        topic=TOPIC,
         advanced=True,
     )
-    vendor: str = ask(
+    vendor: str = _ACCELERATOR.ask(
         "any",
         "Vendor",
         choices=VENDORS,
         help="Whose GPUs are ranked.",
-        group="Accelerator",
-        topic=TOPIC,
     )
-    form: str = ask(
+    form: str = _ACCELERATOR.ask(
         "any",
         "Form",
         choices=FORMS,
         help="Cards fit into common servers; modules sit on boards of four or eight.",
         term="sxm",
-        group="Accelerator",
-        topic=TOPIC,
     )
-    cooling: str = ask(
+    cooling: str = _ACCELERATOR.ask(
         "any",
         "Cooling",
         choices=COOLING,
         help="What the building can cool.",
         term="air-cooling",
-        group="Accelerator",
         topic="power-and-cooling",
     )
-    most_power: float | None = ask(
+    most_power: float | None = _ACCELERATOR.ask(
         None,
         "Power of one, at most",
         unit="W",
@@ -143,11 +145,10 @@ class AcceleratorChoice:
         maximum=1e5,
         help="Left empty: any.",
         term="tdp",
-        group="Accelerator",
         topic="power-and-cooling",
         advanced=True,
     )
-    total_power: float | None = ask(
+    total_power: float | None = _ACCELERATOR.ask(
         None,
         "Power of all, at most",
         unit="W",
@@ -155,11 +156,10 @@ class AcceleratorChoice:
         minimum=10.0,
         maximum=1e9,
         help="Of the accelerators together, for example what a rack has left.",
-        group="Accelerator",
         topic="power-and-cooling",
         advanced=True,
     )
-    least_memory: float | None = ask(
+    least_memory: float | None = _ACCELERATOR.ask(
         None,
         "Memory of one, at least",
         unit="B",
@@ -167,37 +167,29 @@ class AcceleratorChoice:
         minimum=1e6,
         maximum=1e13,
         help="Left empty: whatever the job needs.",
-        group="Accelerator",
-        topic=TOPIC,
         advanced=True,
     )
-    rare: bool = ask(
+    rare: bool = _ACCELERATOR.ask(
         False,
         "Also rare, workstation and consumer cards",
         help="Export versions, cards of one cloud, cards whose license keeps them out "
         "of data centers.",
-        group="Accelerator",
-        topic=TOPIC,
         advanced=True,
     )
-    prices: str = ask(
+    prices: str = _MONEY.ask(
         "",
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
         help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
-        group="Money",
-        topic="on-premises-and-cloud",
         advanced=True,
     )
-    budget: float | None = ask(
+    budget: float | None = _MONEY.ask(
         None,
         "Budget",
         unit="USD/h",
         minimum=0.001,
         maximum=1e9,
         help="For all GPUs together; needs prices.",
-        group="Money",
-        topic="on-premises-and-cloud",
         advanced=True,
     )

@@ -206,10 +206,10 @@ def _joined(name: str, count: int) -> Accelerator:
 
 @functools.lru_cache(maxsize=2048)
 def _hours_per_token(model: str, gpu: str, number_format: str) -> float | None:
-    """GPU-hours for one token of a usual training run [h]; None if unknown."""
+    """GPU-hours for one token of a run that loses nothing [h]; None if unknown."""
     try:
         on = _joined(gpu, _SERVER)
-        return gpu_hours(find_model(model), on, 1.0, number_format)
+        return gpu_hours(find_model(model), on, 1.0, number_format, lost=0.0)
     except (ValueError, TypeError):
         return None
 
@@ -222,7 +222,7 @@ def _trained(
     each = _hours_per_token(asked.model, gpu.id, asked.number_format)
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
-    hours = each * asked.tokens
+    hours = each * asked.tokens / (1 - asked.lost)
     room = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))

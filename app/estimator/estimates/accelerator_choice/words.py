@@ -30,7 +30,7 @@ from app.estimator.estimates.accelerator_choice.terms import bought, named
 from app.estimator.estimates.inference_memory.compute import Load
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import added
+from app.estimator.working import Working, added
 
 OUTPUTS = (
     Output("choice", "Best"),
@@ -48,6 +48,7 @@ OUTPUTS = (
     Output("excluded", "That do not"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "parallelism")
 
 
 def answer(asked: AcceleratorChoice, found: Search) -> Estimate:
@@ -124,7 +125,7 @@ def _figures(
 
 def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     seconds = best.seconds or 0.0
-    low, high = around("decode" if _fitted(best) else "tpot", seconds)
+    low, high = around("decode" if _is_measured(best) else "tpot", seconds)
     rate = asked.concurrent / seconds
     pair = asked.concurrent / high, asked.concurrent / low
     note = "For training."
@@ -136,7 +137,7 @@ def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     )
 
 
-def _fitted(best: Candidate) -> bool:
+def _is_measured(best: Candidate) -> bool:
     """Whether kernels of this kind of GPU were measured for the model of speed."""
     return best.gpu.vendor == "NVIDIA"
 
@@ -162,6 +163,7 @@ def _steps(
     parameters = format_number(found.model.parameters)
     memory = format_value(best.gpu.capacity, "B")
     board = board_of(best.gpu)
+    useful = 1 - asked.lost
     return (
         Step(
             "GPUs for the states",
@@ -174,28 +176,23 @@ def _steps(
             "training-memory",
             "need",
         ),
-        Step(
-            "GPU-hours",
-            "tokens ÷ (tokens per second of a GPU × useful share) ÷ 3,600",
-            f"{format_number(asked.tokens)} ÷ "
-            f"{format_rounded(asked.tokens / (best.hours * 3600))} ÷ 3,600",
-            best.hours,
-            "GPU-h",
-            "megatron-2021",
-            "parallelism",
+        _WORKING.line(
             "gpu_hours",
+            "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
+            f"{format_number(asked.tokens)} ÷ ("
+            f"{format_rounded(asked.tokens / (best.hours * 3600 * useful))} × "
+            f"(1 − {format_value(asked.lost, '%')})) ÷ 3,600",
+            best.hours,
+            "megatron-2021",
         ),
-        Step(
-            "GPUs",
+        _WORKING.line(
+            "gpus",
             "the more of both, in whole boards",
             f"⌈max({parameters} × {format_number(STATES)} B ÷ ({memory} × "
             f"{format_value(FOR_STATES, '%')}), {format_number(best.hours)} ÷ "
             f"{format_number(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
-            "GPU",
             "megatron-2021",
-            "parallelism",
-            "gpus",
         ),
         *_power_steps(best),
     )
@@ -205,36 +202,31 @@ def _serving_steps(
     asked: AcceleratorChoice, best: Candidate, load: Load
 ) -> tuple[Step, ...]:
     return (
-        Step(
-            "Needed on each",
+        _WORKING.line(
+            "need",
             "weights + KV cache + activations + overhead",
             added((load.weights, load.cache, load.activations, load.overhead), "B"),
             best.need,
-            "B",
             "vllm-memory",
-            "inference-memory",
-            "need",
+            topic="inference-memory",
         ),
-        Step(
-            "Usable on each",
+        _WORKING.line(
+            "need",
             "memory × usable share",
             f"{format_value(best.gpu.capacity, 'B')} × {format_value(USABLE, '%')}",
             best.gpu.capacity * USABLE,
-            "B",
             "catalogue",
-            "cluster-components",
-            "need",
+            label="Usable on each",
+            topic="cluster-components",
         ),
-        Step(
-            "Time per token",
+        _WORKING.line(
+            "token_time",
             "sequences at once ÷ tokens per second of all",
             f"{format_number(asked.concurrent)} ÷ "
             f"{format_rounded(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
-            "s",
             "pope-2022",
-            "batching-and-latency",
-            "token_time",
+            topic="batching-and-latency",
         ),
         *_power_steps(best),
     )
@@ -244,30 +236,26 @@ def _power_steps(best: Candidate) -> tuple[Step, ...]:
     if best.power is None:
         return ()
     return (
-        Step(
-            "Power of all",
+        _WORKING.line(
+            "power",
             "GPUs × TDP",
             f"{format_number(best.count)} × {format_value(best.gpu.tdp, 'W')}",
             best.power,
-            "W",
             "catalogue",
-            "power-and-cooling",
-            "power",
+            topic="power-and-cooling",
         ),
     )
 
 
 def _no_steps(found: Search) -> tuple[Step, ...]:
     return (
-        Step(
-            "That do not",
+        _WORKING.line(
+            "excluded",
             "GPUs of the catalog left out",
             format_number(len(found.against)),
             len(found.against),
-            "",
             "catalogue",
-            "cluster-components",
-            "excluded",
+            topic="cluster-components",
         ),
     )
 
@@ -312,7 +300,7 @@ def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
             "One copy of the model on one server, or on one rack-wide domain; the "
             "speed is that of a good engine with this many sequences."
         )
-    if best is not None and not _fitted(best):
+    if best is not None and not _is_measured(best):
         notes.append(
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."

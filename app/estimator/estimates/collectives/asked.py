@@ -3,9 +3,19 @@
 import dataclasses
 
 from app.estimator.hardware.traffic import Collective
-from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_domain, ask_gpus, ask_network, ask_network_rate
-from app.estimator.shared_inputs import ask_gpu, ask_model
+from app.estimator.inputs import Group
+from app.estimator.shared_inputs import (
+    MODEL,
+    NETWORK,
+    ask_domain,
+    ask_gpu,
+    ask_gpus,
+    ask_model,
+    ask_network,
+    ask_network_rate,
+)
+
+_MESSAGE = Group("Message", "interconnects")
 
 OPERATIONS: tuple[tuple[Collective, str], ...] = (
     ("all_reduce", "All-reduce"),
@@ -20,15 +30,13 @@ OPERATIONS: tuple[tuple[Collective, str], ...] = (
 class Collectives:
     """A collective and the links it runs over."""
 
-    operation: str = ask(
+    operation: str = _MESSAGE.ask(
         "all_reduce",
         "Operation",
         choices=OPERATIONS,
         help="What all GPUs do together.",
-        group="Message",
-        topic="interconnects",
     )
-    message: float = ask(
+    message: float = _MESSAGE.ask(
         1e9,
         "Message",
         unit="B",
@@ -36,33 +44,28 @@ class Collectives:
         minimum=1,
         maximum=1e15,
         help="The whole buffer of one GPU: what is reduced, or gathered in the end.",
-        group="Message",
-        topic="interconnects",
     )
     gpu: str = ask_gpu(count_field="gpus")
     gpus: int = ask_gpus(8, "interconnects")
     network_rate: float = ask_network_rate()
     network: str = ask_network()
     domain: int | None = ask_domain()
-    in_network: bool = ask(
+    in_network: bool = NETWORK.ask(
         default=False,
         label="Reduction in the network",
         kind="flag",
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
-        group="Network",
-        topic="interconnects",
         advanced=True,
     )
     model: str = ask_model("llama-3.1-8b")
-    tokens: int = ask(
+    tokens: int = MODEL.ask(
         8192,
         "Tokens per micro-batch",
         unit="token",
         minimum=1,
         maximum=100_000_000,
         help="For the table of what each parallelism sends.",
-        group="Model",
         topic="parallelism",
         advanced=True,
     )

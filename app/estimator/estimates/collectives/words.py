@@ -35,6 +35,7 @@ from app.estimator.hardware.networks import (
 from app.estimator.hardware.traffic import bytes_sent
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
+from app.estimator.working import Working
 
 OUTPUTS = (
     Output("time", "Time", "s", better="less", modeled=True),
@@ -49,6 +50,7 @@ OUTPUTS = (
     Output("limit", "Limited by"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "interconnects")
 
 
 _FACTORS: dict[traffic.Collective, str] = {
@@ -198,17 +200,15 @@ def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step
     rule = _BOTH if crosses else _INSIDE
     floor = f"of one byte: {rule}"
     share = _share(operation, ranks, size)
-    topic, fitted = "interconnects", "aiconfigurator"
-    first = ("Bytes sent per GPU", _FACTORS[operation], share, sent, "B")
-    second = ("Latency floor", floor, empty, measured.floor, "s")
-    third = ("Inside the link domain", _INSIDE, inside, measured.inner, "s")
-    last = ("Time", rule if crosses else "within the domain", whole)
+    fitted = "aiconfigurator"
+    within = ("Inside the link domain", _INSIDE, inside, measured.inner, "s")
+    spent = rule if crosses else "within the domain"
     return (
-        Step(*first, "nccl-tests", topic, "bytes_sent"),
-        Step(*second, fitted, topic, "latency"),
-        Step(*third, fitted, topic),
+        _WORKING.line("bytes_sent", _FACTORS[operation], share, sent, "nccl-tests"),
+        _WORKING.line("latency", floor, empty, measured.floor, fitted),
+        Step(*within, fitted, "interconnects"),
         *((_across_step(asked, fabric),) if crosses else ()),
-        Step(*last, measured.seconds, "s", "ml-engineering", topic, "time"),
+        _WORKING.line("time", spent, whole, measured.seconds, "ml-engineering"),
     )
 
 
@@ -223,15 +223,8 @@ def _across_step(asked: Collectives, fabric: Fabric) -> Step:
     numbers = _share(operation, groups, size)
     if asked.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return Step(
-        "Bytes between nodes per GPU",
-        formula,
-        numbers,
-        _across(asked, fabric),
-        "B",
-        "ml-engineering",
-        "interconnects",
-        "bytes_across",
+    return _WORKING.line(
+        "bytes_across", formula, numbers, _across(asked, fabric), "ml-engineering"
     )
 
 

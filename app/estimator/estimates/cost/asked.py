@@ -2,16 +2,18 @@
 
 import dataclasses
 
-from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_gpus, ask_pue
+from app.estimator.inputs import Group, ask
+from app.estimator.shared_inputs import ask_gpus, ask_pue
+
+TOPIC = "on-premises-and-cloud"
+
+_USE = Group("Use", TOPIC)
+_RENTING = Group("Renting", TOPIC)
+_OWNING = Group("Owning", TOPIC)
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
-
 _YEAR = 365.25 * 86400
-
-
-TOPIC = "on-premises-and-cloud"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,17 +21,15 @@ class Cost:
     """What is needed, what renting asks for it, and what owning takes."""
 
     gpus: int = ask_gpus(64, TOPIC)
-    utilisation: float = ask(
+    utilisation: float = _USE.ask(
         0.6,
         "Utilization",
         typed_unit="%",
         minimum=0.001,
         maximum=1.0,
         help="Share of all hours of the year in which the GPUs work.",
-        group="Use",
-        topic=TOPIC,
     )
-    rent: float = ask(
+    rent: float = _RENTING.ask(
         4.0,
         "Rent of a GPU-hour",
         unit="USD/h",
@@ -37,18 +37,14 @@ class Cost:
         maximum=10_000.0,
         help="Write your offer; 4 is an example of 2024. DeepSeek reckoned with 2 for "
         "an H800 in December 2024.",
-        group="Renting",
-        topic=TOPIC,
     )
-    commitment: str = ask(
+    commitment: str = _RENTING.ask(
         "used",
         "Rent is paid for",
         choices=COMMITMENTS,
         help="Used hours on demand, or all hours of a reservation.",
-        group="Renting",
-        topic=TOPIC,
     )
-    price: float = ask(
+    price: float = _OWNING.ask(
         30_000.0,
         "Price of a GPU in its server",
         unit="USD",
@@ -56,10 +52,8 @@ class Cost:
         maximum=1e7,
         help="A server's price over its GPUs. An example of 2024, no offer: write "
         "yours.",
-        group="Owning",
-        topic=TOPIC,
     )
-    life: float = ask(
+    life: float = _OWNING.ask(
         4 * _YEAR,
         "Life",
         unit="s",
@@ -67,10 +61,8 @@ class Cost:
         minimum=0.25 * _YEAR,
         maximum=30 * _YEAR,
         help="Years until the machines are sold.",
-        group="Owning",
-        topic=TOPIC,
     )
-    electricity: float = ask(
+    electricity: float = _OWNING.ask(
         0.10,
         "Electricity",
         unit="USD/kWh",
@@ -78,10 +70,9 @@ class Cost:
         maximum=10.0,
         help="An example of 2024, about what industry paid in the United States; write "
         "yours.",
-        group="Owning",
         topic="power-and-cooling",
     )
-    staff: float = ask(
+    staff: float = _OWNING.ask(
         250_000.0,
         "Staff",
         unit="USD/year",
@@ -89,21 +80,17 @@ class Cost:
         maximum=1e10,
         help="People who run the machines, beyond those that renting needs. An "
         "example; write yours.",
-        group="Owning",
-        topic=TOPIC,
     )
-    discount: float = ask(
+    discount: float = _RENTING.ask(
         0.0,
         "Discount",
         typed_unit="%",
         minimum=0.0,
         maximum=0.95,
         help="Off the rent, for example for a reservation.",
-        group="Renting",
-        topic=TOPIC,
         advanced=True,
     )
-    egress: float = ask(
+    egress: float = _RENTING.ask(
         10e12,
         "Data moved out each month",
         unit="B",
@@ -111,66 +98,55 @@ class Cost:
         minimum=0.0,
         maximum=1e18,
         help="Out of the cloud; moving in is usually free.",
-        group="Renting",
-        topic=TOPIC,
         advanced=True,
     )
-    egress_price: float = ask(
+    egress_price: float = _RENTING.ask(
         0.08,
         "Price of data moved out",
         unit="USD/GB",
         minimum=0.0,
         maximum=10.0,
         help="An example of 2024; write yours.",
-        group="Renting",
-        topic=TOPIC,
         advanced=True,
     )
-    infrastructure: float = ask(
+    infrastructure: float = _OWNING.ask(
         0.25,
         "Network, storage and racks",
         typed_unit="%",
         minimum=0.0,
         maximum=5.0,
         help="Bought beside the servers, over their price.",
-        group="Owning",
         topic="cluster-components",
         advanced=True,
     )
-    interest: float = ask(
+    interest: float = _OWNING.ask(
         0.08,
         "Interest",
         typed_unit="%",
         minimum=0.0,
         maximum=1.0,
         help="A year, on the money that is tied up. An example; write yours.",
-        group="Owning",
-        topic=TOPIC,
         advanced=True,
     )
-    resale: float = ask(
+    resale: float = _OWNING.ask(
         0.1,
         "Resale",
         typed_unit="%",
         minimum=0.0,
         maximum=1.0,
         help="What the servers bring at the end, over their price.",
-        group="Owning",
-        topic=TOPIC,
         advanced=True,
     )
-    upkeep: float = ask(
+    upkeep: float = _OWNING.ask(
         0.05,
         "Support and repair",
         typed_unit="%",
         minimum=0.0,
         maximum=1.0,
         help="A year, over the price of all that was bought.",
-        group="Owning",
-        topic=TOPIC,
         advanced=True,
     )
-    power: float = ask(
+    power: float = _OWNING.ask(
         1275.0,
         "Power of a GPU in its server",
         unit="W",
@@ -178,23 +154,21 @@ class Cost:
         maximum=1e5,
         help="A server's highest power over its GPUs: 10.2 kW over 8 for a DGX H100.",
         term="tdp",
-        group="Owning",
         topic="power-and-cooling",
         advanced=True,
     )
-    idle: float = ask(
+    idle: float = _OWNING.ask(
         0.35,
         "Idle power",
         typed_unit="%",
         minimum=0.0,
         maximum=1.0,
         help="Of a server without work, over its highest power.",
-        group="Owning",
         topic="power-and-cooling",
         advanced=True,
     )
-    pue: float = ask_pue("Owning", "power-and-cooling")
-    place: float = ask(
+    pue: float = ask_pue(_OWNING, topic="power-and-cooling")
+    place: float = _OWNING.ask(
         150.0,
         "Place",
         unit="USD/kW/month",
@@ -202,19 +176,15 @@ class Cost:
         maximum=10_000.0,
         help="Rent of a hall or the cost of one's own, by power of the machines, "
         "without electricity. An example of 2024; write yours.",
-        group="Owning",
-        topic=TOPIC,
         advanced=True,
     )
-    availability: float = ask(
+    availability: float = _OWNING.ask(
         0.95,
         "Availability",
         typed_unit="%",
         minimum=0.01,
         maximum=1.0,
         help="Share of all hours in which owned machines can work at all.",
-        group="Owning",
-        topic=TOPIC,
         advanced=True,
     )
     run: float = ask(
@@ -239,13 +209,11 @@ class Cost:
         topic="batching-and-latency",
         advanced=True,
     )
-    priced_in: int = ask(
+    priced_in: int = _USE.ask(
         2024,
         "Year of the prices",
         minimum=2000,
         maximum=2100,
         help="Stands beside the result, so that everybody knows how old it is.",
-        group="Use",
-        topic=TOPIC,
         advanced=True,
     )

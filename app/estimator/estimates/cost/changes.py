@@ -2,14 +2,14 @@
 
 from app.estimator.estimate import Change
 from app.estimator.estimates.cost.asked import Cost
-from app.estimator.estimates.cost.compute import Plan, purchase
+from app.estimator.estimates.cost.compute import Found, purchase
 from app.estimator.running.money import annuity
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.thresholds import rounded, within
 from app.estimator.units import format_number
 
 
-def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
+def changes_of(asked: Cost, found: Found) -> tuple[Change, ...]:
     """The nearest utilization, rent and price at which the cheaper way changes."""
     buys = found.owned_hour < found.rented_hour
     # Near the crossing the verdict still says that both cost about the same.
@@ -35,14 +35,14 @@ def changes_of(asked: Cost, found: Plan) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _rent(asked: Cost, found: Plan) -> float:
+def _rent(asked: Cost, found: Found) -> float:
     """The rent at which both ways cost the same [USD/h]; negative if there is none."""
     share = 1.0 if asked.commitment == "all" else asked.utilisation
     hours = asked.gpus * HOURS_PER_YEAR * share
     return (found.owned.total - found.egress) / hours / (1 - asked.discount)
 
 
-def _price(asked: Cost, found: Plan) -> float:
+def _price(asked: Cost, found: Found) -> float:
     """The price at which both ways cost the same [USD]; negative if there is none."""
     bought = purchase(asked) / asked.price
     sold = asked.gpus * asked.resale / (1 + asked.interest) ** found.years

@@ -37,7 +37,7 @@ class Owned:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class Found:
     """Both ways. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
 
     years: float
@@ -76,7 +76,7 @@ class Plan:
 _YEAR = 365.25 * 86400
 
 
-def plan(asked: Cost) -> Plan:
+def find(asked: Cost) -> Found:
     """Reckon both ways; BadInputs where GPUs would work more than they are up."""
     if asked.utilisation > asked.availability:
         message = (
@@ -86,7 +86,7 @@ def plan(asked: Cost) -> Plan:
         raise refuse("utilisation", asked.utilisation, message)
     ends = owned_at(asked, 0.0).total, owned_at(asked, 1.0).total
     rent_ends = rented_at(asked, 0.0), rented_at(asked, 1.0)
-    return Plan(
+    return Found(
         years=asked.life / _YEAR,
         purchase=purchase(asked),
         owned=owned_at(asked, asked.utilisation),

@@ -2,14 +2,14 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.cost.asked import TOPIC, Cost
-from app.estimator.estimates.cost.compute import plan
+from app.estimator.estimates.cost.compute import find
 from app.estimator.estimates.cost.words import OUTPUTS, answer
 from app.estimator.registry import Entry
 
 
 def estimate(asked: Cost) -> Estimate:
     """Weigh a year of renting against a year of owning."""
-    return answer(asked, plan(asked))
+    return answer(asked, find(asked))
 
 
 ENTRY = Entry(

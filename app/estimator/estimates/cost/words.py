@@ -15,9 +15,10 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.cost.asked import Cost
 from app.estimator.estimates.cost.changes import changes_of
-from app.estimator.estimates.cost.compute import Plan, tokens_cost
+from app.estimator.estimates.cost.compute import Found, tokens_cost
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_number, format_rounded, format_value
+from app.estimator.working import Working
 
 OUTPUTS = (
     Output("owned_hour", "Owned, used GPU-hour", "USD/h", better="less"),
@@ -35,6 +36,7 @@ OUTPUTS = (
     Output("buying", "Owning is cheaper"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "on-premises-and-cloud")
 
 
 _YEAR = 365.25 * 86400
@@ -44,7 +46,7 @@ _YEAR = 365.25 * 86400
 _EQUAL = 0.05
 
 
-def answer(asked: Cost, found: Plan) -> Estimate:
+def answer(asked: Cost, found: Found) -> Estimate:
     """Put both ways into words, figures, pictures and their working."""
     return Estimate(
         name="cost",
@@ -58,7 +60,7 @@ def answer(asked: Cost, found: Plan) -> Estimate:
     )
 
 
-def _verdict(asked: Cost, found: Plan) -> Verdict:
+def _verdict(asked: Cost, found: Found) -> Verdict:
     owned, rented = found.owned_hour, found.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -73,7 +75,7 @@ def _verdict(asked: Cost, found: Plan) -> Verdict:
     )
 
 
-def _figures(asked: Cost, found: Plan) -> tuple[Figure, ...]:
+def _figures(asked: Cost, found: Found) -> tuple[Figure, ...]:
     gain = found.rented - found.owned.running
     per_hour = asked.rent * (1 - asked.discount)
     each = found.rented_hour if asked.commitment == "all" else per_hour
@@ -100,106 +102,95 @@ def _figures(asked: Cost, found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _never(found: Plan) -> str:
+def _never(found: Found) -> str:
     if found.meets is not None:
         return ""
     cheaper = "Owning" if found.owned_hour < found.rented_hour else "Renting"
     return f"{cheaper} is cheaper at any utilization."
 
 
-def _steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     gpus = format_number(asked.gpus)
     share = format_value(asked.utilisation, "%")
     return (
-        _step(
-            "Purchase",
+        _WORKING.line(
+            "purchase",
             "GPUs × price × (1 + network, storage and racks)",
             f"{gpus} × {format_value(asked.price, 'USD')} × "
             f"{format_number(1 + asked.infrastructure)}",
-            (found.purchase, "USD"),
-            "purchase",
+            found.purchase,
+            "barroso-2018",
         ),
         *_owned_steps(asked, found),
-        _step(
-            "Owned, used GPU-hour",
+        _WORKING.line(
+            "owned_hour",
             "a year of owning ÷ used GPU-hours",
             f"{format_value(found.owned.total, 'USD/year')} ÷ "
             f"({gpus} × {format_number(HOURS_PER_YEAR)} h × {share})",
-            (found.owned_hour, "USD/h"),
-            "owned_hour",
+            found.owned_hour,
+            "barroso-2018",
         ),
         *_rented_steps(asked, found),
         *_break_even_steps(found),
-        _step(
-            "Million tokens, owned",
+        _WORKING.line(
+            "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
             f"{format_value(found.owned_hour, 'USD/h')} ÷ (3,600 × "
             f"{format_number(asked.token_rate)}) × 1,000,000",
-            (tokens_cost(asked, found.owned_hour), "USD/Mtoken"),
-            "tokens_owned",
+            tokens_cost(asked, found.owned_hour),
+            "barroso-2018",
         ),
-        _step(
-            "Training run, owned",
+        _WORKING.line(
+            "run_owned",
             "hours of the run × owned GPU-hour",
             f"{format_number(asked.run)} × {format_value(found.owned_hour, 'USD/h')}",
-            (asked.run * found.owned_hour, "USD"),
-            "run_owned",
+            asked.run * found.owned_hour,
             "deepseek-v3",
         ),
     )
 
 
-def _step(
-    label: str,
-    formula: str,
-    numbers: str,
-    value: tuple[float, str],
-    figure: str,
-    source: str = "barroso-2018",
-) -> Step:
-    return Step(
-        label, formula, numbers, *value, source, "on-premises-and-cloud", figure
-    )
-
-
-def _owned_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     owned = found.owned
     sold = asked.gpus * asked.price * asked.resale
     kilowatts = asked.gpus * asked.power / 1000
     return (
-        _step(
-            "Machines, a year",
+        _WORKING.line(
+            "owned_year",
             "(purchase − resale ÷ growth^years) × interest ÷ (1 − growth^(−years)), "
             "growth: 1 + interest"
             if asked.interest
             else "(purchase − resale) ÷ years",
             _yearly(asked, found, sold),
-            (owned.capital, "USD/year"),
-            "owned_year",
+            owned.capital,
+            "barroso-2018",
+            label="Machines, a year",
         ),
-        _step(
-            "Electricity, a year",
+        _WORKING.line(
+            "owned_year",
             "kW × (idle + (1 − idle) × utilization) × hours × PUE × price",
             f"{format_number(kilowatts)} kW × ({format_number(asked.idle)} + "
             f"{format_number(1 - asked.idle)} × {format_number(asked.utilisation)}) × "
             f"{format_number(HOURS_PER_YEAR)} h × {format_number(asked.pue)} × "
             f"{format_value(asked.electricity, 'USD/kWh')}",
-            (owned.electricity, "USD/year"),
-            "owned_year",
+            owned.electricity,
+            "barroso-2018",
+            label="Electricity, a year",
         ),
-        _step(
-            "A year of owning",
+        _WORKING.line(
+            "owned_year",
             "machines + support + electricity + place + staff",
             f"{_money(owned.capital)} + {_money(owned.upkeep)} + "
             f"{_money(owned.electricity)} + {_money(owned.place)} + "
             f"{_money(owned.staff)} USD",
-            (owned.total, "USD/year"),
-            "owned_year",
+            owned.total,
+            "barroso-2018",
+            label="A year of owning",
         ),
     )
 
 
-def _yearly(asked: Cost, found: Plan, sold: float) -> str:
+def _yearly(asked: Cost, found: Found, sold: float) -> str:
     """The yearly share of a price, with interest."""
     bought, resale = format_value(found.purchase, "USD"), format_value(sold, "USD")
     years, growth = format_number(found.years), format_number(1 + asked.interest, 6)
@@ -219,42 +210,43 @@ def _money(value: float) -> str:
     return format_value(value, "USD").partition("\u00a0")[0]
 
 
-def _rented_steps(asked: Cost, found: Plan) -> tuple[Step, ...]:
+def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     every = asked.commitment == "all"
     share = "" if every else f" × {format_value(asked.utilisation, '%')}"
     return (
-        _step(
-            "A year of renting",
+        _WORKING.line(
+            "rented_year",
             f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data "
             "moved out",
             f"{format_number(asked.gpus)} × {format_number(HOURS_PER_YEAR)} h{share} × "
             f"{format_value(asked.rent, 'USD/h')} × "
             f"{format_number(1 - asked.discount)} + {_money(found.egress)} USD",
-            (found.rented, "USD/year"),
-            "rented_year",
+            found.rented,
+            "barroso-2018",
+            label="A year of renting",
         ),
-        _step(
-            "Rented, used GPU-hour",
+        _WORKING.line(
+            "rented_hour",
             "a year of renting ÷ used GPU-hours",
             f"{format_value(found.rented, 'USD/year')} ÷ {format_number(found.hours)}",
-            (found.rented_hour, "USD/h"),
-            "rented_hour",
+            found.rented_hour,
+            "barroso-2018",
         ),
     )
 
 
-def _break_even_steps(found: Plan) -> tuple[Step, ...]:
+def _break_even_steps(found: Found) -> tuple[Step, ...]:
     if found.meets is None:
         return ()
     (idle, full), (none, every) = found.ends, found.rent_ends
     return (
-        _step(
-            "Break-even utilization",
+        _WORKING.line(
+            "break_even",
             "(owning − renting, idle) ÷ (renting − owning, from idle to full)",
             f"({_money(idle)} − {_money(none)}) ÷ ({_money(every - none)} − "
             f"{_money(full - idle)})",
-            (found.meets, "%"),
-            "break_even",
+            found.meets,
+            "barroso-2018",
         ),
     )
 
@@ -265,7 +257,7 @@ _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _chart(asked: Cost, found: Plan) -> Chart:
+def _chart(asked: Cost, found: Found) -> Chart:
     hours = asked.gpus * HOURS_PER_YEAR
     theirs = tuple((share, found.hour_at(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < asked.availability]
@@ -285,7 +277,7 @@ def _chart(asked: Cost, found: Plan) -> Chart:
     )
 
 
-def _bar(found: Plan) -> StackedBar:
+def _bar(found: Found) -> StackedBar:
     owned, hours = found.owned, found.hours
     return StackedBar(
         "A used GPU-hour when owned",
@@ -302,7 +294,7 @@ def _bar(found: Plan) -> StackedBar:
     )
 
 
-def _table(asked: Cost, found: Plan) -> Table:
+def _table(asked: Cost, found: Found) -> Table:
     rows = []
     for share in _TOLD:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
@@ -321,7 +313,7 @@ _PRICES = (
 )
 
 
-def _notes(asked: Cost, found: Plan) -> tuple[str, ...]:
+def _notes(asked: Cost, found: Found) -> tuple[str, ...]:
     notes = [f"{_PRICES} They are of {asked.priced_in}."]
     if asked.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")

@@ -2,10 +2,13 @@
 
 import dataclasses
 
-from app.estimator.inputs import ask
+from app.estimator.inputs import Group
+
+_CLUSTER = Group("Cluster", "cluster-components")
+_COMPUTE_NETWORK = Group("Compute network", "interconnects")
+_OTHER_NETWORKS = Group("Other networks", "interconnects")
 
 LAYOUTS = (("rail", "Rail-optimized"), ("tree", "Fat tree, nodes by leaf"))
-
 
 TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and core"))
 
@@ -14,95 +17,77 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 class Fabric:
     """The cluster, and how its networks are to be built."""
 
-    system: str = ask(
+    system: str = _CLUSTER.ask(
         "dgx-h100",
         "System",
         kind="system",
         help="What the cluster is made of; it brings adapters and their rate.",
-        group="Cluster",
-        topic="cluster-components",
     )
-    nodes: int = ask(
+    nodes: int = _CLUSTER.ask(
         127,
         "Systems",
         unit="node",
         minimum=1,
         maximum=100_000,
         help="Servers, or racks where a rack is the system.",
-        group="Cluster",
-        topic="cluster-components",
     )
-    switch: str | None = ask(
+    switch: str | None = _COMPUTE_NETWORK.ask(
         None,
         "Switch",
         kind="network",
         help="The switch of the compute network, the same in every tier; left empty: "
         "the InfiniBand switch with ports as fast as the adapters.",
-        group="Compute network",
-        topic="interconnects",
     )
-    layout: str = ask(
+    layout: str = _COMPUTE_NETWORK.ask(
         "rail",
         "Layout",
         choices=LAYOUTS,
         help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the "
         "next.",
         term="rail-optimised",
-        group="Compute network",
-        topic="interconnects",
     )
-    oversubscription: float = ask(
+    oversubscription: float = _COMPUTE_NETWORK.ask(
         1.0,
         "Oversubscription",
         minimum=1.0,
         maximum=16.0,
         help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
         term="oversubscription",
-        group="Compute network",
-        topic="interconnects",
     )
-    tiers: str = ask(
+    tiers: str = _COMPUTE_NETWORK.ask(
         "auto",
         "Tiers",
         choices=TIERS,
         help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
-        group="Compute network",
-        topic="interconnects",
         advanced=True,
     )
-    managers: int = ask(
+    managers: int = _COMPUTE_NETWORK.ask(
         4,
         "Links of fabric managers",
         minimum=0,
         maximum=64,
         help="Ports that the fabric manager takes; published designs give it four, in "
         "place of a node.",
-        group="Compute network",
-        topic="interconnects",
         advanced=True,
     )
-    planes: int = ask(
+    planes: int = _COMPUTE_NETWORK.ask(
         1,
         "Planes",
         minimum=1,
         maximum=8,
         help="Separate fabrics over which each adapter splits its rate.",
-        group="Compute network",
-        topic="interconnects",
         advanced=True,
     )
-    adapters: int | None = ask(
+    adapters: int | None = _CLUSTER.ask(
         None,
         "Adapters per system",
         kind="count",
         minimum=1,
         maximum=144,
         help="Adapters of the compute network; left empty: those of the system.",
-        group="Cluster",
-        topic="cluster-components",
         advanced=True,
     )
-    rate: float | None = ask(
+    rate: float | None = _CLUSTER.ask(
         None,
         "Rate of an adapter",
         unit="B/s",
@@ -110,22 +95,19 @@ class Fabric:
         minimum=1e8,
         maximum=1e12,
         help="In one direction; left empty: that of the system.",
-        group="Cluster",
         topic="interconnects",
         advanced=True,
     )
-    storage_links: int = ask(
+    storage_links: int = _OTHER_NETWORKS.ask(
         2,
         "Storage links per node",
         minimum=0,
         maximum=64,
         help="Ports that each server or compute tray has on the storage network.",
         term="storage-network",
-        group="Other networks",
-        topic="interconnects",
         advanced=True,
     )
-    storage_ports: int | None = ask(
+    storage_ports: int | None = _OTHER_NETWORKS.ask(
         None,
         "Ports of the storage",
         kind="count",
@@ -133,18 +115,14 @@ class Fabric:
         maximum=100_000,
         help="Ports of the storage servers; left empty: one for every four of the "
         "nodes.",
-        group="Other networks",
-        topic="interconnects",
         advanced=True,
     )
-    servers: int = ask(
+    servers: int = _OTHER_NETWORKS.ask(
         5,
         "Management servers",
         minimum=0,
         maximum=10_000,
         help="Servers that provision, schedule and monitor.",
         term="in-band-management",
-        group="Other networks",
-        topic="interconnects",
         advanced=True,
     )

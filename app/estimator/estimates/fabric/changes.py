@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.estimate import Change, Chart, Line
 from app.estimator.estimates.fabric.asked import LAYOUTS, Fabric
-from app.estimator.estimates.fabric.compute import Plan, Wiring, most_systems, tree_of
+from app.estimator.estimates.fabric.compute import Found, Wiring, most_systems, tree_of
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number
 
@@ -28,7 +28,7 @@ def named(tree: Tree, planes: int = 1) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]} switches"
 
 
-def steps_chart(found: Plan) -> Chart:
+def steps_chart(found: Found) -> Chart:
     """Switches of the compute network by number of systems, in steps."""
     hosts, planes = found.hosts, found.planes
     unit = max(1, found.per_group // hosts.per_system)
@@ -54,7 +54,7 @@ def steps_chart(found: Plan) -> Chart:
     )
 
 
-def changes_of(asked: Fabric, found: Plan) -> tuple[Change, ...]:
+def changes_of(asked: Fabric, found: Found) -> tuple[Change, ...]:
     """The nearest values of inputs that need other switches."""
     hosts, way, tree = found.hosts, found.way, found.tree
     room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
@@ -87,7 +87,7 @@ def changes_of(asked: Fabric, found: Plan) -> tuple[Change, ...]:
     )
 
 
-def _becomes(found: Plan, way: Wiring, systems: int) -> str:
+def _becomes(found: Found, way: Wiring, systems: int) -> str:
     """The switches of another wiring or number of systems; empty if the same."""
     hosts = found.hosts
     count = (systems or hosts.systems) * hosts.per_system

@@ -68,7 +68,7 @@ class Wiring:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class Found:
     """All networks of a cluster. `link` is the rate of one link [B/s, one way]."""
 
     hosts: Hosts
@@ -176,7 +176,7 @@ _SERVER = 16
 _TRAY = 4
 
 
-def plan(asked: Fabric) -> Plan:
+def find(asked: Fabric) -> Found:
     """Lay out all networks; BadInputs where no tree of switches can hold them."""
     hosts = hosts_of(asked)
     switch = switch_of(asked, hosts.rate / asked.planes)
@@ -189,7 +189,7 @@ def plan(asked: Fabric) -> Plan:
         raise _too_many(way, hosts)
     switches = tree.switches * asked.planes
     sides = _sides(asked, hosts, switch, switches)
-    return Plan(hosts, switch, way, tree, asked.planes, split, link, sides)
+    return Found(hosts, switch, way, tree, asked.planes, split, link, sides)
 
 
 def hosts_of(asked: Fabric) -> Hosts:

@@ -2,14 +2,14 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.fabric.asked import Fabric
-from app.estimator.estimates.fabric.compute import plan
+from app.estimator.estimates.fabric.compute import find
 from app.estimator.estimates.fabric.words import OUTPUTS, answer
 from app.estimator.registry import Entry
 
 
 def estimate(asked: Fabric) -> Estimate:
     """Count switches, cables and transceivers of the four networks."""
-    return answer(asked, plan(asked))
+    return answer(asked, find(asked))
 
 
 ENTRY = Entry(

@@ -11,10 +11,10 @@ from app.estimator.estimate import (
 )
 from app.estimator.estimates.fabric.asked import Fabric
 from app.estimator.estimates.fabric.changes import changes_of, named, steps_chart
-from app.estimator.estimates.fabric.compute import Plan, most_systems
+from app.estimator.estimates.fabric.compute import Found, most_systems
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number, format_value
-from app.estimator.working import times
+from app.estimator.working import Working, times
 
 OUTPUTS = (
     Output("switches", "Switches", better="less"),
@@ -38,9 +38,10 @@ OUTPUTS = (
     Output("power", "Power of the compute switches", "W", better="less"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "interconnects")
 
 
-def answer(asked: Fabric, found: Plan) -> Estimate:
+def answer(asked: Fabric, found: Found) -> Estimate:
     """Put the networks into words, figures, a picture and their working."""
     return Estimate(
         name="fabric",
@@ -54,7 +55,7 @@ def answer(asked: Fabric, found: Plan) -> Estimate:
     )
 
 
-def _verdict(found: Plan) -> Verdict:
+def _verdict(found: Found) -> Verdict:
     hosts = found.hosts
     words = named(found.tree, found.planes)
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
@@ -72,7 +73,7 @@ def _verdict(found: Plan) -> Verdict:
     )
 
 
-def _blocking(found: Plan) -> str:
+def _blocking(found: Found) -> str:
     """What part of what the adapters send gets through."""
     if found.share < 1:
         return f"at {format_value(found.share, '%')} of the rate of the adapters"
@@ -80,7 +81,7 @@ def _blocking(found: Plan) -> str:
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
-def _figures(found: Plan) -> tuple[Figure, ...]:
+def _figures(found: Found) -> tuple[Figure, ...]:
     tree, planes = found.tree, found.planes
     sides = {s.name: s for s in found.sides}
     counts = (
@@ -122,12 +123,12 @@ def _figures(found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
     hosts, tree = found.hosts, found.tree
     nodes = "hosts × adapters + links of managers"
     steps = [
-        _step(
-            "Cables to nodes",
+        _WORKING.line(
+            "node_links",
             f"({nodes}) × planes" if found.planes > 1 else nodes,
             _planes(
                 f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}",
@@ -135,61 +136,48 @@ def _steps(asked: Fabric, found: Plan) -> tuple[Step, ...]:
             ),
             found.node_links,
             "superpod-h100",
-            "node_links",
         )
     ]
     if tree.spines:
         steps += _tree_steps(asked, found)
     steps.append(
-        Step(
-            "Bisection bandwidth",
+        _WORKING.line(
+            "bisection",
             "adapters × rate ÷ 2 ÷ oversubscription",
             f"{format_number(hosts.ports)} × "
             f"{format_value(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
             f"{format_number(tree.oversubscription)}",
             found.bisection,
-            "B/s",
             "leiserson-1985",
-            "interconnects",
-            "bisection",
         )
     )
     return (*steps, *_side_steps(found))
 
 
-def _step(
-    label: str, formula: str, numbers: str, value: float, source: str, figure: str
-) -> Step:
-    return Step(
-        label, formula, numbers, value, "", source, "interconnects", figure=figure
-    )
-
-
-def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
+def _tree_steps(asked: Fabric, found: Found) -> list[Step]:
     tree, planes = found.tree, found.planes
     steps = [
-        _step(
-            "Ports of a leaf to nodes",
+        _WORKING.line(
+            "leaves",
             "ports − ports to spines",
             f"{tree.ports} − {tree.up}",
             tree.down,
             "leiserson-1985",
-            "leaves",
+            label="Ports of a leaf to nodes",
         ),
         _leaf_step(asked, found),
-        _step(
-            "Spine switches",
+        _WORKING.line(
+            "spines",
             "links up of a leaf ÷ links of it to each spine, × pods",
             _spine_numbers(tree, planes),
             tree.spines * planes,
             "superpod-h100",
-            "spines",
         ),
     ]
     if tree.cores:
         steps.append(
-            _step(
-                "Core switches",
+            _WORKING.line(
+                "cores",
                 "spines of a pod × cores that each of them joins",
                 _planes(
                     f"{tree.spines // tree.pods} × "
@@ -198,12 +186,11 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
                 ),
                 tree.cores * planes,
                 "superpod-b200",
-                "cores",
             )
         )
     steps.append(
-        _step(
-            "Cables between switches",
+        _WORKING.line(
+            "leaf_spine_links",
             "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
             _planes(
                 f"{tree.leaves} × {tree.up}"
@@ -212,13 +199,13 @@ def _tree_steps(asked: Fabric, found: Plan) -> list[Step]:
             ),
             (tree.leaf_spine + tree.spine_core) * planes,
             "superpod-b200",
-            "leaf_spine_links",
+            label="Cables between switches",
         )
     )
     return steps
 
 
-def _leaf_step(asked: Fabric, found: Plan) -> Step:
+def _leaf_step(asked: Fabric, found: Found) -> Step:
     tree, rails, planes = found.tree, found.hosts.rails, found.planes
     shared = asked.layout == "rail" and tree.leaves == found.groups * rails
     if shared:
@@ -231,13 +218,8 @@ def _leaf_step(asked: Fabric, found: Plan) -> Step:
         if asked.layout == "rail" and tree.leaves == -(-rails // together) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {together}⌉, {line})"
-    return _step(
-        "Leaf switches",
-        formula,
-        _planes(line, planes),
-        tree.leaves * planes,
-        "superpod-h100",
-        "leaves",
+    return _WORKING.line(
+        "leaves", formula, _planes(line, planes), tree.leaves * planes, "superpod-h100"
     )
 
 
@@ -251,12 +233,11 @@ def _spine_numbers(tree: Tree, planes: int) -> str:
     return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
-def _side_steps(found: Plan) -> list[Step]:
-    sources = {"Storage": "basepod", "In-band": "basepod", "Out-of-band": "basepod"}
+def _side_steps(found: Found) -> list[Step]:
     keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
-        _step(
-            f"{side.name} switches",
+        _WORKING.line(
+            f"{keys[side.name]}_switches",
             f"leaf + spine + core switches: {format_number(side.endpoints)} ports on "
             f"{side.switch.name}",
             " + ".join(
@@ -266,14 +247,13 @@ def _side_steps(found: Plan) -> list[Step]:
             )
             or "0",
             side.tree.switches,
-            sources[side.name],
-            f"{keys[side.name]}_switches",
+            "basepod",
         )
         for side in found.sides
     ]
 
 
-def _table(found: Plan) -> Table:
+def _table(found: Found) -> Table:
     tree, planes = found.tree, found.planes
     compute = (
         "Compute",
@@ -304,7 +284,7 @@ def _count(value: int) -> tuple[float, str]:
     return (float(value), "")
 
 
-def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
+def _notes(asked: Fabric, found: Found) -> tuple[str, ...]:
     hosts, tree = found.hosts, found.tree
     notes = [_CABLES, _FULL]
     if found.design:
@@ -327,7 +307,7 @@ def _notes(asked: Fabric, found: Plan) -> tuple[str, ...]:
     return (*notes, *_rate_notes(found), _MANAGEMENT)
 
 
-def _rate_notes(found: Plan) -> tuple[str, ...]:
+def _rate_notes(found: Found) -> tuple[str, ...]:
     """Ports that are split, and adapters that are slowed."""
     notes = []
     if found.split > 1:

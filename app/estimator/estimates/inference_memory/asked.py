@@ -3,9 +3,8 @@
 import dataclasses
 
 from app.estimator import shared_inputs
-from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_usable_share
 from app.estimator.memory.engines import ENGINES
+from app.estimator.shared_inputs import ENGINE, HARDWARE, LOAD
 
 GENERAL, TRANSFORMERS = "general", "transformers"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
@@ -28,7 +27,7 @@ class InferenceMemory:
     weights: str = shared_inputs.ask_weights()
     cache: str = shared_inputs.ask_cache()
     context: int = shared_inputs.ask_context()
-    concurrent: int = ask(
+    concurrent: int = LOAD.ask(
         16,
         "Concurrent sequences",
         unit="sequence",
@@ -36,35 +35,30 @@ class InferenceMemory:
         maximum=1_000_000,
         help="Sequences that are answered at the same time.",
         term="batch-size",
-        group="Load",
-        topic="batching-and-latency",
     )
     gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = shared_inputs.ask_tensor_parallel(
         4, "GPUs that share the model"
     )
-    attention: str = ask(
+    attention: str = HARDWARE.ask(
         DIVIDED,
         "Attention",
         choices=_ATTENTION,
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
-        group="Hardware",
-        topic="parallelism",
         advanced=True,
     )
-    memory_utilization: float = ask_usable_share()
-    engine: str = ask(
+    memory_utilization: float = shared_inputs.ask_usable_share()
+    engine: str = ENGINE.ask(
         GENERAL,
         "Engine",
         choices=_ENGINES,
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
-        group="Engine",
         topic="inference-memory",
         advanced=True,
     )
-    prompt: int | None = ask(
+    prompt: int | None = LOAD.ask(
         None,
         "Prompt",
         kind="count",
@@ -73,11 +67,10 @@ class InferenceMemory:
         maximum=100_000_000,
         help="Tokens of the context that are read at once, in Transformers; left "
         "empty: all of them.",
-        group="Load",
         topic="inference-memory",
         advanced=True,
     )
-    shown_memory: float | None = ask(
+    shown_memory: float | None = HARDWARE.ask(
         None,
         "Memory as the driver shows it",
         unit="B",
@@ -86,11 +79,10 @@ class InferenceMemory:
         maximum=1e13,
         help="Of one GPU, for example 79.22 GiB; left empty: that of the data sheet, "
         "or what drivers show of it where an engine is chosen.",
-        group="Hardware",
         topic="inference-memory",
         advanced=True,
     )
-    cache_memory: float | None = ask(
+    cache_memory: float | None = ENGINE.ask(
         None,
         "Memory for the cache",
         unit="B",
@@ -98,22 +90,19 @@ class InferenceMemory:
         minimum=1e6,
         maximum=1e13,
         help="On each GPU, as a start-up log says it; left empty: what is left over.",
-        group="Engine",
         topic="inference-memory",
         advanced=True,
     )
-    step_tokens: int = ask(
+    step_tokens: int = ENGINE.ask(
         8192,
         "Tokens per engine step",
         unit="token",
         minimum=1,
         maximum=10_000_000,
         help="The most tokens that the engine computes at once.",
-        group="Engine",
-        topic="batching-and-latency",
         advanced=True,
     )
-    overhead: float | None = ask(
+    overhead: float | None = ENGINE.ask(
         None,
         "Overhead per GPU",
         unit="B",
@@ -122,18 +111,16 @@ class InferenceMemory:
         maximum=1e12,
         help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two "
         "GPUs on.",
-        group="Engine",
         topic="inference-memory",
         advanced=True,
     )
-    block: int = ask(
+    block: int = ENGINE.ask(
         16,
         "Cache block",
         unit="token",
         minimum=1,
         maximum=4096,
         help="Tokens of one block of the paged cache.",
-        group="Engine",
         topic="inference-memory",
         advanced=True,
     )

@@ -37,7 +37,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.room_verdict import capacity_note, memory_verdict
 from app.estimator.units import format_number, format_value
-from app.estimator.working import added, cached, split, times
+from app.estimator.working import Working, added, cached, split, times
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -62,6 +62,7 @@ OUTPUTS = (
     Output("cache_blocks", "Blocks of the cache", modeled=True),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "inference-memory")
 
 
 def answer(
@@ -216,7 +217,7 @@ def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step
         formula = "bytes per token × tokens × sequences ÷ GPUs"
         whole = cached(model, asked.context, width, state)
         numbers = f"{times(whole, asked.concurrent)} ÷ {gpus}"
-    return _step("KV cache", formula, numbers, load.cache, "kv_cache")
+    return _WORKING.line("kv_cache", formula, numbers, load.cache, "shazeer-2019")
 
 
 def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
@@ -235,7 +236,7 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
         "vocabulary × 6 B ÷ GPUs"
     )
-    return _step("Activations", formula, numbers, load.activations, "activations")
+    return _activations_line(formula, numbers, load)
 
 
 def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
@@ -248,7 +249,7 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
         formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
         numbers = f"max({format_value(running, 'B')}, {format_value(loading, 'B')}"
         numbers += "".join(f" − {format_value(part, 'B')}" for part in held) + ")"
-        return _step("Activations", formula, numbers, load.activations, "activations")
+        return _activations_line(formula, numbers, load)
     engine = ENGINES[asked.engine]
     formula = (
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
@@ -261,7 +262,12 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
         f"{format_number(model.hidden)}), {format_number(engine.sequences)} × "
         f"{format_number(model.vocabulary)} × {format_number(engine.sampler)} B)"
     )
-    return _step("Activations", formula, numbers, load.activations, "activations")
+    return _activations_line(formula, numbers, load)
+
+
+def _activations_line(formula: str, numbers: str, load: Load) -> Step:
+    value = load.activations
+    return _WORKING.line("activations", formula, numbers, value, "vllm-memory")
 
 
 def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
@@ -278,14 +284,14 @@ def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
         numbers = f"{format_value(engine.outside, 'B')} + {each} × {others}"
     elif others:
         numbers = added((CONTEXT, COMMUNICATION), "B")
-    return _step("Overhead", formula, numbers, load.overhead, "overhead")
+    return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
 def _sum_step(load: Load) -> Step:
     parts = (load.weights, load.cache, load.activations, load.overhead)
     numbers = " + ".join(format_value(part, "B") for part in parts)
     formula = "weights + KV cache + activations + overhead"
-    return _step("On each GPU", formula, numbers, load.total, "per_gpu")
+    return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
 def _usable_step(
@@ -303,23 +309,8 @@ def _usable_step(
         formula = f"less of {formula} and all but the cache + memory given for it"
         rest = (load.total - load.cache, asked.cache_memory)
         numbers = f"min({numbers}, {added(rest, 'B')})"
-    return _step("Usable", formula, numbers, limit, "")
-
-
-# The figure of a line of the working: its source and the page that teaches it.
-_TAUGHT = {
-    "weights": ("shape", "number-formats"),
-    "kv_cache": ("shazeer-2019", "inference-memory"),
-    "activations": ("vllm-memory", "inference-memory"),
-    "overhead": ("vllm-memory", "inference-memory"),
-    "per_gpu": ("vllm-memory", "inference-memory"),
-    "": ("catalogue", "cluster-components"),
-}
-
-
-def _step(label: str, formula: str, numbers: str, value: float, figure: str) -> Step:
-    source, topic = _TAUGHT[figure]
-    return Step(label, formula, numbers, value, "B", source, topic, figure)
+    line = ("Usable", formula, numbers, limit, "B")
+    return Step(*line, "catalogue", "cluster-components")
 
 
 def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
@@ -339,7 +330,9 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = split(numbers, table.total, load.weights, gpus)
-    return _step("Weights", formula, numbers, load.weights, "weights")
+    return _WORKING.line(
+        "weights", formula, numbers, load.weights, "shape", topic="number-formats"
+    )
 
 
 def _bar(gpu: Accelerator, load: Load, limit: float) -> StackedBar:

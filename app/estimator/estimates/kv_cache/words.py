@@ -20,7 +20,7 @@ from app.estimator.memory.kv_cache import elements_per_sequence
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
-from app.estimator.working import cached, times
+from app.estimator.working import Working, cached, times
 
 OUTPUTS = (
     Output("per_token", "Per token", "B", better="less"),
@@ -33,6 +33,7 @@ OUTPUTS = (
     Output("recurrent", "State without convolutions", "B", better="less"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "inference-memory")
 
 
 def figures(found: Found) -> tuple[Figure, ...]:
@@ -77,44 +78,39 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
     """The working from one token to all sequences."""
     one = format_value(found.per_sequence, "B")
     bytes_each = CACHE_BITS[asked.cache] / 8
-    sequence = _step(
-        "One sequence",
+    sequence = _WORKING.line(
+        "per_sequence",
         "bytes per token × tokens kept"
         + (", by window" if model.window else "")
         + (" + state" if found.state else ""),
         cached(model, found.tokens, bytes_each, found.state),
         found.per_sequence,
-        "per_sequence",
+        "shazeer-2019",
+        label="One sequence",
     )
-    all_of_them = _step(
-        "All sequences",
+    all_of_them = _WORKING.line(
+        "total",
         "one sequence × sequences",
         f"{one} × {format_number(asked.sequences)}",
         found.total,
-        "total",
+        "paged-attention",
+        topic="batching-and-latency",
     )
-    share = _step(
-        "On one GPU",
+    share = _WORKING.line(
+        "per_gpu",
         "one sequence, over as many GPUs as there are KV heads to divide × sequences",
         times(
             cached(model, found.tokens, bytes_each, found.state, asked.tensor_parallel),
             asked.sequences,
         ),
         found.per_gpu,
-        "per_gpu",
+        "gqa-2023",
+        topic="parallelism",
     )
     return (
         _per_token_step(model, asked.cache, found.per_token),
         *(_sourced(model, step) for step in (sequence, all_of_them, share)),
     )
-
-
-# The figure of a line of the working: its source and the page that teaches it.
-_TAUGHT = {
-    "per_sequence": ("shazeer-2019", "inference-memory"),
-    "total": ("paged-attention", "batching-and-latency"),
-    "per_gpu": ("gqa-2023", "parallelism"),
-}
 
 
 def _sourced(model: Architecture, step: Step) -> Step:
@@ -129,13 +125,6 @@ def _sourced(model: Architecture, step: Step) -> Step:
     return step
 
 
-def _step(
-    label: str, formula: str, substituted: str, value: float, figure: str
-) -> Step:
-    source, topic = _TAUGHT[figure]
-    return Step(label, formula, substituted, value, "B", source, topic, figure)
-
-
 def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
     width = f"{format_number(CACHE_BITS[cache] / 8)} B"
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
@@ -148,21 +137,22 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
     if mixer is None:
         formula, numbers, source = "no cache that grows", "0 B", "mamba"
     elif mixer.kind == "latent" and len(kinds) == 1:
-        formula, source = "layers × (latent + rotary) × bytes of each", "deepseek-v2"
+        formula, source = "layers × (latent + rotary) × bytes per value", "deepseek-v2"
         numbers = f"{layers} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
     elif kinds == {2 * mixer.kv_heads * mixer.head_dim: layers}:
-        formula = "2 × layers × KV heads × head size × bytes of each"
+        formula = "2 × layers × KV heads × head size × bytes per value"
         numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
     else:
-        formula = "layers of each kind × values of a token × bytes of each"
+        formula = "layers of each kind × values of a token × bytes per value"
         parts = (f"{n} × {format_number(size)}" for size, n in kinds.items())
         numbers = f"({' + '.join(parts)}) × {width}"
     indexed = value - model.cache_elements * CACHE_BITS[cache] / 8
     if indexed > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
         numbers += f" + {format_value(indexed, 'B')}"
-    line = ("One token", formula, numbers, value, "B")
-    return Step(*line, source, "inference-memory", "per_token")
+    return _WORKING.line(
+        "per_token", formula, numbers, value, source, label="One token"
+    )
 
 
 def picture(

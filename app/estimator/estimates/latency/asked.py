@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from app.estimator import job_inputs, shared_inputs
-from app.estimator.inputs import ask
+from app.estimator import shared_inputs
+from app.estimator.shared_inputs import ENGINE, HARDWARE, LOAD
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -15,19 +15,17 @@ class Latency:
     cache: str = shared_inputs.ask_cache()
     gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = shared_inputs.ask_tensor_parallel()
-    beyond_heads: bool = ask(
+    beyond_heads: bool = HARDWARE.ask(
         default=False,
         label="Divided beyond the heads",
         kind="flag",
         help="A layer is divided over more chips than its heads divide into, as "
         "compilers for TPUs do.",
-        group="Hardware",
-        topic="parallelism",
         advanced=True,
     )
-    prompt: int = job_inputs.ask_tokens(1024, "Prompt", "Tokens of the prompt.")
-    answer: int = job_inputs.ask_tokens(256, "Answer", "Tokens of the answer.")
-    batch: int = ask(
+    prompt: int = shared_inputs.ask_tokens(1024, "Prompt", "Tokens of the prompt.")
+    answer: int = shared_inputs.ask_tokens(256, "Answer", "Tokens of the answer.")
+    batch: int = LOAD.ask(
         1,
         "Sequences at once",
         unit="sequence",
@@ -35,10 +33,8 @@ class Latency:
         maximum=1_000_000,
         help="Sequences that are answered in the same step.",
         term="batch-size",
-        group="Load",
-        topic="batching-and-latency",
     )
-    chunk: int | None = ask(
+    chunk: int | None = ENGINE.ask(
         None,
         "Prompt chunk",
         kind="count",
@@ -48,22 +44,18 @@ class Latency:
         help="Tokens of a prompt computed in one step beside the answers of others; "
         "left empty: the whole prompt at once.",
         term="chunked-prefill",
-        group="Engine",
-        topic="batching-and-latency",
         advanced=True,
     )
-    cached_share: float = ask(
+    cached_share: float = ENGINE.ask(
         0.0,
         "Prompt already cached",
         typed_unit="%",
         minimum=0.0,
         maximum=0.99,
         help="Share of the prompt whose cache is there from earlier requests.",
-        group="Engine",
-        topic="batching-and-latency",
         advanced=True,
     )
-    draft_tokens: int = ask(
+    draft_tokens: int = ENGINE.ask(
         0,
         "Draft tokens",
         unit="token",
@@ -71,11 +63,9 @@ class Latency:
         maximum=32,
         help="Tokens a small model proposes per step; 0: no speculation.",
         term="speculative-decoding",
-        group="Engine",
-        topic="batching-and-latency",
         advanced=True,
     )
-    acceptance: float = ask(
+    acceptance: float = ENGINE.ask(
         0.8,
         "Acceptance",
         typed_unit="%",
@@ -83,21 +73,17 @@ class Latency:
         maximum=1.0,
         help="Probability that a proposed token is kept.",
         term="speculative-decoding",
-        group="Engine",
-        topic="batching-and-latency",
         advanced=True,
     )
-    draft_cost: float = ask(
+    draft_cost: float = ENGINE.ask(
         0.05,
         "Draft step",
         typed_unit="%",
         minimum=0.0,
         maximum=1.0,
         help="Time of one step of the small model as a share of the large one's.",
-        group="Engine",
-        topic="batching-and-latency",
         advanced=True,
     )
-    engine: str = job_inputs.ask_engine()
-    network_rate: float = job_inputs.ask_network_rate()
-    domain: int | None = job_inputs.ask_domain()
+    engine: str = shared_inputs.ask_engine()
+    network_rate: float = shared_inputs.ask_network_rate()
+    domain: int | None = shared_inputs.ask_domain()

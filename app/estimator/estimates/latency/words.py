@@ -25,7 +25,7 @@ from app.estimator.serving.load import weights_per_gpu
 from app.estimator.serving.step import Placed
 from app.estimator.timing.flops import score_flops
 from app.estimator.units import format_number, format_value
-from app.estimator.working import added
+from app.estimator.working import Working, added
 
 OUTPUTS = (
     Output("ttft", "Time to first token", "s", better="less", modeled=True),
@@ -64,6 +64,7 @@ OUTPUTS = (
     Output("fits", "Fits in memory", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "batching-and-latency")
 
 
 def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
@@ -149,35 +150,27 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
     exchanges = 2 * placed.model.layers
     each = timed.decode.communication / exchanges if exchanges else 0.0
     return (
-        Step(
-            "Reading weights and cache",
+        _WORKING.line(
+            "memory_time",
             "time for the weights + time for the cache, at the reached bandwidth",
             added((timed.decode.weights, timed.decode.attention), "s"),
             timed.reading,
-            "s",
             "pope-2022",
-            "batching-and-latency",
-            "memory_time",
         ),
-        Step(
-            "Exchanging between GPUs",
+        _WORKING.line(
+            "communication_time",
             "exchanges, two for each layer × time of one",
             f"{exchanges} × {format_value(each, 's')}",
             timed.decode.communication,
-            "s",
             "aiconfigurator",
-            "interconnects",
-            "communication_time",
+            topic="interconnects",
         ),
-        Step(
-            "Launches and host",
+        _WORKING.line(
+            "overhead_time",
             "launches of all kernels + host and sampling",
             added((timed.decode.launch, timed.decode.host), "s"),
             timed.overhead,
-            "s",
             "inferencex",
-            "batching-and-latency",
-            "overhead_time",
         ),
         *_token_steps(asked, placed, timed),
     )
@@ -186,36 +179,27 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
 def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
     tokens = format_number(timed.accepted)
     return (
-        Step(
-            "Time per output token",
+        _WORKING.line(
+            "tpot",
             "one step ÷ tokens kept per step",
             f"{format_value(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
             timed.per_token,
-            "s",
             "leviathan-2023" if asked.draft_tokens else "pope-2022",
-            "batching-and-latency",
-            "tpot",
         ),
-        Step(
-            "Computing the prompt",
+        _WORKING.line(
+            "prefill_time",
             "products at the reached rate + waiting for weights + attention + "
             "exchange + launches and host",
             added(dataclasses.astuple(timed.prefill), "s"),
             timed.prefill.total,
-            "s",
             "pope-2022",
-            "batching-and-latency",
-            "prefill_time",
         ),
-        Step(
-            "Time to first token",
+        _WORKING.line(
+            "ttft",
             "way to the engine and launches + prompt in its chunks",
             added((placed.front, timed.first - placed.front), "s"),
             timed.first,
-            "s",
             "inferencex",
-            "batching-and-latency",
-            "ttft",
         ),
     )
 

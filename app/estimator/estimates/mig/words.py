@@ -14,6 +14,7 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.partitions import Card, Profile, most
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_value
+from app.estimator.working import Working
 
 OUTPUTS = (
     Output("fits", "Fits", better="more"),
@@ -26,6 +27,7 @@ OUTPUTS = (
     Output("more", "More of the smallest that fit", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "virtualisation")
 
 
 def verdict(
@@ -74,26 +76,31 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
     """The working: slices added up against those of the card."""
     computed = sum(p.compute_slices for p in wanted)
     placed = sum(p.memory_slices for p in wanted)
-    rows = (
-        (
-            ("Compute slices", f"Σ slices, at most {card.compute_slices}"),
+    return (
+        _WORKING.line(
+            "compute_slices",
+            f"Σ slices, at most {card.compute_slices}",
             " + ".join(str(p.compute_slices) for p in wanted),
-            (computed, "", "compute_slices"),
+            computed,
+            "mig-guide",
+            label="Compute slices",
         ),
-        (
-            ("Memory slices", f"Σ slices, at most {card.memory_slices}"),
+        _WORKING.line(
+            "memory_slices",
+            f"Σ slices, at most {card.memory_slices}",
             " + ".join(str(p.memory_slices) for p in wanted),
-            (placed, "", "memory_slices"),
+            placed,
+            "mig-guide",
+            label="Memory slices",
         ),
-        (
-            ("Memory", "Σ memory of the profiles"),
+        _WORKING.line(
+            "memory",
+            "Σ memory of the profiles",
             " + ".join(format_value(p.capacity, "B") for p in wanted),
-            (sum(p.capacity for p in wanted), "B", "memory"),
+            sum(p.capacity for p in wanted),
+            "mig-guide",
+            label="Memory",
         ),
-    )
-    return tuple(
-        Step(*words, numbers, value, unit, "mig-guide", "virtualisation", figure)
-        for words, numbers, (value, unit, figure) in rows
     )
 
 

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from app.estimator.inputs import ask
-from app.estimator.shared_inputs import ask_model
+from app.estimator.shared_inputs import LOAD, MODEL, ask_model
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -11,22 +10,19 @@ class Model:
     """Which model is asked about."""
 
     model: str = ask_model()
-    config: str = ask(
+    config: str = MODEL.ask(
         "",
         "config.json",
         kind="text",
         maximum=200_000,
         help="Paste a configuration of the Hugging Face Hub to read that model.",
-        group="Model",
-        topic="training-versus-inference",
     )
-    sequence: int = ask(
+    sequence: int = LOAD.ask(
         4096,
         "Sequence",
         unit="token",
         minimum=1,
         maximum=100_000_000,
         help="Length over which attention is counted in the operations.",
-        group="Load",
         topic="training-versus-inference",
     )

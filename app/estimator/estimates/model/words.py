@@ -6,7 +6,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.towers.tower import Tower
 from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
-from app.estimator.working import multiplied
+from app.estimator.working import Working, multiplied
 
 OUTPUTS = (
     Output("parameters", "Parameters", "parameter"),
@@ -29,6 +29,7 @@ OUTPUTS = (
     Output("kv_per_token", "KV cache per token in BF16", "B", better="less"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "training-versus-inference")
 
 
 def verdict(model: Architecture) -> Verdict:
@@ -83,23 +84,19 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
     )
 
 
-_TOPIC = "training-versus-inference"
-
-
 def steps(model: Architecture, training: float) -> tuple[Step, ...]:
     """The working: parameters by part, those in use, operations."""
     parts = model.parts()
     summed = " + ".join(format_number(count) for count in parts.values())
-    whole = ("Parameters", " + ".join(parts), summed, model.parameters, "parameter")
+    added = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
     numbers = multiplied(model, training)
-    operations = ("Training, per token", formula, numbers, training, "FLOP")
     return (
-        Step(*whole, "shape", _TOPIC, "parameters"),
+        _WORKING.line("parameters", added, summed, model.parameters, "shape"),
         *((_active_step(model),) if model.is_routed else ()),
         *((_tower_step(model.tower),) if model.tower else ()),
         *((_weights_step(model),) if model.tower else ()),
-        Step(*operations, "megatron-2021", _TOPIC, "training_flops"),
+        _WORKING.line("training_flops", formula, numbers, training, "megatron-2021"),
     )
 
 
@@ -110,23 +107,37 @@ def _active_step(model: Architecture) -> Step:
         f"(1 − {format_number(model.experts_per_token)} ÷ {model.experts})"
     )
     formula = "all − routed × (1 − experts chosen ÷ experts)"
-    value = model.active_parameters
-    line = ("Active parameters", formula, numbers, value, "parameter")
-    return Step(*line, "deepseek-v2", "parallelism", "active_parameters")
+    return _WORKING.line(
+        "active_parameters",
+        formula,
+        numbers,
+        model.active_parameters,
+        "deepseek-v2",
+        label="Active parameters",
+        topic="parallelism",
+    )
 
 
 def _tower_step(tower: Tower) -> Step:
     numbers = f"{format_number(tower.encoder)} + {format_number(tower.projector)}"
-    line = ("Vision tower", "tower + projector", numbers, tower.parameters, "parameter")
-    return Step(*line, "shape", _TOPIC, "tower_parameters")
+    formula = "tower + projector"
+    return _WORKING.line(
+        "tower_parameters",
+        formula,
+        numbers,
+        tower.parameters,
+        "shape",
+        label="Vision tower",
+    )
 
 
 def _weights_step(model: Architecture) -> Step:
     every = (model.parameters, model.tower_parameters)
     numbers = f"({' + '.join(format_number(count) for count in every)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
-    line = ("Weights in BF16", formula, numbers, value, "B")
-    return Step(*line, "shape", "number-formats", "weights")
+    return _WORKING.line(
+        "weights", formula, numbers, value, "shape", topic="number-formats"
+    )
 
 
 def parts(model: Architecture) -> Table:

@@ -26,7 +26,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.room_verdict import capacity_note
 from app.estimator.timing.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import added
+from app.estimator.working import Working, added
 
 OUTPUTS = (
     Output("fits", "A layout fits", better="more"),
@@ -57,6 +57,7 @@ OUTPUTS = (
     Output("reference_design", "Reference design"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "training-memory")
 
 
 # The reference architecture that sells each card by the hundreds.
@@ -225,8 +226,8 @@ def _steps(
     rate = first.tokens_per_second / plan.gpus
     return (
         _tried(found),
-        Step(
-            "Memory on each GPU",
+        _WORKING.line(
+            "memory",
             "states + activations in flight + logits + overhead and buffers",
             added(
                 (
@@ -238,33 +239,26 @@ def _steps(
                 "B",
             ),
             first.memory,
-            "B",
             "korthikanti-2022",
-            "training-memory",
-            "memory",
         ),
         one_step(plan, step),
-        Step(
-            "Whole run",
+        _WORKING.line(
+            "time",
             "tokens ÷ tokens per step × step",
             f"{format_number(asked.tokens)} ÷ {format_number(plan.tokens)} × "
             f"{format_value(step.total, 's')}",
             asked.tokens / first.tokens_per_second,
-            "s",
             "megatron-2021",
-            "parallelism",
-            "time",
+            topic="parallelism",
         ),
-        Step(
-            "MFU",
+        _WORKING.line(
+            "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
             f"{format_value(each, 'FLOP')} × {format_rounded(rate)} ÷ "
             f"{format_value(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
             _mfu(model, gpu, first),
-            "%",
             "palm",
-            "number-formats",
-            "mfu",
+            topic="number-formats",
         ),
     )
 

@@ -2,10 +2,16 @@
 
 import dataclasses
 
-from app.estimator.inputs import ask
+from app.estimator.inputs import Group
 
 TOPIC = "power-and-cooling"
 
+_MACHINES = Group("Machines", "cluster-components")
+_RACKS = Group("Racks", TOPIC)
+_SITE = Group("Site", TOPIC)
+_ELECTRICITY = Group("Electricity", TOPIC)
+_COOLING = Group("Cooling", TOPIC)
+_ENERGY = Group("Energy", TOPIC)
 
 FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 
@@ -14,25 +20,21 @@ FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 class PowerCooling:
     """The machines, their racks, and the building around them."""
 
-    system: str = ask(
+    system: str = _MACHINES.ask(
         "dgx-h100",
         "System",
         kind="system",
         help="Brings the highest power, the height and the way it is cooled.",
-        group="Machines",
-        topic="cluster-components",
     )
-    nodes: int = ask(
+    nodes: int = _MACHINES.ask(
         32,
         "Systems",
         unit="node",
         minimum=1,
         maximum=1_000_000,
         help="Servers, or racks where a rack is the system.",
-        group="Machines",
-        topic="cluster-components",
     )
-    rack_limit: float = ask(
+    rack_limit: float = _RACKS.ask(
         40e3,
         "Power of a rack",
         unit="W",
@@ -40,10 +42,8 @@ class PowerCooling:
         minimum=1e3,
         maximum=1e7,
         help="The most that the building powers and cools in one rack.",
-        group="Racks",
-        topic=TOPIC,
     )
-    pue: float = ask(
+    pue: float = _SITE.ask(
         1.3,
         "PUE",
         minimum=1.0,
@@ -51,10 +51,8 @@ class PowerCooling:
         help="Power of the site over that of its machines, about 1.1 to 1.6; surveys "
         "put the average of the industry at 1.54 (2025).",
         term="pue",
-        group="Site",
-        topic=TOPIC,
     )
-    site_limit: float | None = ask(
+    site_limit: float | None = _SITE.ask(
         None,
         "Power of the site",
         unit="W",
@@ -62,10 +60,8 @@ class PowerCooling:
         minimum=1e3,
         maximum=1e11,
         help="What the site can draw in all, cooling included; left empty: no limit.",
-        group="Site",
-        topic=TOPIC,
     )
-    load: float | None = ask(
+    load: float | None = _MACHINES.ask(
         None,
         "Typical load",
         typed_unit="%",
@@ -73,22 +69,19 @@ class PowerCooling:
         maximum=1.0,
         help="Typical over highest power; left empty: 80%, as a server with eight "
         "H100 was measured at 82% at most while training.",
-        group="Machines",
         topic=TOPIC,
         advanced=True,
     )
-    other: float = ask(
+    other: float = _MACHINES.ask(
         0.1,
         "Network and storage",
         typed_unit="%",
         minimum=0.0,
         maximum=2.0,
         help="Power of switches, storage and management over that of the systems.",
-        group="Machines",
-        topic="cluster-components",
         advanced=True,
     )
-    node_power: float | None = ask(
+    node_power: float | None = _MACHINES.ask(
         None,
         "Highest power of a system",
         unit="W",
@@ -97,32 +90,28 @@ class PowerCooling:
         maximum=1e7,
         help="Left empty: as the vendor plans it.",
         term="tdp",
-        group="Machines",
         topic=TOPIC,
         advanced=True,
     )
-    node_units: int | None = ask(
+    node_units: int | None = _RACKS.ask(
         None,
         "Height of a system",
         kind="count",
         minimum=1,
         maximum=100,
         help="In rack units of 44.45 mm; left empty: that of the system.",
-        group="Racks",
         topic="cluster-components",
         advanced=True,
     )
-    rack_units: int = ask(
+    rack_units: int = _RACKS.ask(
         48,
         "Height of a rack",
         minimum=1,
         maximum=100,
         help="In rack units; common are 42, 48 and 52.",
-        group="Racks",
-        topic=TOPIC,
         advanced=True,
     )
-    voltage: float = ask(
+    voltage: float = _ELECTRICITY.ask(
         415.0,
         "Voltage",
         unit="V",
@@ -130,21 +119,17 @@ class PowerCooling:
         maximum=1000.0,
         help="Between two phases: 400 or 415 V in most of the world, 208 or 415 V in "
         "North America.",
-        group="Electricity",
-        topic=TOPIC,
         advanced=True,
     )
-    power_factor: float = ask(
+    power_factor: float = _ELECTRICITY.ask(
         0.95,
         "Power factor",
         minimum=0.1,
         maximum=1.0,
         help="Real over apparent power of the supplies under load.",
-        group="Electricity",
-        topic=TOPIC,
         advanced=True,
     )
-    circuit: float = ask(
+    circuit: float = _ELECTRICITY.ask(
         60.0,
         "Breaker of a circuit",
         unit="A",
@@ -152,20 +137,16 @@ class PowerCooling:
         maximum=10_000.0,
         help="For each phase; four fifths of it may flow for hours.",
         term="pdu",
-        group="Electricity",
-        topic=TOPIC,
         advanced=True,
     )
-    feeds: str = ask(
+    feeds: str = _ELECTRICITY.ask(
         "2n",
         "Redundancy of feeds",
         choices=FEEDS,
         help="Two full feeds, one circuit more than needed, or none.",
-        group="Electricity",
-        topic=TOPIC,
         advanced=True,
     )
-    air_rise: float = ask(
+    air_rise: float = _COOLING.ask(
         16.0,
         "Warming of the air",
         unit="°C",
@@ -174,11 +155,9 @@ class PowerCooling:
         help="From the front to the back of a machine; published air flows of DGX "
         "systems come to 16 °C.",
         term="hot-aisle",
-        group="Cooling",
-        topic=TOPIC,
         advanced=True,
     )
-    liquid: float | None = ask(
+    liquid: float | None = _COOLING.ask(
         None,
         "Heat taken by liquid",
         typed_unit="%",
@@ -187,11 +166,9 @@ class PowerCooling:
         help="The rest warms the air; left empty: 85% of a liquid-cooled system, "
         "nothing of others.",
         term="direct-to-chip-cooling",
-        group="Cooling",
-        topic=TOPIC,
         advanced=True,
     )
-    liquid_rise: float = ask(
+    liquid_rise: float = _COOLING.ask(
         10.0,
         "Warming of the liquid",
         unit="°C",
@@ -199,11 +176,9 @@ class PowerCooling:
         maximum=60.0,
         help="From inlet to outlet; reckoned as water.",
         term="cdu",
-        group="Cooling",
-        topic=TOPIC,
         advanced=True,
     )
-    duration: float = ask(
+    duration: float = _ENERGY.ask(
         365 * 86400.0,
         "Running time",
         unit="s",
@@ -211,11 +186,9 @@ class PowerCooling:
         minimum=60.0,
         maximum=1e10,
         help="For energy and carbon.",
-        group="Energy",
-        topic=TOPIC,
         advanced=True,
     )
-    carbon_intensity: float = ask(
+    carbon_intensity: float = _ENERGY.ask(
         0.48,
         "Carbon intensity",
         unit="kg/kWh",
@@ -224,7 +197,5 @@ class PowerCooling:
         maximum=3.0,
         help="Of the electricity; Ember put the world at about 480 g in 2023, Norway "
         "at 30, India at 713.",
-        group="Energy",
-        topic=TOPIC,
         advanced=True,
     )

@@ -2,17 +2,17 @@
 
 from app.estimator.estimate import Change
 from app.estimator.estimates.power_cooling.asked import PowerCooling
-from app.estimator.estimates.power_cooling.compute import Plan
+from app.estimator.estimates.power_cooling.compute import Found
 from app.estimator.thresholds import rounded, within
 from app.estimator.units import format_number, format_value
 
 
-def changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
+def changes(asked: PowerCooling, found: Found) -> tuple[Change, ...]:
     """The limits and sizes at which racks or site turn."""
     return (*_rack_changes(asked, found), *_site_changes(asked, found))
 
 
-def _rack_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
+def _rack_changes(asked: PowerCooling, found: Found) -> tuple[Change, ...]:
     """The rack power that holds one system more, or none, or the height it needs."""
     now = format_value(asked.rack_limit, "W")
     room = asked.rack_units // found.units
@@ -36,7 +36,7 @@ def _rack_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _site_changes(asked: PowerCooling, found: Plan) -> tuple[Change, ...]:
+def _site_changes(asked: PowerCooling, found: Found) -> tuple[Change, ...]:
     limit = asked.site_limit
     if limit is None or found.racks is None:
         return ()

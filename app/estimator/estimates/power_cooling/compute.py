@@ -17,7 +17,7 @@ from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class Found:
     """A site; powers [W], at most and typical."""
 
     system: System
@@ -71,8 +71,8 @@ CONTINUOUS = 0.8
 COLD_PLATES = 0.85
 
 
-def plan(asked: PowerCooling) -> Plan:
-    """Plan a site; BadInputs names what is not known of the system."""
+def find(asked: PowerCooling) -> Found:
+    """Size a site; BadInputs names what is not known of the system."""
     system = find_system(asked.system)
     node, units = _sizes(asked, system)
     in_rack = nodes_in_rack(asked.rack_limit, node, asked.rack_units, units)
@@ -83,7 +83,7 @@ def plan(asked: PowerCooling) -> Plan:
     full = node * max(1, in_rack)
     current = phase_current(full, asked.voltage, asked.power_factor)
     drawn = energy(asked.duration, machines * load, asked.pue)
-    return Plan(
+    return Found(
         system=system,
         node=node,
         units=units,
@@ -137,12 +137,12 @@ def _liquid(asked: PowerCooling, system: System) -> float:
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
-def air_of(asked: PowerCooling, found: Plan, watts: float) -> float:
+def air_of(asked: PowerCooling, found: Found, watts: float) -> float:
     """Air that the rest of a heat needs beside liquid [m3/s]."""
     return air_flow(watts * (1 - found.liquid), asked.air_rise)
 
 
-def coolant_of(asked: PowerCooling, found: Plan) -> float:
+def coolant_of(asked: PowerCooling, found: Found) -> float:
     """Coolant for the systems' share of the heat [m3/s]."""
     heat = asked.nodes * found.node * found.liquid
     return coolant_flow(heat, asked.liquid_rise)

@@ -2,14 +2,14 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.power_cooling.asked import TOPIC, PowerCooling
-from app.estimator.estimates.power_cooling.compute import plan
+from app.estimator.estimates.power_cooling.compute import find
 from app.estimator.estimates.power_cooling.words import OUTPUTS, answer
 from app.estimator.registry import Entry
 
 
 def estimate(asked: PowerCooling) -> Estimate:
-    """Plan racks, feeds, cooling and energy of a number of systems."""
-    return answer(asked, plan(asked))
+    """Size racks, feeds, cooling and energy of a number of systems."""
+    return answer(asked, find(asked))
 
 
 ENTRY = Entry(

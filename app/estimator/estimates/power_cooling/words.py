@@ -18,12 +18,13 @@ from app.estimator.estimates.power_cooling.asked import PowerCooling
 from app.estimator.estimates.power_cooling.changes import changes
 from app.estimator.estimates.power_cooling.compute import (
     CONTINUOUS,
-    Plan,
+    Found,
     air_of,
     coolant_of,
 )
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
 from app.estimator.units import format_number, format_value
+from app.estimator.working import Working
 
 LOAD_RANGE = (0.6, 0.9)
 
@@ -48,6 +49,7 @@ OUTPUTS = (
     Output("fits", "Fits", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "power-and-cooling")
 
 
 # Above this a rack of air-cooled machines is rare; published designs reach 57 kW.
@@ -57,7 +59,7 @@ _DENSE = 50e3
 _TIGHT = 0.9
 
 
-def answer(asked: PowerCooling, found: Plan) -> Estimate:
+def answer(asked: PowerCooling, found: Found) -> Estimate:
     """Put a site into words, figures, a picture and its working."""
     return Estimate(
         name="power-cooling",
@@ -71,7 +73,7 @@ def answer(asked: PowerCooling, found: Plan) -> Estimate:
     )
 
 
-def status_of(asked: PowerCooling, found: Plan) -> Status:
+def status_of(asked: PowerCooling, found: Found) -> Status:
     """`no` where a system does not fit in a rack or the site lacks the power."""
     limit = asked.site_limit
     if found.racks is None or (limit is not None and found.site > limit):
@@ -81,7 +83,7 @@ def status_of(asked: PowerCooling, found: Plan) -> Status:
     return "tight" if near or hot else "fits"
 
 
-def _verdict(asked: PowerCooling, found: Plan) -> Verdict:
+def _verdict(asked: PowerCooling, found: Found) -> Verdict:
     status = status_of(asked, found)
     name, most = found.system.name, format_value(found.node, "W")
     if found.racks is None:
@@ -104,7 +106,7 @@ def _verdict(asked: PowerCooling, found: Plan) -> Verdict:
     )
 
 
-def _halved(asked: PowerCooling, found: Plan) -> str:
+def _halved(asked: PowerCooling, found: Found) -> str:
     """What two feeds do not keep up where a system needs more than half its supplies.
 
     Half of the supplies hang on each feed.
@@ -119,7 +121,7 @@ def _halved(asked: PowerCooling, found: Plan) -> str:
     )
 
 
-def _too_dense(asked: PowerCooling, found: Plan) -> str:
+def _too_dense(asked: PowerCooling, found: Found) -> str:
     name = found.system.name
     if found.units > asked.rack_units:
         return f"The {name} is {found.units} units high and a rack {asked.rack_units}."
@@ -127,7 +129,7 @@ def _too_dense(asked: PowerCooling, found: Plan) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
-def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
+def _figures(asked: PowerCooling, found: Found) -> tuple[Figure, ...]:
     heat = found.machines
     systems = asked.nodes * found.node
     per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
@@ -153,11 +155,11 @@ def _figures(asked: PowerCooling, found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _typical(asked: PowerCooling, found: Plan, name: str, most: float) -> Figure:
+def _typical(asked: PowerCooling, found: Found, name: str, most: float) -> Figure:
     return _scaled(asked, found, name, most * found.load)
 
 
-def _scaled(asked: PowerCooling, found: Plan, name: str, value: float) -> Figure:
+def _scaled(asked: PowerCooling, found: Found, name: str, value: float) -> Figure:
     """A figure that grows with the typical load; exact where the load is given."""
     figure = Figure(_OUT[name], value)
     if asked.load is not None:
@@ -166,37 +168,37 @@ def _scaled(asked: PowerCooling, found: Plan, name: str, value: float) -> Figure
     return dataclasses.replace(figure, low=low, high=high)
 
 
-def _steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     node, nodes = format_value(found.node, "W"), format_number(asked.nodes)
     return (
-        _step(
-            "Systems in a rack",
+        _WORKING.line(
+            "nodes_per_rack",
             "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
             f"min(⌊{format_value(asked.rack_limit, 'W')} ÷ {node}⌋, "
             f"⌊{asked.rack_units} ÷ {found.units}⌋)",
-            (found.in_rack, "node"),
-            ("catalogue", "nodes_per_rack"),
+            found.in_rack,
+            "catalogue",
         ),
-        _step(
-            "Machines, highest",
+        _WORKING.line(
+            "machines_power",
             "systems × highest power × (1 + network and storage)",
             f"{nodes} × {node} × {format_number(1 + asked.other)}",
-            (found.machines, "W"),
-            ("catalogue", "machines_power"),
+            found.machines,
+            "catalogue",
         ),
-        _step(
-            "Machines, typical",
+        _WORKING.line(
+            "machines_typical",
             "highest × typical load",
             f"{format_value(found.machines, 'W')} × {format_value(found.load, '%')}",
-            (found.typical, "W"),
-            ("latif-2025", "machines_typical"),
+            found.typical,
+            "latif-2025",
         ),
-        _step(
-            "Site, highest",
+        _WORKING.line(
+            "site_power",
             "machines × PUE",
             f"{format_value(found.machines, 'W')} × {format_number(asked.pue)}",
-            (found.site, "W"),
-            ("iso-30134-2", "site_power"),
+            found.site,
+            "iso-30134-2",
         ),
         *_rack_steps(asked, found),
         *_cooling_steps(asked, found),
@@ -204,95 +206,84 @@ def _steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
     )
 
 
-def _step(
-    label: str,
-    formula: str,
-    numbers: str,
-    value: tuple[float, str],
-    keys: tuple[str, str],
-) -> Step:
-    source, figure = keys
-    return Step(label, formula, numbers, *value, source, "power-and-cooling", figure)
-
-
-def _rack_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _rack_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     breaker = f"{format_number(asked.circuit)} A × {format_value(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[asked.feeds]
     return (
-        _step(
-            "Current of a rack, each phase",
+        _WORKING.line(
+            "current",
             "power of a rack ÷ (√3 × voltage × power factor)",
             f"{format_value(found.rack, 'W')} ÷ (√3 × "
             f"{format_number(asked.voltage)} V × {format_number(asked.power_factor)})",
-            (found.current, "A"),
-            ("ieee-1459", "current"),
+            found.current,
+            "ieee-1459",
         ),
-        _step(
-            "Circuits of a rack",
+        _WORKING.line(
+            "circuits",
             f"{twice}⌈current ÷ (breaker × {format_value(CONTINUOUS, '%')})⌉",
             f"{twice}⌈{format_value(found.current, 'A')} ÷ ({breaker})⌉",
-            (found.circuits, ""),
-            ("nfpa-70", "circuits"),
+            found.circuits,
+            "nfpa-70",
         ),
     )
 
 
-def _cooling_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     systems = asked.nodes * found.node
     shown = format_value(systems, "W")
     air = f"{shown} × {format_value(1 - found.liquid, '%')}"
     steps = [
-        _step(
-            "Heat in BTU/h",
+        _WORKING.line(
+            "heat_btu",
             "watts × 3.412, rounded",
             f"⌊{format_value(found.machines, 'W')} × 3.412 + 0.5⌋",
-            (round(heat_in_btu(found.machines)), "BTU/h"),
-            ("ashrae-datacom", "heat_btu"),
+            round(heat_in_btu(found.machines)),
+            "ashrae-datacom",
         ),
-        _step(
-            "Air through the systems",
+        _WORKING.line(
+            "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_number(asked.air_rise)})",
-            (air_of(asked, found, systems), "m3/s"),
-            ("ashrae-datacom", "air"),
+            air_of(asked, found, systems),
+            "ashrae-datacom",
         ),
     ]
     if found.liquid:
         steps.append(
-            _step(
-                "Coolant",
+            _WORKING.line(
+                "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
                 f"{shown} × {format_value(found.liquid, '%')} ÷ (997 × 4,180 × "
                 f"{format_number(asked.liquid_rise)})",
-                (coolant_of(asked, found), "m3/s"),
-                ("ashrae-datacom", "coolant"),
+                coolant_of(asked, found),
+                "ashrae-datacom",
             )
         )
     return tuple(steps)
 
 
-def _energy_steps(asked: PowerCooling, found: Plan) -> tuple[Step, ...]:
+def _energy_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     return (
-        _step(
-            "Energy",
+        _WORKING.line(
+            "energy",
             "site, typical × running time",
             f"{format_value(found.site_typical, 'W')} × "
             f"{format_value(asked.duration, 's')}",
-            (found.energy, "Wh"),
-            ("patterson-2021", "energy"),
+            found.energy,
+            "patterson-2021",
         ),
-        _step(
-            "Carbon dioxide",
+        _WORKING.line(
+            "carbon",
             "energy × carbon intensity",
             f"{format_value(found.energy, 'Wh')} × "
             f"{format_value(asked.carbon_intensity * 1000)} g/kWh",
-            (found.carbon, "kg"),
-            ("patterson-2021", "carbon"),
+            found.carbon,
+            "patterson-2021",
         ),
     )
 
 
-def _bar(asked: PowerCooling, found: Plan) -> StackedBar:
+def _bar(asked: PowerCooling, found: Found) -> StackedBar:
     """The highest power of the site, from the GPUs outwards."""
     systems = asked.nodes * found.node
     gpus = found.gpus or 0.0
@@ -309,7 +300,7 @@ def _bar(asked: PowerCooling, found: Plan) -> StackedBar:
     return StackedBar("Highest power of the site", parts, limit, words, "W")
 
 
-def _table(found: Plan) -> Table:
+def _table(found: Found) -> Table:
     rows = tuple(
         (
             words,
@@ -328,7 +319,7 @@ def _table(found: Plan) -> Table:
     return Table("From the system to the site", columns, rows)
 
 
-def _notes(asked: PowerCooling, found: Plan) -> tuple[str, ...]:
+def _notes(asked: PowerCooling, found: Found) -> tuple[str, ...]:
     notes = [_HIGHEST]
     if asked.load is None:
         notes.append(

@@ -40,6 +40,6 @@ ENTRY = Entry(
     inputs=Quantization,
     answer=estimate,
     outputs=OUTPUTS,
-    first=("total", "saved", "decode_speedup"),
+    first=("total", "decode_speedup", "peak_ratio"),
     topic="number-formats",
 )

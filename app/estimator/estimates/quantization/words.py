@@ -8,6 +8,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import weight_table
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_number, format_value
+from app.estimator.working import Working
 
 OUTPUTS = (
     Output("total", "Weights after", "B", better="less"),
@@ -21,6 +22,7 @@ OUTPUTS = (
     Output("peak_ratio", "Faster prefill at most", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "number-formats")
 
 
 def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
@@ -63,31 +65,26 @@ def steps(
     whole = new.form.covers == "all"
     table = weight_table(model, asked.weights)
     covered = model.parameters if whole else table.quantized
-    weights = Step(
-        "Weights after",
+    weights = _WORKING.line(
+        "total",
         "in the format × bits ÷ 8 + the rest × its bytes",
         f"{format_number(covered)} × {format_number(new.form.bits, 5)} ÷ 8 + "
         f"{format_number(model.loaded_parameters - covered)} × "
         f"{format_number(new.form.rest / 8)} B",
         new.total,
-        "B",
         "shape",
-        "number-formats",
-        "total",
     )
     if new.floor is None:
         return (weights,)
     active = new.language * model.active_parameters / model.parameters
-    floor = Step(
-        "Fastest token",
+    floor = _WORKING.line(
+        "decode_floor",
         "active bytes on one GPU ÷ (bandwidth × reached share)",
         f"{format_value(active, 'B')} ÷ ({format_value(gpu.memory_bandwidth, 'B/s')} × "
         f"{format_value(asked.bandwidth_share, '%')})",
         new.floor,
-        "s",
         "pope-2022",
-        "batching-and-latency",
-        "decode_floor",
+        topic="batching-and-latency",
     )
     return (weights, floor)
 

@@ -30,18 +30,19 @@ from app.estimator.serving.profile import (
 )
 from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_rounded, format_value
+from app.estimator.working import Working
 
 OUTPUTS = (
     Output("fits", "Meets the targets", better="more"),
     Output("replicas", "Replicas", better="less"),
     Output("gpus", "GPUs", "GPU", better="less"),
     Output("nodes", "Nodes", "node", better="less"),
-    Output("ttft_p50", "First token, half", "s", better="less", modeled=True),
-    Output("ttft_p95", "First token, 95 of 100", "s", better="less", modeled=True),
-    Output("ttft_p99", "First token, 99 of 100", "s", better="less", modeled=True),
-    Output("tpot_p50", "Per token, half", "s", better="less", modeled=True),
-    Output("tpot_p95", "Per token, 95 of 100", "s", better="less", modeled=True),
-    Output("tpot_p99", "Per token, 99 of 100", "s", better="less", modeled=True),
+    Output("ttft_p50", "p50 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p95", "p95 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p99", "p99 time to first token", "s", better="less", modeled=True),
+    Output("tpot_p50", "p50 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p95", "p95 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p99", "p99 time per output token", "s", better="less", modeled=True),
     Output(
         "throughput", "Output tokens per second", "token/s", better="more", modeled=True
     ),
@@ -75,12 +76,13 @@ OUTPUTS = (
     ),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "batching-and-latency")
 
 
 _HOURS = 730.5
 
 
-_SHARES = (("p50", 0.5, "half"), ("p95", 0.95, "95 of 100"), ("p99", 0.99, "99 of 100"))
+_SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 
 def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
@@ -144,7 +146,7 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
 
 
 def _share(asked: ServingCapacity) -> float:
-    return next(share for name, share, _ in _SHARES if name == asked.percentile)
+    return next(share for name, share in _SHARES if name == asked.percentile)
 
 
 def _figures(
@@ -174,7 +176,7 @@ def _figures(
 def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     figures = []
     for kind in ("ttft", "tpot"):
-        for name, share, _ in _SHARES:
+        for name, share in _SHARES:
             value = getattr(settled, kind)[share] if settled else None
             key = f"{kind}_{name}"
             if value is None:
@@ -240,16 +242,13 @@ def _steps(
             "inferencex",
             "batching-and-latency",
         ),
-        Step(
-            "Per token, half",
+        _WORKING.line(
+            "tpot_p50",
             "step + (requests − 1) × prompt ÷ answer",
             f"{format_value(decode, 's')} + {format_number(own - 1)} × "
             f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
             profile.tpot_at(batch),
-            "s",
             "inferencex",
-            "batching-and-latency",
-            "tpot_p50",
         ),
         Step(
             "Requests per second of a replica",
@@ -277,23 +276,20 @@ def _between(values: tuple[float, ...], batch: float) -> str:
 
 def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
     if asked.requests_per_second is not None:
-        formula = "⌈rate × peak ÷ highest rate of one⌉"
+        formula = "⌈rate × peak ÷ highest rate of one replica⌉"
         load, most = asked.requests_per_second, top.rate
     else:
-        formula = "⌈users × peak ÷ highest number on one⌉"
+        formula = "⌈users × peak ÷ most users of one replica⌉"
         load, most = float(asked.concurrent), top.batch
     numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
-    return Step(
-        "Replicas",
+    return _WORKING.line(
+        "replicas",
         "given" if asked.replicas else formula,
         format_number(asked.replicas)
         if asked.replicas
         else f"{numbers}{format_number(most)}⌉",
         found.replicas or 0,
-        "",
         "little-1961",
-        "batching-and-latency",
-        "replicas",
     )
 
 
@@ -357,7 +353,7 @@ def _tables(
 
 def _simulation(outcome: Outcome, settled: Settled) -> Table:
     rows = []
-    for name, share, _ in _SHARES:
+    for name, share in _SHARES:
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
         rows.append(
             (

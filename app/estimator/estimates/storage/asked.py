@@ -2,9 +2,12 @@
 
 import dataclasses
 
-from app.estimator.inputs import ask
-from app.estimator.job_inputs import ask_gpus
-from app.estimator.shared_inputs import ask_model
+from app.estimator.inputs import Group, ask
+from app.estimator.shared_inputs import ask_gpus, ask_model
+
+_DATA = Group("Data", "cluster-components")
+_CHECKPOINTS = Group("Checkpoints", "training-memory")
+_STORAGE = Group("Storage", "cluster-components")
 
 CONTENTS: dict[str, tuple[str, float]] = {
     "adamw": ("Everything of AdamW, 14 B", 14.0),
@@ -12,7 +15,6 @@ CONTENTS: dict[str, tuple[str, float]] = {
     "muon": ("Everything of Muon, 10 B", 10.0),
     "weights": ("16-bit weights alone, 2 B", 2.0),
 }
-
 
 SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
@@ -34,7 +36,7 @@ class Storage:
         group="Job",
         topic="training-memory",
     )
-    tokens: float = ask(
+    tokens: float = _DATA.ask(
         15e12,
         "Tokens of the data set",
         unit="token",
@@ -42,10 +44,8 @@ class Storage:
         maximum=1e18,
         help="Once each, as stored for training.",
         term="token",
-        group="Data",
-        topic="cluster-components",
     )
-    bytes_per_token: float = ask(
+    bytes_per_token: float = _DATA.ask(
         4.0,
         "Bytes per token",
         unit="B",
@@ -53,37 +53,29 @@ class Storage:
         maximum=1e9,
         help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
         "the bytes of a file over the tokens it becomes.",
-        group="Data",
-        topic="cluster-components",
     )
-    copies: int = ask(
+    copies: int = _DATA.ask(
         2,
         "Copies of the data set",
         minimum=1,
         maximum=100,
         help="Raw and prepared ones together; one is on the fast tier.",
-        group="Data",
-        topic="cluster-components",
         advanced=True,
     )
-    content: str = ask(
+    content: str = _CHECKPOINTS.ask(
         "adamw",
         "Checkpoint",
         choices=tuple((key, label) for key, (label, _) in CONTENTS.items()),
         help="Resuming needs weights and optimizer states; serving only weights.",
         term="checkpoint",
-        group="Checkpoints",
-        topic="training-memory",
     )
-    saving: str = ask(
+    saving: str = _CHECKPOINTS.ask(
         "wait",
         "While saving",
         choices=SAVING,
         help="Training waits for the write, or copies to host memory and goes on.",
-        group="Checkpoints",
-        topic="training-memory",
     )
-    write_bandwidth: float = ask(
+    write_bandwidth: float = _STORAGE.ask(
         100e9,
         "Write bandwidth",
         unit="B/s",
@@ -92,10 +84,8 @@ class Storage:
         maximum=1e15,
         help="What the storage takes from all nodes together.",
         term="parallel-file-system",
-        group="Storage",
-        topic="cluster-components",
     )
-    read_bandwidth: float = ask(
+    read_bandwidth: float = _STORAGE.ask(
         200e9,
         "Read bandwidth",
         unit="B/s",
@@ -104,30 +94,25 @@ class Storage:
         maximum=1e15,
         help="What the storage gives to all nodes together.",
         term="parallel-file-system",
-        group="Storage",
-        topic="cluster-components",
     )
-    acceptable: float = ask(
+    acceptable: float = _CHECKPOINTS.ask(
         0.05,
         "Acceptable loss",
         typed_unit="%",
         minimum=0.001,
         maximum=0.9,
         help="Share of the time that saving and failures may cost.",
-        group="Checkpoints",
-        topic="training-memory",
     )
-    kept: int = ask(
+    kept: int = _CHECKPOINTS.ask(
         5,
         "Checkpoints kept",
         minimum=1,
         maximum=100_000,
         help="On the fast tier at the same time.",
-        group="Checkpoints",
         topic="cluster-components",
         advanced=True,
     )
-    stall: float | None = ask(
+    stall: float | None = _CHECKPOINTS.ask(
         None,
         "Stall of a save",
         unit="s",
@@ -136,8 +121,6 @@ class Storage:
         maximum=86400.0,
         help="How long training stands; left empty: the whole write, or a second and "
         "the copy to host memory at 20 GB/s a GPU.",
-        group="Checkpoints",
-        topic="training-memory",
         advanced=True,
     )
     mtbf: float | None = ask(
@@ -177,14 +160,12 @@ class Storage:
         topic="parallelism",
         advanced=True,
     )
-    fill: float = ask(
+    fill: float = _STORAGE.ask(
         0.8,
         "Fill level",
         typed_unit="%",
         minimum=0.1,
         maximum=1.0,
         help="Share of the capacity that is filled at most.",
-        group="Storage",
-        topic="cluster-components",
         advanced=True,
     )

@@ -5,12 +5,12 @@ import math
 
 from app.estimator.estimate import Change
 from app.estimator.estimates.storage.asked import SAVING, Storage
-from app.estimator.estimates.storage.compute import Plan, losses_of, restart_within
+from app.estimator.estimates.storage.compute import Found, losses_of, restart_within
 from app.estimator.thresholds import root, rounded, within
 from app.estimator.units import format_number, format_value
 
 
-def changes_of(asked: Storage, found: Plan) -> tuple[Change, ...]:
+def changes_of(asked: Storage, found: Found) -> tuple[Change, ...]:
     """The nearest values of inputs with which storage keeps up, or no longer.
 
     Where both reading and saving are too much, no single input helps.
@@ -22,7 +22,7 @@ def changes_of(asked: Storage, found: Plan) -> tuple[Change, ...]:
     return (*saving, *reading)
 
 
-def remedy(asked: Storage, found: Plan) -> str:
+def remedy(asked: Storage, found: Found) -> str:
     """What costs more, and what would bring the loss down."""
     restarting = found.losses.restarting
     share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
@@ -44,7 +44,7 @@ def remedy(asked: Storage, found: Plan) -> str:
     )
 
 
-def _saving_changes(asked: Storage, found: Plan, *, good: bool) -> tuple[Change, ...]:
+def _saving_changes(asked: Storage, found: Found, *, good: bool) -> tuple[Change, ...]:
     """First what costs most, restarting or saving; fewer GPUs come last."""
     becomes = "Too much is lost." if good else "Fits."
     changes = [*_mode_change(asked, found, good=good)]
@@ -65,7 +65,7 @@ def _saving_changes(asked: Storage, found: Plan, *, good: bool) -> tuple[Change,
     return tuple(changes)
 
 
-def _mode_change(asked: Storage, found: Plan, *, good: bool) -> tuple[Change, ...]:
+def _mode_change(asked: Storage, found: Found, *, good: bool) -> tuple[Change, ...]:
     """Saving beside the training, where that alone is enough."""
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
@@ -77,7 +77,7 @@ def _mode_change(asked: Storage, found: Plan, *, good: bool) -> tuple[Change, ..
     return (Change("saving", "While saving", now, flips, "Fits."),)
 
 
-def _restart_change(asked: Storage, found: Plan, becomes: str) -> tuple[Change, ...]:
+def _restart_change(asked: Storage, found: Found, becomes: str) -> tuple[Change, ...]:
     """The restart at which the loss crosses what is acceptable."""
     longest = restart_within(asked, found.losses)
     if longest is None or not within(Storage, "restart", longest):
@@ -103,7 +103,7 @@ def _reading_changes(asked: Storage, *, fed: bool) -> tuple[Change, ...]:
     )
 
 
-def _flipping_gpus(asked: Storage, found: Plan, *, good: bool) -> int | None:
+def _flipping_gpus(asked: Storage, found: Found, *, good: bool) -> int | None:
     """The number of GPUs at which the loss crosses what is acceptable."""
 
     def excess(log_gpus: float) -> float:

@@ -52,7 +52,7 @@ class Losses:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class Found:
     """All sizes [B], rates [B/s] and times [s] of one job."""
 
     parameters: float
@@ -80,7 +80,7 @@ BARRIER = 1.0
 GPU_MTBF = 50_000 * 3600.0
 
 
-def plan(asked: Storage) -> Plan:
+def find(asked: Storage) -> Found:
     """Size and time the storage of a job."""
     parameters = find_model(asked.model).parameters
     each = CONTENTS[asked.content][1]
@@ -93,7 +93,7 @@ def plan(asked: Storage) -> Plan:
             "makes no progress."
         )
         raise refuse("gpus", asked.gpus, message)
-    return Plan(
+    return Found(
         parameters=parameters,
         dataset=dataset_bytes(asked.tokens, asked.bytes_per_token),
         needed_read=read_rate(asked.gpus * asked.gpu_rate, asked.bytes_per_token),

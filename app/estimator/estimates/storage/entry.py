@@ -2,14 +2,14 @@
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.storage.asked import Storage
-from app.estimator.estimates.storage.compute import plan
+from app.estimator.estimates.storage.compute import find
 from app.estimator.estimates.storage.words import OUTPUTS, answer
 from app.estimator.registry import Entry
 
 
 def estimate(asked: Storage) -> Estimate:
     """Size data and checkpoints, and find the interval that loses least."""
-    return answer(asked, plan(asked))
+    return answer(asked, find(asked))
 
 
 ENTRY = Entry(

@@ -20,11 +20,12 @@ from app.estimator.estimates.storage.compute import (
     BARRIER,
     GPU_MTBF,
     HOST_COPY,
+    Found,
     Losses,
-    Plan,
     losses_of,
 )
 from app.estimator.units import format_number, format_value
+from app.estimator.working import Working
 
 # One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
 # 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
@@ -51,12 +52,13 @@ OUTPUTS = (
     Output("fits", "Keeps up", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "training-memory")
 
 
 _TIGHT = 0.8
 
 
-def answer(asked: Storage, found: Plan) -> Estimate:
+def answer(asked: Storage, found: Found) -> Estimate:
     """Put sizes, rates and losses into words, figures and their working."""
     return Estimate(
         name="storage",
@@ -70,7 +72,7 @@ def answer(asked: Storage, found: Plan) -> Estimate:
     )
 
 
-def status_of(asked: Storage, found: Plan) -> Status:
+def status_of(asked: Storage, found: Found) -> Status:
     """`no` where reading starves or too much is lost, `tight` near it."""
     reads = found.needed_read / asked.read_bandwidth
     loses = found.losses.lost / asked.acceptable
@@ -78,7 +80,7 @@ def status_of(asked: Storage, found: Plan) -> Status:
     return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
-def _verdict(asked: Storage, found: Plan) -> Verdict:
+def _verdict(asked: Storage, found: Found) -> Verdict:
     losses = found.losses
     status = status_of(asked, found)
     every = f"Save every {format_value(losses.interval, 's')}."
@@ -103,7 +105,7 @@ def _verdict(asked: Storage, found: Plan) -> Verdict:
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
 
-def _figures(asked: Storage, found: Plan) -> tuple[Figure, ...]:
+def _figures(asked: Storage, found: Found) -> tuple[Figure, ...]:
     losses = found.losses
     rare, often = _bounds(asked, found)
     fast, bulk = _capacities(asked, found)
@@ -146,14 +148,14 @@ def _figures(asked: Storage, found: Plan) -> tuple[Figure, ...]:
     )
 
 
-def _bounds(asked: Storage, found: Plan) -> tuple[Losses, Losses]:
+def _bounds(asked: Storage, found: Found) -> tuple[Losses, Losses]:
     """The losses where failures are as rare and as frequent as was published."""
     often, rare = GPU_MTBF_RANGE
     size = found.checkpoint
     return losses_of(asked, size, each=rare), losses_of(asked, size, each=often)
 
 
-def _measures(found: Plan, of: Losses) -> tuple[float, ...]:
+def _measures(found: Found, of: Losses) -> tuple[float, ...]:
     """What is shown with an interval, in the order of the figures."""
     return (
         of.interval,
@@ -170,74 +172,55 @@ def _saves(of: Losses) -> float:
     return 86400 / (of.interval + of.stall)
 
 
-def _capacities(asked: Storage, found: Plan) -> tuple[float, float]:
+def _capacities(asked: Storage, found: Found) -> tuple[float, float]:
     kept = found.dataset + asked.kept * found.checkpoint
     rest = (asked.copies - 1) * found.dataset + found.checkpoint
     return kept / asked.fill, rest / asked.fill
 
 
-def _steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
+def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
     losses = found.losses
     stall, mtbf = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
     every = format_value(losses.interval, "s")
     return (
         *_size_steps(asked, found),
-        _step(
-            "Stall of a save",
-            *_stall_words(asked, found),
-            (losses.stall, "s"),
-            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
+        _WORKING.line(
             "stall",
+            *_stall_words(asked, found),
+            losses.stall,
+            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
         ),
-        _step(
-            "Between failures of the job",
+        _WORKING.line(
+            "mtbf",
             "hours of a GPU ÷ GPUs",
             f"{format_number((asked.mtbf or GPU_MTBF) / 3600)} h ÷ "
             f"{format_number(asked.gpus)}",
-            (losses.mtbf, "s"),
+            losses.mtbf,
             "llama-3",
-            "mtbf",
         ),
-        _step(
-            "Interval of Young",
+        _WORKING.line(
+            "young",
             "√(2 × stall × time between failures)",
             f"√(2 × {stall} × {mtbf})",
-            (losses.young, "s"),
+            losses.young,
             "young-1974",
-            "young",
         ),
-        _step(
-            "Save every",
-            *_interval_words(asked, found),
-            (losses.interval, "s"),
-            "daly-2006",
-            "interval",
+        _WORKING.line(
+            "interval", *_interval_words(asked, found), losses.interval, "daly-2006"
         ),
-        _step(
-            "Goodput",
+        _WORKING.line(
+            "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
             f"{every} ÷ ({mtbf} × exp({format_value(losses.restart, 's')} ÷ {mtbf}) × "
             f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
-            (losses.goodput, "%"),
+            losses.goodput,
             "daly-2006",
-            "goodput",
         ),
     )
 
 
-def _step(
-    label: str,
-    formula: str,
-    numbers: str,
-    value: tuple[float, str],
-    source: str,
-    figure: str,
-) -> Step:
-    return Step(label, formula, numbers, *value, source, "training-memory", figure)
-
-
-def _interval_words(asked: Storage, found: Plan) -> tuple[str, str]:
+def _interval_words(asked: Storage, found: Found) -> tuple[str, str]:
     """The interval of Daly, and the write that it must leave room for."""
     losses = found.losses
     stall, apart = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
@@ -252,7 +235,7 @@ def _interval_words(asked: Storage, found: Plan) -> tuple[str, str]:
     return formula, numbers
 
 
-def _stall_words(asked: Storage, found: Plan) -> tuple[str, str]:
+def _stall_words(asked: Storage, found: Found) -> tuple[str, str]:
     if asked.stall is not None:
         return "given", format_value(asked.stall, "s")
     size = format_value(found.checkpoint, "B")
@@ -270,39 +253,36 @@ def _stall_words(asked: Storage, found: Plan) -> tuple[str, str]:
     )
 
 
-def _size_steps(asked: Storage, found: Plan) -> tuple[Step, ...]:
+def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
     each = CONTENTS[asked.content][1]
     read = "bytes of a token × tokens per second of a GPU × GPUs"
     return (
-        _step(
-            "Checkpoint",
+        _WORKING.line(
+            "checkpoint",
             "parameters × bytes each",
             f"{format_number(found.parameters)} × {format_number(each)} B",
-            (found.checkpoint, "B"),
+            found.checkpoint,
             "mlperf-storage",
-            "checkpoint",
         ),
-        _step(
-            "Read bandwidth needed",
+        _WORKING.line(
+            "needed_read",
             read,
             f"{format_number(asked.bytes_per_token)} B × "
             f"{format_number(asked.gpu_rate)} × {format_number(asked.gpus)}",
-            (found.needed_read, "B/s"),
+            found.needed_read,
             "mlperf-storage",
-            "needed_read",
         ),
-        _step(
-            "Data set",
+        _WORKING.line(
+            "dataset",
             "tokens × bytes of a token",
             f"{format_number(asked.tokens)} × {format_number(asked.bytes_per_token)} B",
-            (found.dataset, "B"),
+            found.dataset,
             "mlperf-storage",
-            "dataset",
         ),
     )
 
 
-def _chart(asked: Storage, found: Plan) -> Chart:
+def _chart(asked: Storage, found: Found) -> Chart:
     losses = found.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
     allowed = tuple((x, asked.acceptable) for x in (points[0], points[-1]))
@@ -321,7 +301,7 @@ def _chart(asked: Storage, found: Plan) -> Chart:
     )
 
 
-def _tiers(asked: Storage, found: Plan) -> Table:
+def _tiers(asked: Storage, found: Found) -> Table:
     fast, bulk = _capacities(asked, found)
     newest = format_number(asked.kept)
     rest = format_number(asked.copies - 1)
@@ -348,7 +328,7 @@ def _tiers(asked: Storage, found: Plan) -> Table:
     )
 
 
-def _intervals(found: Plan) -> Table:
+def _intervals(found: Found) -> Table:
     losses = found.losses
     rows = tuple(
         (
@@ -369,7 +349,7 @@ def _intervals(found: Plan) -> Table:
     return Table("What another interval costs", columns, rows)
 
 
-def _notes(asked: Storage, found: Plan) -> tuple[str, ...]:
+def _notes(asked: Storage, found: Found) -> tuple[str, ...]:
     notes = []
     if asked.mtbf is None:
         notes.append(

@@ -2,39 +2,40 @@
 
 import dataclasses
 
-from app.estimator import job_inputs
-from app.estimator.inputs import ask
+from app.estimator import shared_inputs
 from app.estimator.memory.frameworks import FRAMEWORK_CHOICES, USUAL
 from app.estimator.memory.states import OPTIMIZERS, PRECISIONS
-from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
+from app.estimator.shared_inputs import (
+    BATCH,
+    HARDWARE,
+    LAYOUT,
+    RECIPE,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemory:
     """What is to be trained, how, and on what."""
 
-    model: str = ask_model()
-    optimizer: str = ask(
+    model: str = shared_inputs.ask_model()
+    optimizer: str = RECIPE.ask(
         "adamw",
         "Optimizer",
         choices=OPTIMIZERS,
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
-        group="Recipe",
-        topic="training-memory",
     )
-    precision: str = ask(
+    precision: str = RECIPE.ask(
         "bf16-mixed",
         "Precision",
         choices=PRECISIONS,
         help="Formats of weights, gradients and master copy.",
         term="mixed-precision",
-        group="Recipe",
         topic="number-formats",
     )
-    gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = job_inputs.ask_gpus(32, "training-memory")
-    zero: str = ask(
+    gpu: str = shared_inputs.ask_gpu(count_field="gpus")
+    gpus: int = shared_inputs.ask_gpus(32, "training-memory")
+    zero: str = LAYOUT.ask(
         "3",
         "ZeRO stage",
         choices=(
@@ -45,25 +46,21 @@ class TrainingMemory:
         ),
         help="What data-parallel GPUs divide among themselves.",
         term="zero",
-        group="Layout",
-        topic="parallelism",
     )
-    tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = job_inputs.ask_pipeline(1024)
-    context_parallel: int = job_inputs.ask_context_parallel(1024)
-    expert_parallel: int = job_inputs.ask_experts(1024)
-    interleave: int = ask(
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel()
+    pipeline_parallel: int = shared_inputs.ask_pipeline(1024)
+    context_parallel: int = shared_inputs.ask_context_parallel(1024)
+    expert_parallel: int = shared_inputs.ask_experts(1024)
+    interleave: int = LAYOUT.ask(
         1,
         "Interleaving",
         minimum=1,
         maximum=64,
         help="Chunks of layers on each pipeline stage.",
-        group="Layout",
-        topic="parallelism",
         advanced=True,
     )
-    sequence: int = job_inputs.ask_sequence()
-    micro_batch: int = ask(
+    sequence: int = shared_inputs.ask_sequence()
+    micro_batch: int = BATCH.ask(
         1,
         "Micro-batch",
         unit="sequence",
@@ -71,56 +68,46 @@ class TrainingMemory:
         maximum=100_000,
         help="Sequences in one forward pass.",
         term="micro-batch",
-        group="Batch",
-        topic="training-memory",
     )
-    micro_batches: int | None = ask(
+    micro_batches: int | None = BATCH.ask(
         None,
         "Micro-batches per step",
         kind="count",
         minimum=1,
         maximum=1_000_000,
         help="Left empty: about four million tokens, at least one for each stage.",
-        group="Batch",
         topic="parallelism",
         advanced=True,
     )
-    recompute: str = job_inputs.ask_recompute("full")
-    framework: str = ask(
+    recompute: str = shared_inputs.ask_recompute("full")
+    framework: str = RECIPE.ask(
         USUAL,
         "Framework",
         choices=FRAMEWORK_CHOICES,
         help="Decides which tensors are kept beside the formula.",
-        group="Recipe",
-        topic="training-memory",
     )
-    flash_attention: bool = ask(
+    flash_attention: bool = RECIPE.ask(
         True,
         "Flash attention",
         help="Without it the attention scores are kept as well.",
-        group="Recipe",
-        topic="training-memory",
         advanced=True,
     )
-    sequence_parallel: bool = job_inputs.ask_sequence_parallel()
-    overlapped: bool = ask(
+    sequence_parallel: bool = shared_inputs.ask_sequence_parallel()
+    overlapped: bool = RECIPE.ask(
         True,
         "Overlapped tensor parallelism",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
-        group="Recipe",
         topic="parallelism",
         advanced=True,
     )
-    fused_loss: bool = ask(
+    fused_loss: bool = RECIPE.ask(
         False,
         "Fused loss",
         help="A loss that never makes FP32 copies of the logits.",
-        group="Recipe",
-        topic="training-memory",
         advanced=True,
     )
-    method: str = ask(
+    method: str = RECIPE.ask(
         "full",
         "Method",
         choices=(
@@ -130,20 +117,16 @@ class TrainingMemory:
         ),
         help="Adapters train a small part and keep the rest frozen.",
         term="lora",
-        group="Recipe",
-        topic="training-memory",
     )
-    rank: int = ask(
+    rank: int = RECIPE.ask(
         16,
         "Adapter rank",
         minimum=1,
         maximum=4096,
         help="Rank of the adapters, for LoRA and QLoRA.",
-        group="Recipe",
-        topic="training-memory",
         advanced=True,
     )
-    targets: str = ask(
+    targets: str = RECIPE.ask(
         "all-linear",
         "Adapted matrices",
         choices=(
@@ -153,11 +136,9 @@ class TrainingMemory:
             ("mlp", "MLP"),
         ),
         help="Which matrices get an adapter.",
-        group="Recipe",
-        topic="training-memory",
         advanced=True,
     )
-    offload: str = ask(
+    offload: str = LAYOUT.ask(
         "none",
         "Offload to the host",
         choices=(
@@ -166,11 +147,10 @@ class TrainingMemory:
             ("all", "Optimizer and weights"),
         ),
         help="What waits in the memory of the server until it is needed.",
-        group="Layout",
         topic="training-memory",
         advanced=True,
     )
-    overhead: float | None = ask(
+    overhead: float | None = HARDWARE.ask(
         None,
         "Overhead per GPU",
         unit="B",
@@ -179,6 +159,5 @@ class TrainingMemory:
         maximum=1e12,
         help="CUDA context, communication buffers, workspaces, fragmentation; left "
         "empty: 4 GB, or 1 GB for a GPU by itself.",
-        group="Hardware",
         topic="training-memory",
     )

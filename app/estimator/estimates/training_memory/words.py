@@ -19,7 +19,7 @@ from app.estimator.memory.layouts import Share, Stage, stage_share, stages
 from app.estimator.memory.training import Load, moving_on, worst
 from app.estimator.room_verdict import capacity_note, memory_verdict
 from app.estimator.units import format_number, format_value
-from app.estimator.working import added
+from app.estimator.working import Working, added
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -43,6 +43,7 @@ OUTPUTS = (
     Output("host", "On the host, per GPU", "B", better="less"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "training-memory")
 
 
 # How far measured activations lie from the formula (fused and unfused kernels) and
@@ -181,19 +182,19 @@ def _ranged(name: str, value: float, share: tuple[float, float]) -> Figure:
 def _steps(case: Case, load: Load) -> tuple[Step, ...]:
     each, layout = case.recipe, case.layout
     parts = (
-        ("Weights", "weights", each.weights, load.weights, 3),
-        ("Gradients", "gradients", each.gradients, load.gradients, 2),
-        ("Optimizer", "optimizer", each.optimizer, load.optimizer, 1),
+        ("weights", each.weights, load.weights, 3),
+        ("gradients", each.gradients, load.gradients, 2),
+        ("optimizer", each.optimizer, load.optimizer, 1),
     )
     states = tuple(
-        _state_step(case, label, figure, width, value, layout.zero >= stage)
-        for label, figure, width, value, stage in parts
+        _state_step(case, figure, width, value, layout.zero >= stage)
+        for figure, width, value, stage in parts
     )
     return (*states, *_moving_steps(case, load))
 
 
 def _state_step(
-    case: Case, label: str, figure: str, width: float, value: float, divided: bool
+    case: Case, figure: str, width: float, value: float, divided: bool
 ) -> Step:
     """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
     if not value and case.tuning.host != "none":
@@ -214,7 +215,7 @@ def _state_step(
         formula = f"({formula}) × {format_number(width)} B"
         numbers += f" × {format_number(width)} B"
     source = _tuned(case, figure) if case.tuning.is_partial else "zero"
-    return Step(label, formula, numbers, value, "B", source, "training-memory", figure)
+    return _WORKING.line(figure, formula, numbers, value, source)
 
 
 def _tuned(case: Case, figure: str) -> str:
@@ -266,14 +267,19 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     shares = f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}"
     held = load.overhead + load.buffers
     return (
-        _step("Activations", rule, numbers, load.activations),
+        _WORKING.line(
+            "activations", rule, numbers, load.activations, "korthikanti-2022"
+        ),
         _logits_step(case, load, moves.tokens),
-        _step("Overhead", "given + buffers of the framework", shares, held),
-        _step(
-            "On each GPU",
+        _WORKING.line(
+            "overhead", "given + buffers of the framework", shares, held, "fsdp"
+        ),
+        _WORKING.line(
+            "per_gpu",
             "states + activations + logits + overhead + buffers, on the fullest stage",
             added((*states, *parts), "B"),
             load.total,
+            "zero",
         ),
     )
 
@@ -283,7 +289,7 @@ def _logits_step(case: Case, load: Load, tokens: float) -> Step:
     asked = case.asked
     if not load.logits:
         formula = "not there at the fullest instant"
-        return _step("Logits and loss", formula, "0 B", 0.0)
+        return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
     framework = framework_of(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
     width = format_number(framework.fused_loss if asked.fused_loss else each)
@@ -292,21 +298,7 @@ def _logits_step(case: Case, load: Load, tokens: float) -> Step:
         f"{width} B ÷ {asked.tensor_parallel}"
     )
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
-    return _step("Logits and loss", formula, numbers, load.logits)
-
-
-# A line of the working: its source and its figure.
-_LINES = {
-    "Activations": ("korthikanti-2022", "activations"),
-    "Logits and loss": ("korthikanti-2022", "logits"),
-    "Overhead": ("fsdp", "overhead"),
-    "On each GPU": ("zero", "per_gpu"),
-}
-
-
-def _step(label: str, formula: str, numbers: str, value: float) -> Step:
-    source, figure = _LINES[label]
-    return Step(label, formula, numbers, value, "B", source, "training-memory", figure)
+    return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
 
 
 def _bar(case: Case, load: Load, limit: float) -> StackedBar:

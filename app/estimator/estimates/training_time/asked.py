@@ -1,16 +1,25 @@
 """What `training-time` asks for."""
 
 import dataclasses
+from typing import Any
 
-from app.estimator import job_inputs
-from app.estimator.inputs import ask
-from app.estimator.shared_inputs import ask_gpu, ask_model, ask_tensor_parallel
+from app.estimator import shared_inputs
+from app.estimator.inputs import Group
+from app.estimator.shared_inputs import (
+    BATCH,
+    COST,
+    LAYOUT,
+    MODEL,
+    RECIPE,
+)
+
+_LOSSES = Group("Losses", "cluster-components")
 
 _YEAR = 365.25 * 86400.0
 
 
-def _batch(default: int | None, label: str, help_text: str, maximum: int) -> int:
-    field: int = ask(
+def _batch(default: int | None, label: str, help_text: str, maximum: int) -> Any:
+    return BATCH.ask(
         default,
         label,
         kind="count",
@@ -19,31 +28,29 @@ def _batch(default: int | None, label: str, help_text: str, maximum: int) -> int
         maximum=maximum,
         help=help_text,
         term="micro-batch",
-        group="Batch",
         topic="parallelism",
     )
-    return field
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTime:
     """A training run: what, on what, how it is laid out, and what it may lose."""
 
-    model: str = ask_model("llama-3.1-8b")
-    tokens: float = job_inputs.ask_training_tokens("Tokens of the whole run.")
-    gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = job_inputs.ask_gpus(64)
-    tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = job_inputs.ask_pipeline()
-    context_parallel: int = job_inputs.ask_context_parallel()
-    expert_parallel: int = job_inputs.ask_experts()
-    interleave: int = job_inputs.ask_degree(
+    model: str = shared_inputs.ask_model("llama-3.1-8b")
+    tokens: float = shared_inputs.ask_training_tokens("Tokens of the whole run.")
+    gpu: str = shared_inputs.ask_gpu(count_field="gpus")
+    gpus: int = shared_inputs.ask_gpus(64)
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel()
+    pipeline_parallel: int = shared_inputs.ask_pipeline()
+    context_parallel: int = shared_inputs.ask_context_parallel()
+    expert_parallel: int = shared_inputs.ask_experts()
+    interleave: int = shared_inputs.ask_degree(
         "Interleaving",
         "Chunks of layers on each pipeline stage.",
         "pipeline-parallelism",
         advanced=True,
     )
-    sequence: int = job_inputs.ask_sequence()
+    sequence: int = shared_inputs.ask_sequence()
     micro_batch: int = _batch(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
     global_batch: int | None = _batch(
         None,
@@ -52,9 +59,9 @@ class TrainingTime:
         "micro-batch for each stage.",
         10**7,
     )
-    number_format: str = job_inputs.ask_number_format()
-    recompute: str = job_inputs.ask_recompute()
-    zero: str = ask(
+    number_format: str = shared_inputs.ask_number_format()
+    recompute: str = shared_inputs.ask_recompute()
+    zero: str = LAYOUT.ask(
         "1",
         "ZeRO stage",
         choices=(
@@ -64,24 +71,21 @@ class TrainingTime:
         ),
         help="What data-parallel GPUs divide among themselves.",
         term="zero",
-        group="Layout",
-        topic="parallelism",
     )
-    sequence_parallel: bool = job_inputs.ask_sequence_parallel()
-    gradients: str = ask(
+    sequence_parallel: bool = shared_inputs.ask_sequence_parallel()
+    gradients: str = RECIPE.ask(
         "bf16",
         "Gradients",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
         help="Format in which replicas add them up.",
-        group="Recipe",
         topic="number-formats",
         advanced=True,
     )
-    software: str = job_inputs.ask_training_software()
-    network_rate: float = job_inputs.ask_network_rate()
-    network: str = job_inputs.ask_network()
-    domain: int | None = job_inputs.ask_domain()
-    mtbf_per_gpu: float = ask(
+    software: str = shared_inputs.ask_training_software()
+    network_rate: float = shared_inputs.ask_network_rate()
+    network: str = shared_inputs.ask_network()
+    domain: int | None = shared_inputs.ask_domain()
+    mtbf_per_gpu: float = _LOSSES.ask(
         5.8 * _YEAR,
         "Time between failures of a GPU",
         unit="s",
@@ -90,11 +94,9 @@ class TrainingTime:
         maximum=1000 * _YEAR,
         help="Mean time until one GPU's share of the machine stops the job; "
         "Llama 3 saw 5.8 years.",
-        group="Losses",
-        topic="cluster-components",
         advanced=True,
     )
-    checkpoint_time: float = ask(
+    checkpoint_time: float = _LOSSES.ask(
         30.0,
         "Checkpoint stall",
         unit="s",
@@ -103,11 +105,9 @@ class TrainingTime:
         maximum=86400.0,
         help="How long one checkpoint stops the training.",
         term="checkpoint",
-        group="Losses",
-        topic="cluster-components",
         advanced=True,
     )
-    restart_time: float = ask(
+    restart_time: float = _LOSSES.ask(
         600.0,
         "Restart",
         unit="s",
@@ -115,22 +115,19 @@ class TrainingTime:
         minimum=0.0,
         maximum=864000.0,
         help="From a failure until training goes on.",
-        group="Losses",
-        topic="cluster-components",
         advanced=True,
     )
-    other_time: float = ask(
+    other_time: float = _LOSSES.ask(
         0.05,
         "Evaluation and repeats",
         typed_unit="%",
         minimum=0.0,
         maximum=0.9,
         help="Share of the time for validation and for work done twice.",
-        group="Losses",
         topic="training-versus-inference",
         advanced=True,
     )
-    deadline: float | None = ask(
+    deadline: float | None = MODEL.ask(
         None,
         "Deadline",
         unit="s",
@@ -138,11 +135,9 @@ class TrainingTime:
         minimum=60.0,
         maximum=100 * _YEAR,
         help="The run should be over by then; left empty: no limit.",
-        group="Model",
-        topic="training-versus-inference",
     )
-    usd_per_gpu_hour: float = job_inputs.ask_price()
-    watts_per_gpu: float | None = ask(
+    usd_per_gpu_hour: float = shared_inputs.ask_price()
+    watts_per_gpu: float | None = COST.ask(
         None,
         "Power per GPU",
         unit="W",
@@ -150,8 +145,6 @@ class TrainingTime:
         minimum=1.0,
         maximum=1e5,
         help="With its share of the server; left empty: 1.7 times the card's limit.",
-        group="Cost",
-        topic="cluster-components",
         advanced=True,
     )
-    pue: float = job_inputs.ask_pue("Cost", "cluster-components")
+    pue: float = shared_inputs.ask_pue(COST)

@@ -24,7 +24,7 @@ from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
 from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import added, multiplied
+from app.estimator.working import Working, added, multiplied
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
@@ -61,6 +61,7 @@ OUTPUTS = (
     Output("checkpoint_interval", "Time between checkpoints", "s"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "parallelism")
 
 
 _PARTS = (
@@ -171,17 +172,14 @@ def on_a_stage(plan: Plan, step: StepTime) -> float:
 
 def one_step(plan: Plan, step: StepTime) -> Step:
     """How the time of one training step comes about."""
-    return Step(
-        "One step",
+    return _WORKING.line(
+        "step_time",
         "micro-batches × one on a stage + bubble + gradients and weights + optimizer",
         f"{format_number(plan.micro_batches)} × "
         f"{format_value(on_a_stage(plan, step), 's')} + "
         + added((step.bubble, step.data, step.optimizer), "s"),
         step.total,
-        "s",
         "megatron-2021",
-        "parallelism",
-        "step_time",
     )
 
 
@@ -197,28 +195,23 @@ def _steps(
     rate = plan.tokens / step.total / plan.gpus
     peak = gpu.peak(plan.number_format) or 1.0
     return (
-        Step(
-            "Operations per token",
+        _WORKING.line(
+            "flops_per_token",
             "6 × weights that multiply a token + causal attention",
             multiplied(model, run.flops),
             run.flops,
-            "FLOP",
             "megatron-2021",
-            "parallelism",
-            "flops_per_token",
         ),
         _stage_step(run),
         one_step(plan, step),
-        Step(
-            "MFU",
+        _WORKING.line(
+            "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
             f"{format_value(run.flops, 'FLOP')} × {format_rounded(rate)} ÷ "
             f"{format_value(peak, 'FLOP/s')}",
             run.mfu,
-            "%",
             "palm",
-            "number-formats",
-            "mfu",
+            topic="number-formats",
         ),
         *_run_steps(asked, run),
     )
@@ -246,49 +239,40 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
     save, apart = format_value(asked.checkpoint_time, "s"), format_value(run.mtbf, "s")
     every = format_value(run.interval, "s")
     return (
-        Step(
-            "Time between checkpoints",
+        _WORKING.line(
+            "checkpoint_interval",
             "√(2 × checkpoint × time between failures), at least a checkpoint",
             f"max(√(2 × {save} × {apart}), {save})",
             run.interval,
-            "s",
             "young-1974",
-            "cluster-components",
-            "checkpoint_interval",
+            topic="cluster-components",
         ),
-        Step(
-            "Useful share of the time",
+        _WORKING.line(
+            "goodput",
             "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
             "+ restart) ÷ time between failures)",
             f"(1 − {format_value(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
             f"({every} ÷ 2 + {format_value(asked.restart_time, 's')}) ÷ {apart})",
             run.useful,
-            "%",
             "daly-2006",
-            "cluster-components",
-            "goodput",
+            topic="cluster-components",
         ),
-        Step(
-            "Whole run",
+        _WORKING.line(
+            "time",
             "tokens ÷ tokens per step × step ÷ useful share",
             f"{format_number(asked.tokens)} ÷ {format_number(run.plan.tokens)} × "
             f"{format_value(run.step.total, 's')} ÷ {format_value(run.useful, '%')}",
             run.seconds,
-            "s",
             "megatron-2021",
-            "parallelism",
-            "time",
         ),
-        Step(
-            "Cost",
+        _WORKING.line(
+            "cost",
             "GPU-hours × price",
             f"{format_rounded(hours)} × "
             f"{format_value(asked.usd_per_gpu_hour, 'USD/h')}",
             rent(hours, asked.usd_per_gpu_hour),
-            "USD",
             "catalogue",
-            "cluster-components",
-            "cost",
+            topic="cluster-components",
         ),
     )
 

@@ -14,7 +14,7 @@ from app.estimator.estimates.weights.compute import REPACKED, Found
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, weight_table
 from app.estimator.units import format_number, format_value
-from app.estimator.working import added, split, times
+from app.estimator.working import Working, added, split, times
 
 OUTPUTS = (
     Output("total", "All weights", "B", better="less"),
@@ -26,6 +26,7 @@ OUTPUTS = (
     Output("saved", "Saved against BF16", "%", better="more"),
 )
 _OUT = by_name(OUTPUTS)
+_WORKING = Working(_OUT, "number-formats")
 
 
 def figures(found: Found) -> tuple[Figure, ...]:
@@ -51,25 +52,24 @@ def steps(asked: Weights, found: Found) -> tuple[Step, ...]:
     numbers = split(size, found.total, found.per_gpu * stages, gpus)
     if stages > 1:
         numbers = times(numbers, stages, sign="÷")
-    each = ("Bits per parameter", "8 × bytes ÷ parameters", per, found.bits, "")
-    share = ("On one GPU", rule, numbers, found.per_gpu, "B")
-    formats = "number-formats"
+    bits = "8 × bytes ÷ parameters"
     return (
         *(
             _in_format(found, form, repacked=asked.repacked)
             if form
             else (_file_step(count, found),)
         ),
-        Step(*each, "shape", formats, "bits_per_parameter"),
-        Step(*share, "shape", "parallelism", "per_gpu"),
+        _WORKING.line("bits_per_parameter", bits, per, found.bits, "shape"),
+        _WORKING.line(
+            "per_gpu", rule, numbers, found.per_gpu, "shape", topic="parallelism"
+        ),
     )
 
 
 def _file_step(count: str, found: Found) -> Step:
     formula = "weights × bits of their block formats on average ÷ 8"
     numbers = f"{count} × {format_number(found.bits, 6)} ÷ 8"
-    line = ("File", formula, numbers, found.total, "B")
-    return Step(*line, "gguf", "number-formats", "total")
+    return _WORKING.line("total", formula, numbers, found.total, "gguf", label="File")
 
 
 _SOURCE = {

@@ -9,10 +9,10 @@ from app.content.numbers.estimates import Unanswerable
 from app.estimator.inputs import declared, word_of
 from app.questions.kind import Kind, State, Typed
 from app.questions.kinds.design.grade import grade_design
-from app.questions.kinds.design.model import Design, Plan
+from app.questions.kinds.design.model import Design, OpenDesign
 from app.questions.kinds.design.parse import check_design, design
-from app.questions.kinds.design.planning import problem_of, start_of
-from app.questions.kinds.design.plans import check_plans
+from app.questions.kinds.design.rules import check_plans
+from app.questions.kinds.design.solver import problem_of, start_of
 from app.questions.kinds.design.wording import described
 from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
@@ -48,14 +48,14 @@ class DesignKind(Kind[Design]):
         if len(written.sheet.problems) == before:
             check_plans(answer, written.comment, written.sheet)
 
-    def shown(self, answer: Design, typed: Typed) -> Plan:
+    def shown(self, answer: Design, typed: Typed) -> OpenDesign:
         """The plan as it stands, and what it has to meet."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
         begun = {n: words for n, words in chosen.items() if words}
         values = {**answer.given, **(begun or start_of(problem_of(answer)))}
         given = {name: name for name in answer.given}
-        return Plan(answer.estimate, values, fields, given, described(answer))
+        return OpenDesign(answer.estimate, values, fields, given, described(answer))
 
     def grade(self, answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable:
         """Judge a plan by the estimator."""

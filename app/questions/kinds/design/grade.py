@@ -8,7 +8,7 @@ from app.estimator.inputs import BadInputs, declared, read
 from app.estimator.units import format_value
 from app.questions.kinds.design.conditions import Judgment
 from app.questions.kinds.design.model import Design
-from app.questions.kinds.design.planning import judgments, problem_of
+from app.questions.kinds.design.solver import judgments, problem_of
 from app.questions.kinds.design.wording import described
 from app.questions.verdict import (
     LONGEST,

@@ -18,8 +18,8 @@ class Design:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan on the page: the inputs left open and given, what stands in all of them.
+class OpenDesign:
+    """A design on the page: the inputs left open and given, what stands in all of them.
 
     `fields` maps the name of an open input to the name under which the form sends
     it, `given` has the names of the others;

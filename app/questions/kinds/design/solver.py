@@ -20,7 +20,7 @@ from app.questions.kinds.design.conditions import (
 )
 from app.questions.kinds.design.model import Design
 
-Plan = tuple[tuple[str, str], ...]
+Choices = tuple[tuple[str, str], ...]
 Cost = tuple[float, float, float]
 Options = Mapping[str, tuple[str, ...]]
 
@@ -36,7 +36,7 @@ class Problem:
     """A design exercise in a form that can be kept in mind: plain tuples."""
 
     estimate: str
-    given: Plan
+    given: Choices
     choose: tuple[str, ...]
     accept: tuple[str, ...]
 
@@ -128,7 +128,7 @@ class _Search:
         self.others = [c for c in conditions if not c.bests]
         limits = [c.operator for c in conditions if output in c.bests]
         self.sign = -1.0 if limits and limits[0].startswith(">") else 1.0
-        self.seen: dict[Plan, Cost] = {}
+        self.seen: dict[Choices, Cost] = {}
         self.solved = False
         self.found: Quantity | None = None
 

@@ -8,7 +8,7 @@ from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
 from app.estimator.inputs import BadInputs, declared, read
 from app.questions.kinds.design.model import Design
-from app.questions.kinds.design.planning import (
+from app.questions.kinds.design.solver import (
     MOST_PLANS,
     Problem,
     can_be_met,

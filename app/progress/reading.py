@@ -1,0 +1,134 @@
+"""Which page to read next, and how much of the pages is read."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.content.live.library import Library
+from app.content.model import Topic
+from app.mastery.course import anchors
+from app.mastery.grounds import Ground, never_missed, weak_ground
+from app.mastery.standing import DomainStanding, Record
+from app.mastery.store import PageRow
+from app.mastery.weakest import weakest_first
+from app.progress.situation import Situation, Step
+
+
+def reading_step(now: Situation) -> Step | None:
+    """The page left open, or the next in the order of the course that stands well.
+
+    Pages whose objectives were all answered rightly so far come after all others,
+    those on what is known well later, and what lies beyond the exam last. Where every
+    page left rests on something weak, that comes first.
+    """
+    library, record = now.library, now.record
+    begun = library.topics.get(now.last_topic)
+    going_on = _reading(begun, record) if begun else None
+    if going_on is not None:
+        return going_on
+    needed: Step | None = None
+    for topic in reading_order(library, record, now.domains):
+        step = _reading(topic, record)
+        if step is None:
+            continue
+        ground = weak_ground(library, record, topic)
+        if ground is None:
+            return step
+        needed = needed or first_this(ground, topic, record)
+    return needed
+
+
+def reading_steps(now: Situation) -> Iterator[Step]:
+    """The next page, and those after it that the exam asks for, in order."""
+    first = reading_step(now)
+    if first is None:
+        return
+    yield first
+    for topic in reading_order(now.library, now.record, now.domains):
+        step = _reading(topic, now.record)
+        if step is not None and topic.slug != first.topic and not topic.level:
+            yield step
+
+
+def reading_order(
+    library: Library, record: Record, domains: Sequence[DomainStanding]
+) -> list[Topic]:
+    """The pages of the course in the order in which they are worth reading.
+
+    That on the weakest objective leads where nothing on it was read.
+    """
+    known, weak = _known_well(domains), weakest_first(library, record, domains)[:1]
+    urgent = {w.topic.slug for w in weak if w.low and not w.standing.pages.read}
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    order.sort(
+        key=lambda topic: (
+            topic.slug not in urgent,
+            topic.level,
+            known.issuperset(topic.objectives),
+            never_missed(library, record, topic.objectives),
+        )
+    )
+    return order
+
+
+def minutes_left(topic: Topic, record: Record) -> float:
+    """The minutes of a page that are not read yet."""
+    step = _reading(topic, record)
+    return step.minutes if step else 0.0
+
+
+def minutes_read(pages: Iterable[PageRow], library: Library, since: int) -> float:
+    """The minutes of what was marked as read from a moment in milliseconds on."""
+    return sum(
+        _minutes_of(library.topics[page.topic], section)
+        for page in pages
+        if page.at >= since and page.topic in library.topics
+        for section, at in page.sections.items()
+        if at >= since
+    )
+
+
+def _minutes_of(topic: Topic, section: str) -> float:
+    if not section:
+        return topic.minutes
+    return next((s.minutes for s in topic.sections if s.anchor == section), 0.0)
+
+
+def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
+    """The objectives that answers show to be known."""
+    return frozenset(
+        standing.objective.number
+        for domain in domains
+        for standing in domain.standings
+        if standing.known
+    )
+
+
+def _reading(topic: Topic, record: Record) -> Step | None:
+    read = frozenset(record.read.get(topic.slug, ()))
+    left = [a for a in anchors(topic) if a not in read]
+    if not left:
+        return None
+    address = f"/concepts/{topic.slug}"
+    sections = {s.anchor: s for s in topic.sections}
+    if not any(a in read for a in anchors(topic)):
+        goal = "objective" if len(topic.objectives) == 1 else "objectives"
+        reason = f"{goal} {', '.join(topic.objectives)}, not read yet"
+        slug = topic.slug
+        return Step("read", topic.title, address, reason, topic.minutes, slug)
+    following = sections[left[0]]
+    reason = f"continue at section {following.number}, {following.title}"
+    minutes = sum(sections[a].minutes for a in left)
+    place = f"{address}#{following.anchor}"
+    return Step("continue", topic.title, place, reason, minutes, topic.slug)
+
+
+def first_this(ground: Ground, topic: Topic, record: Record) -> Step:
+    """Go over a weak prerequisite before the topic that rests on it."""
+    needed = ground.topic
+    reason = f"first this: {topic.title} builds on it, and {ground.why}"
+    again = _reading(needed, record)
+    if again is not None:
+        return dataclasses.replace(again, reason=reason)
+    slug = needed.slug
+    address = f"/concepts/{slug}"
+    return Step("read", needed.title, address, reason, needed.minutes, slug)
