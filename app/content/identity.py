@@ -64,20 +64,20 @@ def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     return sum(value in both for value in union) / len(union)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word closest to `word`, or an empty string."""
+def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known word closest to `word` if it is at least so like it, or nothing."""
     if len(word) > _LONGEST_WORD:
         return ""
     every = list(known)
     same = [one for one in every if one.casefold() == word.casefold()]
-    found = same or difflib.get_close_matches(word, every, n=1, cutoff=0.6)
+    found = same or difflib.get_close_matches(word, every, n=1, cutoff=least)
     return found[0] if found else ""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
     """A hint for an unknown word: the nearest known one, or all of them."""
     words = sorted(set(known))
-    near = nearest(word, words)
+    near = nearest(word, words, least)
     if near:
         return f"Did you mean “{near}”?"
     return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""

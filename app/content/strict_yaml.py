@@ -12,8 +12,12 @@ Report = Callable[[str, int, int, str, str], None]  # code, line, column, messag
 _BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 # A line that YAML reads as a word and a text, whatever stands in the other lines.
 _PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
-_BARE = re.compile(r"(?P<key>[a-z]+)(?: *= *| +|:)(?P<value>[\w\"'\[{][^:]*)")
+_BARE = re.compile(
+    r"(?P<key>[a-z]+)(?: *= *| +|:|:?[\u00a0\u202f\uff1a]\s*)(?P<value>[\w\"'\[{][^:]*)"
+)
 _COLON = re.compile(r"""(?P<key>[a-z]+): +(?P<value>[^\s"'\[{|>][^"#]*: [^"#]*)""")
+_TWO_KEYS = re.compile(r"(?P<first>[\w-]+)[;, ]+(?P<rest>[a-z]+: .*)")
+_FREE = frozenset({"title", "summary"})  # whose values are sentences
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
 _MOST_NESTED = 40
@@ -150,6 +154,11 @@ def _reported_bare(text: str, report: Report, line: int, column: int) -> bool:
         if found := _COLON.fullmatch(row):
             hint = f'Write {found["key"]}: "{found["value"][:60]}"'
             message = f"“{found['value'][:60]}” holds a colon, and no quotes around it."
+            two = _TWO_KEYS.fullmatch(found["value"])
+            if two and found["key"] not in _FREE:
+                hint = f"Write {found['key']}: {two['first']} on one line, and "
+                hint += f"{two['rest'][:60]} on the next."
+                message = "Two keys stand on one line."
             report("E10", place[0], place[1] + found.start("value"), message, hint)
             return True
     return False

@@ -164,6 +164,7 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
         sheet.report("E24", line, column, message, hint)
         return None
+    _check_nested(inside, sheet)
     _strip_box(inline, match.end())
     source = inline.content  # without its box: a key must not depend on the tick
     pinned = take_pin(inline)
@@ -174,6 +175,16 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
     said = match["inside"]
     credit = round(float(said[:-1]) / 100, 7) if "%" in said else 0.0
     return Option(ticked, inline, _feedback(inside), line, pinned, source, credit)
+
+
+def _check_nested(inside: list[Token], sheet: Manuscript) -> None:
+    """E24: an option stands beside the others, not inside of one."""
+    for token in inside[2:]:
+        if token.type == "inline" and _BOX.match(token.content):
+            message = "This option stands inside of the one above it."
+            hint = "Take the spaces before it away."
+            sheet.report("E24", first_line(token), 1, message, hint)
+            return
 
 
 def _well_formed(match: re.Match[str], inline: Token) -> bool:

@@ -19,6 +19,7 @@ BESIDE = {
     ("power-cooling", "rack_units"): {"rack_limit": "60"},
     ("accelerator-choice", "tokens"): {"job": "training"},
     ("accelerator-choice", "days"): {"job": "training"},
+    ("accelerator-choice", "lost"): {"job": "training"},
     ("accelerator-choice", "number_format"): {"job": "training"},
     ("accelerator-choice", "cooling"): {"rank": "speed"},
     ("accelerator-choice", "rare"): {"model": "7B", "rank": "power"},

@@ -9,7 +9,7 @@ from app.content import strict_yaml
 from app.content.identity import SLUG, did_you_mean
 from app.content.model import Level, Status
 from app.content.source_file import Manuscript
-from app.content.strict_yaml import Mapped, Scalar
+from app.content.strict_yaml import Listing, Mapped, Scalar
 from app.questions.kinds import KINDS
 from app.questions.written import Comment
 
@@ -44,6 +44,41 @@ FRONT_KEYS = (
     "level",
     "status",
 )
+_ELSEWHERE = {
+    "answer": "Tick the right answer: - [x] text.",
+    "explanation": "Write it as a box below the answers: > [!NOTE]",
+    "feedback": "Write it below its option: two spaces, > and a sentence.",
+    "hint": "Write it as a box below the answers: > [!TIP]",
+    "id": "Write q: and the id.",
+    **dict.fromkeys(
+        ("title", "summary", "reviewed", "requires"),
+        "It stands in the front matter of a file.",
+    ),
+}
+# Keys with one value, and those with several words.
+_ONE = frozenset(
+    [
+        "q",
+        "type",
+        "difficulty",
+        "level",
+        "status",
+        "use",
+        "partial",
+        "shuffle",
+        "reverse",
+        "case",
+        "figure",
+        "estimate",
+        "title",
+        "summary",
+        "reviewed",
+    ]
+)
+_WORDS = frozenset(
+    ["objective", "objectives", "source", "sources", "tags", "requires", "choose"]
+)
+_LIKE = 0.7  # of keys, which are short words: reviewed is not reverse
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
@@ -79,6 +114,7 @@ def front_matter(sheet: Manuscript) -> tuple[Front, str]:
         return Front(), sheet.text
     fields = strict_yaml.read(match[1], sheet.report, 2)
     _refuse_unknown(fields, FRONT_KEYS, sheet)
+    _refuse_shapes(fields, sheet)
     blank = "\n" * match[0].count("\n")
     front = Front(
         strict_yaml.word(fields.values.get("title")),
@@ -97,9 +133,35 @@ def front_matter(sheet: Manuscript) -> tuple[Front, str]:
 def _refuse_unknown(fields: Mapped, known: tuple[str, ...], sheet: Manuscript) -> None:
     for name, key in fields.keys.items():
         if name not in known:
-            hint = did_you_mean(name, known)
+            hint = did_you_mean(name, known, _LIKE)
+            if known is FRONT_KEYS and name in ITEM_KEYS:
+                hint = "It stands in the comment of a question: <!-- q: some-id"
+            elif known is ITEM_KEYS:
+                hint = _ELSEWHERE.get(name.lower(), hint)
             message = f"“{name}” is not a key here."
             sheet.report("E12", key.line, key.column, message, hint)
+
+
+def _refuse_shapes(fields: Mapped, sheet: Manuscript) -> None:
+    """E10: a list where one value is meant, or names where words are; left out."""
+    for name, node in [*fields.values.items()]:
+        message, hint = "", ""
+        if name in _ONE and not isinstance(node, Scalar):
+            message = f"“{name}” has one value, and no list."
+            hint = f"Write {name}: and the value."
+        elif name in _WORDS and not _is_words(node):
+            message = f"“{name}” is a word or a list of words."
+            hint = f"Write {name}: one, or {name}: [one, two]."
+        if message:
+            sheet.report("E10", node.line, node.column, message, hint)
+            del fields.values[name], fields.keys[name]
+
+
+def _is_words(node: strict_yaml.Node) -> bool:
+    several = isinstance(node, Listing) and all(
+        isinstance(one, Scalar) for one in node.items
+    )
+    return several or isinstance(node, Scalar)
 
 
 def mentioned(
@@ -192,6 +254,7 @@ def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
         sheet.item = name[1]
     fields = strict_yaml.read(stripped, sheet.report, line, column)
     _refuse_unknown(fields, ITEM_KEYS, sheet)
+    _refuse_shapes(fields, sheet)
     _refuse_maybe(fields, sheet)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."

@@ -13,6 +13,9 @@ from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
+_NAMELESS = re.compile(
+    r"<!--\s*(?:(?:id|question|type|difficulty|objective)\s*:|q[ \t=]+[\w-])"
+)
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _MOST_SHOWN = 60
 
@@ -164,22 +167,47 @@ def _report_second(token: Token, sheet: Manuscript) -> None:
     sheet.report("E02", first_line(token), 1, message, hint)
 
 
-def report_unnamed(prose: list[Token], whole: bool, sheet: Manuscript) -> None:
+def report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool:
+    """E24: whether answers stand below a heading of their own, not their question."""
+    if not isinstance(above, Draft) or not above.comment.id:
+        return False
+    answered = any(t.type.endswith(("list_open", "table_open")) for t in above.body)
+    prose = below.tokens
+    heads = prose[0].type == "heading_open" and len(prose) > 3
+    if above.comment.word("type") or answered or not heads:
+        return False
+    if prose[3].type != "bullet_list_open" or "[x]" not in map(
+        str.lower, _boxes(prose, 3)
+    ):
+        return False
+    sheet.item = above.comment.id
+    message = f"The answers of the question in line {above.line} stand apart from it."
+    hint = "Delete this heading, or give it more # than the question has."
+    sheet.report("E24", first_line(prose[0]), 1, message, hint)
+    return True
+
+
+def report_unnamed(
+    prose: list[Token], whole: bool, sheet: Manuscript, *, cards: bool = False
+) -> None:
     """Report headings whose answers have no id.
 
     In a file of items (`whole`) one box is enough; on a page a list of tasks counts
-    only when something in it is ticked.
+    only when something in it is ticked. In a file of cards any text is a back.
     """
     heading: Token | None = None
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = None if _has_broken_comment(prose, at) else token
+            if heading and cards and _has_back(prose, at):
+                _report_unnamed(heading, _nameless_below(heading, prose), sheet)
+                heading = None
         elif token.type == "paragraph_open" and glued(prose[at + 1]):
             heading = prose[at + 1]
         elif token.type == "bullet_list_open" and not token.level and heading:
             boxes = _boxes(prose, at)
             if boxes and (whole or any("x" in b.lower() for b in boxes)):
-                _report_unnamed(heading, sheet)
+                _report_unnamed(heading, _nameless_below(heading, prose), sheet)
                 heading = None
 
 
@@ -194,13 +222,35 @@ def _has_broken_comment(prose: list[Token], at: int) -> bool:
     return bool(below) and below[0].content.strip() == UNCLOSED
 
 
+def _has_back(prose: list[Token], at: int) -> bool:
+    """Whether words stand below a heading that is deep enough for a card."""
+    below = prose[at + 3 : at + 5]
+    if below and below[0].type == "html_block":
+        below = below[1:]
+    return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
+
+
+def _nameless_below(heading: Token, prose: list[Token]) -> Token | None:
+    """The comment of a heading that has fields and no id."""
+    at = next(index for index, token in enumerate(prose) if token is heading)
+    below = prose[at + 3] if at + 3 < len(prose) else None
+    if below is None or below.type != "html_block":
+        return None
+    return below if _NAMELESS.match(below.content) else None
+
+
 def _boxes(prose: list[Token], at: int) -> list[str]:
     inside = prose[at : close_of(prose, at)]
     return [box for t in inside if t.level == 3 and (box := box_in(t))]
 
 
-def _report_unnamed(heading: Token, sheet: Manuscript) -> None:
+def _report_unnamed(heading: Token, below: Token | None, sheet: Manuscript) -> None:
     sheet.item = ""
+    if below is not None:
+        message = "The comment of this question has no id."
+        hint = "Begin it with q: and an id: <!-- q: some-id"
+        sheet.report("E01", first_line(below), 1, message, hint)
+        return
     found = glued(heading)
     if found:
         report_glued("E01", first_line(heading), found, sheet)

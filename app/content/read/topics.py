@@ -1,6 +1,7 @@
 """The files of a topic: its page, its questions, its cards."""
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
@@ -14,7 +15,7 @@ from app.content.read.items import Built, FileKind, build
 from app.content.read.lost_answers import report_lost
 from app.content.read.metadata import Front, front_matter
 from app.content.read.pages import Page, lay_out
-from app.content.read.regions import Prose, Region, cut, report_unnamed
+from app.content.read.regions import Prose, Region, cut, report_parted, report_unnamed
 from app.content.rules.items import check_item
 from app.content.rules.prose import check_prose
 from app.content.rules.source_text import check_blocks
@@ -43,9 +44,12 @@ def read_topic_file(
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
     front, text = front_matter(sheet)
     regions = cut(text, sheet)
-    for region in regions:
+    for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, Prose):
-            report_unnamed(region.tokens, kind != "page", sheet)
+            if kind == "cards" or not report_parted(above, region, sheet):
+                report_unnamed(
+                    region.tokens, kind != "page", sheet, cards=kind == "cards"
+                )
             sheet.item = ""
             check_blocks(region.tokens, sheet)
             report_lost(region.tokens, sheet)

@@ -16,6 +16,10 @@ _REGISTERS = {
     "shared/glossary.md": frozenset(),
 }
 _SWALLOWS = "it takes all that follows."
+_LOST = "belongs to no question"
+_UNTYPED = "The item has no type"
+_LISTED_TYPE = "“type” has one value"
+_PARTED = "stand apart from it."
 _NO_ANSWERS = "This question has no answers and no type."
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
 _MANY, _NAMED = 3, 3  # items that are gone and told together, those that are named
@@ -44,7 +48,7 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
         for p in problems
         if not (_is_derived(p, seen) or (p.code == "E06" and p.item in torn))
     ]
-    opened = {p.path for p in problems if p.code == "E10" and not p.item}
+    opened = {p.path for p in problems if not p.item and _hides_boxes(p)}
     problems = _gone_together(problems)
     if any(p.code == "E06" and not p.item for p in problems):
         codes |= _COUNTS
@@ -54,6 +58,11 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
         if _is_cause(p)
         or not (_follows(p, codes, topics) or (p.code == "W87" and p.path in opened))
     ]
+
+
+def _hides_boxes(found: Problem) -> bool:
+    """Whether what stands below a place is not shown, or not read, for its sake."""
+    return found.code == "E10" or _LOST in found.message
 
 
 def _gone_together(problems: list[Problem]) -> list[Problem]:
@@ -97,6 +106,7 @@ class _Seen:
     endless: frozenset[Problem]
     misnamed: frozenset[str]
     unboxed: frozenset[str]
+    parted: frozenset[str]
 
 
 def _seen(problems: Iterable[Problem]) -> _Seen:
@@ -120,7 +130,13 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
             if p.code == "E74"
             for box in _BOXES.findall(f"{p.message} {p.hint}")
         ),
+        frozenset(p.item for p in every if _is_parted(p)),
     )
+
+
+def _is_parted(found: Problem) -> bool:
+    """Whether an item has its answers or its type where they are not read."""
+    return found.message.endswith(_PARTED) or found.message.startswith(_LISTED_TYPE)
 
 
 def _meant(found: Problem) -> str:
@@ -135,7 +151,9 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
         return True
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
         return True
-    if _is_swallowed(found, seen) or _is_of_merge(found, seen):
+    untyped = found.message.startswith((_NO_ANSWERS, _UNTYPED))
+    parted = untyped and found.item in seen.parted
+    if parted or _is_swallowed(found, seen) or _is_of_merge(found, seen):
         return True
     if found.code in {"W38", "W87"} and _is_misnamed(found, seen):
         return True

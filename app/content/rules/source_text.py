@@ -22,8 +22,13 @@ _STARTS = re.compile(
     r"|^Begin with the number that matters, and why it does\."
 )
 _BOXLESS = re.compile(
-    rf"^[\s>]*>\s*(?P<box>\[?!?(?P<name>{'|'.join(KINDS)})\]?:?)\s*$", re.IGNORECASE
+    rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(KINDS)})!?\]?:?)\s*$", re.IGNORECASE
 )
+# A box of a page as other programs write it, or without the > before it.
+_FOREIGN_BOX = re.compile(
+    rf"^(?:\[!(?:{'|'.join(KINDS)})\]|!!! ?(\w+)|:::+ ?\{{?(\w+)).*", re.IGNORECASE
+)
+_CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
 # A box of an option that Markdown reads as a text.
 _LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
 _SECOND_BOX = re.compile(r"^(?:\[[ \txX]\]\s+.*\s[-*+]\s+|\[[ \txX]\]\s+)\[[ \txX]\]\s")
@@ -66,7 +71,11 @@ def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
             check_box(blocks, at, sheet)
         elif token.type == "table_open":
             _check_table(token, sheet)
+        elif token.type == "code_block":
+            _check_code(token, sheet)
         elif token.type == "inline":
+            if token.level == 1:
+                _check_foreign(token, sheet)
             _check_dollars(token, sheet)
             _check_boxes(token, sheet)
             _check_unread(token, sheet)
@@ -88,6 +97,33 @@ def _check_fence(token: Token, sheet: Manuscript) -> None:
     message = f"Nothing reads a block named “{name[:40]}”."
     hint = did_you_mean(name, _BLOCKS) or "Write calculator, figure bar, or a language."
     sheet.report("E74", line, 1, message, hint)
+
+
+def _check_code(token: Token, sheet: Manuscript) -> None:
+    """E24: options that are indented so far that they are code."""
+    for number, line in enumerate(token.content.split("\n")):
+        if _CODED_BOX.match(line):
+            message = f"“{line.strip()[:40]}” is indented so far that it is code."
+            hint = "Take the spaces before it away."
+            sheet.report("E24", first_line(token) + number, 1, message, hint)
+            return
+
+
+def _check_foreign(inline: Token, sheet: Manuscript) -> None:
+    """E10, E74: the end of a comment, and a box, that are read as text."""
+    for number, line in enumerate(inline.content.split("\n")):
+        place = (first_line(inline) + number, 1)
+        if line.strip() == "-->":
+            message = "The end of a comment stands here, and none is open."
+            sheet.report("E10", *place, message, "Delete it, or the one above it.")
+        elif found := _FOREIGN_BOX.match(line):
+            kind = (found[1] or found[2] or "").upper()
+            kind = kind if kind in KINDS else "NOTE"
+            message = f"“{line[:40]}” is read as text, not as a box."
+            hint = f"Write > [!{kind}], and > before each line of its text."
+            if line.startswith("[!"):
+                hint = f"Write > {line[:40]}, and > before each line of its text."
+            sheet.report("E74", *place, message, hint)
 
 
 def _is_closed(fence: Token, sheet: Manuscript) -> bool:
