@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Collection
 
 from sqlmodel import Session
 
@@ -32,6 +33,7 @@ from app.progress.study_plan import (
     part_of,
     plan_days,
     reading_days,
+    time_for_pages,
 )
 from app.scheduling import Left, card_seconds
 from app.scheduling.outlook import HORIZON
@@ -102,6 +104,7 @@ def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
             last_topic=picture.pages[0].topic if picture.pages else "",
             minutes=minutes,
             reading=_reading_today(picture, so_far),
+            is_short=is_short(picture, so_far),
             running=so_far.running,
             placing=so_far.placing,
             mock=_mock_today(picture, so_far.sat),
@@ -112,17 +115,45 @@ def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
 
 def _reading_today(picture: Picture, so_far: SoFar) -> float:
     """The minutes of pages that an even pace up to the exam still wants today."""
-    learner, exam, day = picture.learner, picture.learner.exam_day, picture.day
+    exam, day = picture.learner.exam_day, picture.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
         return 0.0
-    mocks = mock_days(day, exam, so_far.sat) if mocks_of(picture.library) else ()
-    student = Student(learner.minutes_a_day, habits=learner.habits)
+    mocks, student = _until_exam(picture, exam, so_far)
     days = reading_days(day, exam, student, mocks)
     if day not in days:
         return 0.0
+    whole = _unread_this_morning(picture, so_far)
     read = so_far.read / so_far.pace.page
-    whole = _unread(picture) + read
     return max(0.0, even_part(whole, day, exam, days) - read)
+
+
+def is_short(picture: Picture, so_far: SoFar) -> bool:
+    """Whether the days up to the exam hold less than the pages that it asks for.
+
+    It is reckoned as from this morning and with all days of mock exams, so that
+    neither reading nor a mock exam turns it.
+    """
+    exam, day = picture.learner.exam_day, picture.day
+    if exam is None or not 0 < (exam - day).days <= HORIZON:
+        return False
+    mocks, student = _until_exam(picture, exam, SoFar(pace=so_far.pace))
+    whole = _unread_this_morning(picture, so_far) * so_far.pace.page
+    return whole > time_for_pages(day, exam, student, mocks)
+
+
+def _until_exam(
+    picture: Picture, exam: dt.date, so_far: SoFar
+) -> tuple[Collection[dt.date], Student]:
+    """The days of mock exams, and for whom it is planned."""
+    learner, day = picture.learner, picture.day
+    mocks = mock_days(day, exam, so_far.sat) if mocks_of(picture.library) else ()
+    return mocks, Student(
+        learner.minutes_a_day, pace=so_far.pace, habits=learner.habits
+    )
+
+
+def _unread_this_morning(picture: Picture, so_far: SoFar) -> float:
+    return _unread(picture) + so_far.read / so_far.pace.page
 
 
 def _unread(picture: Picture) -> float:
@@ -179,17 +210,18 @@ def study_plan(
     learner, db = desk.learner, desk.db
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, learner, desk.library, day)
+    sat = store.last_sat(db, learner.id)
     so_far = SoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(picture, pace),
+        sat=learner.study_day(moment(sat)) if sat else None,
         pace=pace,
     )
     student = Student(learner.minutes_a_day, so_far.spent, pace, learner.habits)
-    work = work_of(desk, picture, cards.ahead)
+    work = work_of(picture, cards.ahead, so_far)
     proposed = None
     if not student.is_off(day):
-        running = running_of(picture, db)
-        so_far = dataclasses.replace(so_far, sat=work.mock_on, running=running)
+        so_far = dataclasses.replace(so_far, running=running_of(picture, db))
         today = today_plan(picture, cards.left, so_far)
         proposed = _as_day(today, day, work)
     return plan_days(day, exam, work, student, learner.key, proposed=proposed)
@@ -231,14 +263,14 @@ def mocks_of(library: Library) -> list[Mock]:
     return sorted(found, key=lambda mock: mock.minutes)
 
 
-def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
+def work_of(picture: Picture, ahead: Ahead | None, so_far: SoFar) -> Work:
     """What there is to do until the exam; pages beyond it can wait."""
-    library, record, domains = desk.library, picture.record, picture.domains
+    library, record, domains = picture.library, picture.record, picture.domains
     names = {s.objective.number: s.objective.name for d in domains for s in d.standings}
     last = picture.pages[0].topic if picture.pages else ""
-    topics = reading_order(library, record, domains)
+    short = is_short(picture, so_far)
+    topics = reading_order(library, record, domains, is_short=short)
     topics.sort(key=lambda topic: topic.slug != last)  # the page left open comes first
-    sat = store.last_sat(desk.db, desk.learner.id)
     return Work(
         pages=[
             Page(
@@ -251,18 +283,19 @@ def work_of(desk: Desk, picture: Picture, ahead: Ahead | None) -> Work:
             if not topic.level and (left := minutes_left(topic, record))
         ],
         whole=whole_minutes_of(library),
-        cards=_cards(desk, ahead),
+        cards=_cards(picture.day, ahead),
         weak=[
             w.standing.objective.name for w in weakest_first(library, record, domains)
         ],
         mocks=mocks_of(library),
-        mock_on=desk.learner.study_day(moment(sat)) if sat else None,
+        mock_on=so_far.sat,
+        is_short=short,
     )
 
 
-def _cards(desk: Desk, ahead: Ahead | None) -> tuple[Cards, ...]:
+def _cards(today: dt.date, ahead: Ahead | None) -> tuple[Cards, ...]:
     if ahead is None:
         return ()
     days = ahead.outlook.days
     found = {dt.date.fromordinal(d.day): Cards(d.due, d.fresh, d.final) for d in days}
-    return cards_by_day(desk.day, found, len(days))
+    return cards_by_day(today, found, len(days))

@@ -1,5 +1,6 @@
 """Which page to read next, and how much of the pages is read."""
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -26,7 +27,7 @@ def reading_step(now: Situation) -> Step | None:
     if going_on is not None:
         return going_on
     needed: Step | None = None
-    for topic in reading_order(library, record, now.domains):
+    for topic in reading_order(library, record, now.domains, is_short=now.is_short):
         step = _reading(topic, record)
         if step is None:
             continue
@@ -43,31 +44,51 @@ def reading_steps(now: Situation) -> Iterator[Step]:
     if first is None:
         return
     yield first
-    for topic in reading_order(now.library, now.record, now.domains):
-        step = _reading(topic, now.record)
+    library, record = now.library, now.record
+    for topic in reading_order(library, record, now.domains, is_short=now.is_short):
+        step = _reading(topic, record)
         if step is not None and topic.slug != first.topic and not topic.level:
             yield step
 
 
 def reading_order(
-    library: Library, record: Record, domains: Sequence[DomainStanding]
+    library: Library,
+    record: Record,
+    domains: Sequence[DomainStanding],
+    *,
+    is_short: bool = False,
 ) -> list[Topic]:
     """The pages of the course in the order in which they are worth reading.
 
-    That on the weakest objective leads where nothing on it was read.
+    That on the weakest objective leads where nothing on it was read. Where time
+    `is_short`, the first page of every objective comes before the second of any, so
+    that what is left out is never a whole domain.
     """
     known, weak = _known_well(domains), weakest_first(library, record, domains)[:1]
     urgent = {w.topic.slug for w in weak if w.low and not w.standing.pages.read}
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    rounds = _rounds(order) if is_short else {}
     order.sort(
         key=lambda topic: (
             topic.slug not in urgent,
             topic.level,
             known.issuperset(topic.objectives),
             never_missed(library, record, topic.objectives),
+            rounds.get(topic.slug, 0),
         )
     )
     return order
+
+
+def _rounds(order: Iterable[Topic]) -> dict[str, int]:
+    """How many pages of its objective come before each page."""
+    before: collections.Counter[str] = collections.Counter()
+    found = {}
+    for topic in order:
+        of = topic.objectives[0] if topic.objectives else ""
+        found[topic.slug] = before[of]
+        before[of] += 1
+    return found
 
 
 def minutes_left(topic: Topic, record: Record) -> float:

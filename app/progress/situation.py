@@ -47,7 +47,8 @@ class Situation:
 
     `left` are the cards on the desk, `minutes` those left of today, of which the plan
     of days wants `reading` for pages; `mock` is the mock exam that it has today,
-    `pace` how long a question takes.
+    `pace` how long a question takes. Where time `is_short`, not all pages fit in
+    before the exam.
     """
 
     library: Library
@@ -61,6 +62,7 @@ class Situation:
     placing: Placing | None = None
     mock: Mock | None = None
     pace: Pace = USUAL
+    is_short: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

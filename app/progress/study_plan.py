@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
 from app.progress.situation import Mock
+from app.scheduling import card_seconds
 from app.scheduling.card_pace import whole_minutes
 from app.scheduling.habits import USUAL as NO_HABITS
 from app.scheduling.habits import Habits
@@ -53,6 +54,7 @@ class Work:
     `pages` are those not read yet, `whole` the minutes of all that the exam asks for;
     `cards` are those of each day from today on; `weak` names objectives, the weakest
     first; `mocks` are sorted by length. `mock_on` is the day of the last one sat.
+    Where time `is_short`, the pages are those of every objective in turn.
     """
 
     pages: Sequence[Page] = ()
@@ -61,6 +63,7 @@ class Work:
     weak: Sequence[str] = ()
     mocks: Sequence[Mock] = ()
     mock_on: dt.date | None = None
+    is_short: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ class StudyPlan:
     over: float = 0.0
     more: int = 0
     pace: Pace = USUAL
+    is_short: bool = False
 
     @property
     def mocks(self) -> int:
@@ -195,7 +199,9 @@ def plan_days(
         about = _about(work, read, day, seed)
         made.append(_with_questions(done, left, read.minutes, about, student.pace))
     return _with_unread(
-        StudyPlan(exam, tuple(made), pace=student.pace), reader, reading
+        StudyPlan(exam, tuple(made), pace=student.pace, is_short=work.is_short),
+        reader,
+        reading,
     )
 
 
@@ -213,6 +219,21 @@ def reading_days(
     """The days up to the exam that have pages: neither days off nor those of mocks."""
     days = (today + dt.timedelta(days=n) for n in range((exam - today).days))
     return [day for day in days if day not in mocks and not student.is_off(day)]
+
+
+def time_for_pages(
+    today: dt.date, exam: dt.date, student: Student, mocks: Collection[dt.date]
+) -> float:
+    """About how many minutes of pages the days up to the exam hold.
+
+    Cards take their part of each day, and questions a round.
+    """
+    found = 0.0
+    for day in reading_days(today, exam, student, mocks):
+        minutes = round(student.left(day, exam, now=day == today))
+        room = minutes - card_seconds(minutes) / 60
+        found += max(0.0, room - kept_for_questions(room, student.pace))
+    return found
 
 
 def _with_unread(

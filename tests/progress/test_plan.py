@@ -313,3 +313,17 @@ def test_on_steady_ground_the_page_itself_is_offered(library: Library):
     record = dataclasses.replace(read(library, "weights"), firsts=firm)
 
     assert steps(library, record)[0].address == "/concepts/kv-cache"
+
+
+def test_where_time_is_short_every_objective_has_a_page_before_any_has_two(
+    shipped: Library,
+):
+    domains = standings(shipped, NOTHING, TODAY)
+
+    usual = reading_order(shipped, NOTHING, domains)
+    short = reading_order(shipped, NOTHING, domains, is_short=True)
+
+    objectives = len({topic.objectives[0] for topic in usual if not topic.level})
+    begun = [topic.objectives[0] for topic in short[:objectives]]
+    assert sorted(begun) == sorted(set(begun))
+    assert {topic.slug for topic in short} == {topic.slug for topic in usual}

@@ -23,6 +23,7 @@ from app.progress.study_plan import (
     Work,
     mock_days,
     plan_days,
+    time_for_pages,
 )
 from app.scheduling.card_pace import Spent, shrunk
 from tests.conftest import Clock
@@ -388,3 +389,16 @@ def test_a_plan_without_questions_has_no_column_for_them(aiming: TestClient):
     page = aiming.get("/plan").text
     assert '<th scope="col">Questions</th>' not in page
     assert 'colspan="4"' in page
+
+
+@pytest.mark.parametrize("minutes", [10.0, 30.0, 45.0, 240.0])
+def test_days_hold_about_as_many_pages_as_is_said(minutes: float):
+    work = dataclasses.replace(
+        WHOLE, pages=pages(400), cards=[Cards(fresh=round(minutes / 2))] * 60
+    )
+    exam, student = exam_in(30), Student(minutes)
+
+    held = time_for_pages(TODAY, exam, student, mock_days(TODAY, exam))
+
+    read = 400 * 8.0 - planned(30, work, minutes).over
+    assert read == pytest.approx(held, rel=0.15)
