@@ -1,7 +1,5 @@
 """The words, figures and pictures of the estimate `latency`."""
 
-import dataclasses
-
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Chart,
@@ -22,7 +20,7 @@ from app.estimator.models.formats import FORMATS
 from app.estimator.room_verdict import capacity_note
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
-from app.estimator.serving.step import Placed
+from app.estimator.serving.step import InferenceStep, Placed
 from app.estimator.timing.flops import score_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import Working, added
@@ -179,6 +177,7 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
 def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
     tokens = format_number(timed.accepted)
     return (
+        _parts("decode_time", timed.decode),
         _WORKING.line(
             "tpot",
             "one step ÷ tokens kept per step",
@@ -186,14 +185,7 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
             timed.per_token,
             "leviathan-2023" if asked.draft_tokens else "pope-2022",
         ),
-        _WORKING.line(
-            "prefill_time",
-            "products at the reached rate + waiting for weights + attention + "
-            "exchange + launches and host",
-            added(dataclasses.astuple(timed.prefill), "s"),
-            timed.prefill.total,
-            "pope-2022",
-        ),
+        _parts("prefill_time", timed.prefill),
         _WORKING.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
@@ -202,6 +194,24 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
             "inferencex",
         ),
     )
+
+
+_PARTS = {
+    "weights": "waiting for weights",
+    "compute": "products",
+    "attention": "attention",
+    "communication": "exchange",
+    "launch": "launches",
+    "host": "host and sampling",
+}
+
+
+def _parts(figure: str, step: InferenceStep) -> Step:
+    """The line that adds up a step: its parts that take time, named in their order."""
+    seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
+    named = [name for name, value in seconds.items() if value]
+    numbers = added(seconds.values(), "s")
+    return _WORKING.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
 def _roofline(asked: Latency, placed: Placed) -> Chart:
