@@ -320,7 +320,7 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
     formula = "parameters × bits ÷ 8"
     numbers = f"{format_number(covered)} × {format_number(form.bits, 5)} ÷ 8"
     if covered < model.parameters:
-        formula = "in the format × bits ÷ 8 + the rest × its bytes"
+        formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
         rest = format_number(model.parameters - covered)
         numbers += f" + {rest} × {format_number(form.rest / 8)} B"
     if model.tower:

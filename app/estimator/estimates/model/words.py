@@ -106,7 +106,7 @@ def _active_step(model: Architecture) -> Step:
         f"{format_number(model.routed_parameters)} × "
         f"(1 − {format_number(model.experts_per_token)} ÷ {model.experts})"
     )
-    formula = "all − routed × (1 − experts chosen ÷ experts)"
+    formula = "all − those of experts × (1 − experts per token ÷ experts)"
     return _WORKING.line(
         "active_parameters",
         formula,

@@ -67,7 +67,7 @@ def steps(
     covered = model.parameters if whole else table.quantized
     weights = _WORKING.line(
         "total",
-        "in the format × bits ÷ 8 + the rest × its bytes",
+        "parameters in the format × bits ÷ 8 + the others × their bytes",
         f"{format_number(covered)} × {format_number(new.form.bits, 5)} ÷ 8 + "
         f"{format_number(model.loaded_parameters - covered)} × "
         f"{format_number(new.form.rest / 8)} B",
@@ -79,7 +79,7 @@ def steps(
     active = new.language * model.active_parameters / model.parameters
     floor = _WORKING.line(
         "decode_floor",
-        "active bytes on one GPU ÷ (bandwidth × reached share)",
+        "bytes that one GPU reads ÷ (bandwidth × share of it that is reached)",
         f"{format_value(active, 'B')} ÷ ({format_value(gpu.memory_bandwidth, 'B/s')} × "
         f"{format_value(asked.bandwidth_share, '%')})",
         new.floor,

@@ -276,10 +276,10 @@ def _between(values: tuple[float, ...], batch: float) -> str:
 
 def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
     if asked.requests_per_second is not None:
-        formula = "⌈rate × peak ÷ highest rate of one replica⌉"
+        formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
         load, most = asked.requests_per_second, top.rate
     else:
-        formula = "⌈users × peak ÷ most users of one replica⌉"
+        formula = "⌈users × peak factor ÷ most users of one replica⌉"
         load, most = float(asked.concurrent), top.batch
     numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
     return _WORKING.line(
