@@ -165,6 +165,27 @@ def test_the_first_day_of_the_plan_is_what_today_proposes(
     assert ("/exams/" in today) == ("/exams" in row)
 
 
+def test_the_new_cards_of_today_are_one_number_where_the_minutes_hold_few(
+    app: FastAPI,
+) -> None:
+    with visit(app) as client:
+        pages = Pages(client)
+        body = {"exam_day": "2026-07-04", "minutes_a_day": "10"}
+        assert client.post("/plan", data=body).status_code == 303
+        read = {"section": "how-the-terms-are-nested"}
+        client.post("/concepts/ai-ml-deep-learning/readings", data=read)
+
+        some = re.search(r"Learn (\d+) of (\d+) new cards", pages.words("/"))
+        assert some, pages.words("/")
+        _due, fresh, _final, minutes = pages.today("/plan")
+        days = pages.page("/plan").partition('aria-current="date"')[2]
+        row = days.partition("</tr>")[0]
+
+        assert fresh == int(some[1]) < int(some[2])
+        assert re.search(rf"\b{fresh} new\b", row), row
+        assert minutes == fresh
+
+
 def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> None:
     _, _, today = pages.words("/").partition("Today\u2019s plan takes")
     whole, _, steps = today.partition("1 Study")
