@@ -175,9 +175,7 @@ def whole_minutes_of(library: Library) -> float:
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
-def whole_plan(
-    desk: Desk, picture: Picture, held: Held, days: StudyDays
-) -> WholePlan:
+def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> WholePlan:
     """The plan until the exam; nothing without an exam day.
 
     `days` are those studied, of which today's minutes are charged. Its first day is

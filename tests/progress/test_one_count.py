@@ -22,6 +22,7 @@ from tests.progress.past import Past, live
 
 RICH = Past(cards=110, reviews=500, answers=150, days=24)
 KEY = "of a learner who did much"
+HEAD = ["Day", "Due"]
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +185,25 @@ def test_the_new_cards_of_today_are_one_number_where_the_minutes_hold_few(
         assert fresh == int(some[1]) < int(some[2])
         assert re.search(rf"\b{fresh} new\b", row), row
         assert minutes == fresh
+
+
+def test_the_cards_not_started_are_those_that_no_day_begins(app: FastAPI) -> None:
+    with visit(app) as client:
+        pages = Pages(client)
+        body = {"exam_day": "2026-07-04", "minutes_a_day": "30"}
+        assert client.post("/plan", data=body).status_code == 303
+
+        words, rows = pages.words("/plan"), pages.rows("/plan")
+        whole = number(r"0 of ([\d,]+) cards are started", words)
+        _, *days = rows[next(n for n, row in enumerate(rows) if row[0:2] == HEAD) :][
+            : 1 + 25
+        ]
+        begun = sum(int(row[2]) for row in days)
+
+        assert 0 < begun < whole
+        assert number(r"([\d,]+) cards will not be started", words) == whole - begun
+        way = next(row for row in rows if row[0] == "as planned")
+        assert int(way[2]) == begun
 
 
 def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> None:
