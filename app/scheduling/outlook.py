@@ -182,12 +182,10 @@ def workload(
     rule: Rule = day_plan,
     *,
     skipping: int = 0,
-    today: int | None = None,
 ) -> Outlook:
     """Run a rule from today to the day before the exam, outcomes as expected.
 
-    The first `skipping` days are left out. On the first day `today` new cards are
-    begun, or what the rule says. Raises ValueError beyond the HORIZON.
+    The first `skipping` days are left out. Raises ValueError beyond the HORIZON.
     """
     days = asked.exam - asked.day
     if days > HORIZON:
@@ -197,8 +195,10 @@ def workload(
     sample = _sample(sorted(begun, key=lambda c: c.card), part)
     unseen_of_sample = math.ceil(unseen * part - _CRUMB)
     run = Run(sample, unseen_of_sample, curve, Evenly())
+    today = asked.begins
     first = None if today is None else math.floor(today * part)
-    ahead, saved = [], 0.0
+    ahead: list[DayAhead] = []
+    saved = 0.0
     for day in range(asked.day + skipping, asked.exam):
         time = asked.seconds * part + saved
         over = asked.spent * part if day == asked.day else 0.0

@@ -416,10 +416,12 @@ def test_a_big_deck_is_run_as_a_sample() -> None:
 def test_the_days_of_a_sample_add_up_to_all_cards(
     unseen: int, today: int | None
 ) -> None:
-    short = workload(deck(500), unseen, asked(10, 5), CURVE, today=today)
-    ample = workload(deck(500), unseen, asked(60, 60), CURVE, today=today)
+    few, many = (
+        dataclasses.replace(asked(*when), begins=today) for when in ((10, 5), (60, 60))
+    )
+    ample = workload(deck(500), unseen, many, CURVE)
 
-    for ahead in (short, ample):
+    for ahead in (workload(deck(500), unseen, few, CURVE), ample):
         assert ahead.begun == 500 + sum(day.fresh for day in ahead.days)
         assert all(day.fresh >= 0 for day in ahead.days)
         if today is not None and today <= unseen:
