@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.grounds import Ground, weak_ground
-from app.mastery.standing import DomainStanding, Record, Standing
+from app.mastery.standing import NOT_TESTED, DomainStanding, Record, Standing
 
 _SHAKY = 0.2  # so much lower may firm ground stand and still come first
 
@@ -60,7 +60,7 @@ class Weak:
         if answers:
             noun = "answer" if answers == 1 else "answers"
             return f"only {answers} {noun} so far"
-        return "not tested yet"
+        return f"{NOT_TESTED} yet"
 
     @property
     def _standing_words(self) -> str:

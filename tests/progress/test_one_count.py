@@ -1,5 +1,6 @@
 """A rich past in the shipped course: a number that stands on two pages is one."""
 
+import dataclasses
 import datetime as dt
 import html
 import re
@@ -256,6 +257,27 @@ def test_the_questions_of_an_objective_are_one_number(
             *_, unseen, all_ = practice[goal.number]
             assert (answered, of) == (int(all_) - int(unseen), int(all_))
             assert of == len(named)
+
+
+@pytest.mark.parametrize("answers", [1, 12, 150])
+def test_what_is_said_of_an_objective_is_one_word(
+    app: FastAPI, library: Library, clock: Clock, answers: int
+) -> None:
+    past = dataclasses.replace(RICH, answers=answers)
+    live(app.state.engine, library, KEY, past, clock())
+    with visit(app) as client:
+        client.cookies.set(COOKIE, Signer(SECRET, salt="learner").sign(KEY).decode())
+        pages = Pages(client)
+        practice = {row[0].split()[0]: row[1] for row in pages.rows("/quiz") if row}
+        progress = {row[0].split()[0]: row for row in pages.rows("/progress") if row}
+        today = pages.words("/").partition("Map of the exam")[2]
+
+        for domain in library.syllabus.domains:
+            for goal in domain.objectives:
+                said = practice[goal.number]
+                assert re.fullmatch(r"\d+%|too few|not tested", said)
+                assert progress[goal.number][2].partition(" ,")[0] == said
+                assert f" {goal.number} {goal.name} {said} " in today
 
 
 def test_too_few_answers_are_fewer_than_the_five_that_are_asked_for(
