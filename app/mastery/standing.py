@@ -17,6 +17,8 @@ from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
 from app.mastery.guessing import UNKNOWN
 
+NOT_TESTED, TOO_FEW = "not tested", "too few"
+"""What every page says of an objective without answers, and with too few to judge."""
 GOOD = 0.8
 """An objective with this chance of a right answer is known well."""
 
@@ -84,6 +86,13 @@ class Standing:
     def started(self) -> bool:
         """Whether anything was done for this objective."""
         return bool(self.evidence.answers or self.cards.begun or self.pages.read)
+
+    @property
+    def unjudged(self) -> str:
+        """Why no chance of a right answer is named, in two words; else empty."""
+        if self.evidence.enough:
+            return ""
+        return TOO_FEW if self.evidence.answers else NOT_TESTED
 
     @property
     def known(self) -> bool:

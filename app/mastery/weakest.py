@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from app.content.live.library import Library
 from app.content.model import Topic
-from app.mastery.grounds import Ground, weak_ground
-from app.mastery.standing import DomainStanding, Record, Standing
+from app.mastery.grounds import Ground, never_missed, weak_ground
+from app.mastery.standing import NOT_TESTED, DomainStanding, Record, Standing
 
 _SHAKY = 0.2  # so much lower may firm ground stand and still come first
 
@@ -60,7 +60,7 @@ class Weak:
         if answers:
             noun = "answer" if answers == 1 else "answers"
             return f"only {answers} {noun} so far"
-        return "not tested yet"
+        return f"{NOT_TESTED} yet"
 
     @property
     def _standing_words(self) -> str:
@@ -81,14 +81,26 @@ def weakest_first(
 
     First those tested and not known well, the lowest first, but one that rests on
     something weak only where it stands much lower than those on firm ground. Then
-    those hardly tested: what was read, then what stands on firm ground, then what
-    weighs most. Then the rest, the lowest first, and last what has no question left
-    that is worth asking.
+    those hardly tested: what was read and weighs most; before anything of them was
+    read, in the order of their pages, as Today has them. Then the rest, the lowest
+    first, and last what has no question left that is worth asking.
     """
     found = [_weak(library, record, d, s) for d in domains for s in d.standings]
     order = _mark_lowest([weak for weak in found if weak is not None])
     read = any(w.standing.pages.read for w in order if not w.tested)
-    return tuple(sorted(order, key=lambda weak: _rank(weak, read=read)))
+    if read:
+        return tuple(sorted(order, key=_rank))
+    places = {slug: place for place, slug in enumerate(library.syllabus.topics)}
+
+    def unread(weak: Weak) -> tuple[int, bool, float]:
+        topic = weak.topic
+        late = never_missed(library, record, topic.objectives)
+        place = places.get(topic.slug, len(places)) + late * (1 + len(places))
+        return (1, weak.ground is not None, place)
+
+    return tuple(
+        sorted(order, key=lambda w: unread(w) if _rank(w)[0] == 1 else _rank(w))
+    )
 
 
 def _weak(
@@ -108,13 +120,12 @@ def _mark_lowest(found: Sequence[Weak]) -> list[Weak]:
     return [dataclasses.replace(w, lowest=w is lowest) for w in found]
 
 
-def _rank(weak: Weak, *, read: bool) -> tuple[int, bool, float]:
+def _rank(weak: Weak) -> tuple[int, bool, float]:
     mean, shaky = weak.standing.belief.mean, weak.ground is not None
     if weak.asked_out:
         return 3, False, mean
     if weak.low:
         return 0, False, mean + (_SHAKY if shaky else 0.0)
     if not weak.tested:
-        unread = read and not weak.standing.pages.read
-        return 1, unread if read else shaky, -weak.share
+        return 1, not weak.standing.pages.read, -weak.share
     return 2, False, mean

@@ -109,7 +109,8 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
     if not 0 < days <= HORIZON:
         return None
     curve, cards = curve_of(), (held.begun, held.unseen)
-    outlook = _begun_with(left, workload(*cards, asked, curve, day_plan))
+    known = dataclasses.replace(asked, begins=left.fresh)
+    outlook = _begun_with(left, workload(*cards, known, curve, day_plan))
     plain = workload(*cards, asked, curve, plain_day)
     skipped = min(SKIPPED, days - 1)
     less = workload(*cards, asked, curve, day_plan, skipping=skipped)

@@ -144,9 +144,4 @@ def _address(standing: Standing) -> str:
 
 
 def _words(standing: Standing) -> str:
-    evidence = standing.evidence
-    if evidence.enough:
-        return percent_of(standing.belief.mean)
-    if evidence.answers:
-        return "too few"
-    return "not tested" if standing.started else "not started"
+    return standing.unjudged or percent_of(standing.belief.mean)

@@ -18,14 +18,15 @@ _MIDDLE = 8.0
 class ObjectiveRow:
     """One objective in words, and as a line from 0 to 100%.
 
-    `now` is empty while too few answers are there to name a number; `few` answers
-    have a range from `low` to `high` but no number, and so many are `counting`: not
-    those to what no exam asks. `change` is the difference to
-    four weeks ago in points, empty where nothing was tested then.
+    `now` is a share where the objective is `judged`, else the words why not; `few`
+    answers have a range from `low` to `high` but no number, and so many are
+    `counting`: not those to what no exam asks. `change` is the difference to four
+    weeks ago in points, empty where nothing was tested then.
     """
 
     number: str
     title: str
+    judged: bool
     few: bool
     now: str
     low: str
@@ -71,8 +72,9 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
     return ObjectiveRow(
         number=now.objective.number,
         title=now.objective.name,
+        judged=enough,
         few=tested and not enough,
-        now=f"{points}%" if enough else "",
+        now=now.unjudged or f"{points}%",
         low=percent_of(low),
         high=percent_of(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",

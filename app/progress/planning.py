@@ -17,7 +17,7 @@ from app.progress.figures import StudyDays
 from app.progress.pace import USUAL, Pace
 from app.progress.picture import Picture
 from app.progress.reading import minutes_left, minutes_read, reading_order
-from app.progress.situation import Mock, Placing, Running, Situation, Step, TodayPlan
+from app.progress.situation import Mock, Placing, Running, Situation, TodayPlan
 from app.progress.steps import plan
 from app.progress.study_plan import (
     Cards,
@@ -45,13 +45,23 @@ from app.web.clock import milliseconds, moment
 class CardsAhead:
     """The cards of today and of the days until the exam; `pace` in words."""
 
-    left: Left = dataclasses.field(default_factory=Left)
     ahead: Ahead | None = None
     pace: str = ""
 
 
-def cards_ahead(desk: Desk, held: Held) -> CardsAhead:
-    """The cards until the exam, and how many new ones a day; nothing without one."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class WholePlan:
+    """The days until the exam, twice: their cards alone, and all that they hold.
+
+    `study` is None without an exam day, or while it is far or over.
+    """
+
+    cards: CardsAhead = dataclasses.field(default_factory=CardsAhead)
+    study: StudyPlan | None = None
+
+
+def _cards_ahead(desk: Desk, held: Held, left: Left) -> CardsAhead:
+    """The cards until the exam, `left` of them today, and how many new ones a day."""
     learner, exam = desk.learner, desk.learner.exam_day
     if exam is None:
         return CardsAhead()
@@ -59,9 +69,9 @@ def cards_ahead(desk: Desk, held: Held) -> CardsAhead:
     times = seconds, desk.day, learner.retention, pace_of(desk)
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
-    left, today = stack_of(desk).left, plan_of(desk)
+    today = plan_of(desk)
     words = pace_words(today.outline) if today else ""
-    return CardsAhead(left, ahead_of(held, asked, left), words)
+    return CardsAhead(ahead_of(held, asked, left), words)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -196,42 +206,58 @@ def whole_minutes_of(library: Library) -> float:
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
-def study_plan(
-    desk: Desk, picture: Picture, cards: CardsAhead, days: StudyDays
-) -> StudyPlan | None:
-    """The plan of days; None without an exam day, or while it is far or over.
+def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> WholePlan:
+    """The plan until the exam; nothing without an exam day.
 
     `days` are those studied, of which today's minutes are charged. Its first day is
-    what Today proposes, unless it is a day off.
+    what Today proposes, cards among it, unless it is a day off.
     """
-    exam, day = desk.learner.exam_day, desk.day
-    if exam is None or not 0 <= (exam - day).days <= HORIZON:
-        return None
-    learner, db = desk.learner, desk.db
+    learner, exam, day = desk.learner, desk.learner.exam_day, desk.day
+    if exam is None:
+        return WholePlan()
+    left = stack_of(desk).left
+    if not 0 <= (exam - day).days <= HORIZON:
+        return WholePlan(_cards_ahead(desk, held, left))
+    so_far, today = _so_far(desk, picture, days), None
+    if not learner.habits.is_off(day.toordinal()):
+        today = today_plan(picture, left, so_far)
+        left = _that_fit(left, today)
+    cards = _cards_ahead(desk, held, left)
+    work = work_of(picture, cards.ahead, so_far)
+    proposed = _as_day(today, day, work) if today else None
+    usual = learner.minutes_a_day
+    student = Student(usual, so_far.spent, so_far.pace, learner.habits)
+    study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
+    return WholePlan(cards, study)
+
+
+def _so_far(desk: Desk, picture: Picture, days: StudyDays) -> SoFar:
+    """What today has been, for the plan of days."""
+    learner, db, day = desk.learner, desk.db, desk.day
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, learner, desk.library, day)
     sat = store.last_sat(db, learner.id)
-    so_far = SoFar(
+    return SoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(picture, pace),
         sat=learner.study_day(moment(sat)) if sat else None,
         pace=pace,
+        running=running_of(picture, db),
     )
-    student = Student(learner.minutes_a_day, so_far.spent, pace, learner.habits)
-    work = work_of(picture, cards.ahead, so_far)
-    proposed = None
-    if not student.is_off(day):
-        so_far = dataclasses.replace(so_far, running=running_of(picture, db))
-        today = today_plan(picture, cards.left, so_far)
-        proposed = _as_day(today, day, work)
-    return plan_days(day, exam, work, student, learner.key, proposed=proposed)
+
+
+def _that_fit(left: Left, today: TodayPlan) -> Left:
+    """Of the cards on the desk those that Today proposes: its minutes hold no more."""
+    step = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
+    if step is None:
+        return dataclasses.replace(left, due=0, learning=0, waiting=0, fresh=0)
+    return dataclasses.replace(left, fresh=step.fresh) if step.fresh else left
 
 
 def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
     """What Today proposes, as the first day of the plan."""
     asked = next((step for step in today.steps if step.questions), None)
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
-    cards = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
     return PlannedDay(
         day,
         pages=tuple(
@@ -241,18 +267,10 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
         ),
         questions=asked.questions if asked else 0,
         about=asked.objective if asked else "",
-        cards=_as_cards(cards, work),
+        cards=work.cards[0] if work.cards else Cards(),
         mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
     )
-
-
-def _as_cards(step: Step | None, work: Work) -> Cards:
-    """The cards of a step; of new ones only as many as its minutes hold."""
-    if step is None or not work.cards:
-        return Cards()
-    first = work.cards[0]
-    return dataclasses.replace(first, fresh=step.fresh) if step.fresh else first
 
 
 def mocks_of(library: Library) -> list[Mock]:

@@ -134,8 +134,9 @@ class StudyPlan:
 
     @property
     def pages(self) -> int:
-        """How many pages are begun or gone on with."""
-        return len({slug for day in self.days for slug, _, _ in day.pages})
+        """How many pages are read to the end: one that is not is among those left."""
+        planned = {(slug, title) for day in self.days for slug, title, _ in day.pages}
+        return sum(title not in self.left for _, title in planned)
 
     @property
     def minutes(self) -> int:

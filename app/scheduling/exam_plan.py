@@ -45,7 +45,8 @@ class PlanInputs:
     `seconds` of each study day are for cards, of which `spent` are over today;
     `retention` is the recall (0..1) at which a card comes back; `habits` say which
     days have more minutes than others, and whether all are to be used; `pace` is how
-    long the learner takes.
+    long the learner takes. Where the days are run forward and it is known how many
+    new cards the first of them begins, `begins` says so.
     """
 
     day: int
@@ -55,6 +56,7 @@ class PlanInputs:
     spent: float = 0.0
     habits: Habits = USUAL
     pace: CardPace = CARD_PACE
+    begins: int | None = None
 
     @property
     def final(self) -> float:

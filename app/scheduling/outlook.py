@@ -1,6 +1,7 @@
 """The days until the exam, run forward: cards and minutes a day, recall at the end."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -18,6 +19,7 @@ to within a card or two in a hundred, in minutes scaled alike."""
 SAMPLE = 250
 """How many cards a sample has."""
 
+_CRUMB = 1e-6
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 _STEPS = tuple(math.sqrt(prime) for prime in _PRIMES)
 
@@ -51,13 +53,18 @@ class Outlook:
     """What comes of a rule: its days, and on the exam day the expected recall.
 
     `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
-    `begun` of them were begun.
+    `before` were begun before the first of the days.
     """
 
     days: tuple[DayAhead, ...]
     recall: float
-    begun: int
+    before: int
     cards: int
+
+    @property
+    def begun(self) -> int:
+        """How many cards are begun by the exam: what the days add up to."""
+        return self.before + sum(day.fresh for day in self.days)
 
     @property
     def most(self) -> DayAhead | None:
@@ -117,9 +124,11 @@ class Run:
         self._fate = fate
         self._place = {card.card: place for place, card in enumerate(begun)}
 
-    def day(self, asked: PlanInputs, rule: Rule) -> DayAhead:
-        """Study one day as the rule says."""
+    def day(self, asked: PlanInputs, rule: Rule, fresh: int | None = None) -> DayAhead:
+        """Study one day as the rule says; with so many `fresh` cards, where given."""
         plan = rule(self.cards, self.unseen, asked, self._curve)
+        if fresh is not None:
+            plan = dataclasses.replace(plan, fresh=min(fresh, self.unseen))
         seconds = sum(self._look(card, asked) for card in plan.looks)
         for _ in range(plan.fresh):
             self._begin(asked)
@@ -184,30 +193,49 @@ def workload(
     whole = len(begun) + unseen
     part = SAMPLE / whole if whole > WHOLE else 1.0
     sample = _sample(sorted(begun, key=lambda c: c.card), part)
-    run = Run(sample, round(unseen * part), curve, Evenly())
-    ahead, saved = [], 0.0
+    unseen_of_sample = math.ceil(unseen * part - _CRUMB)
+    run = Run(sample, unseen_of_sample, curve, Evenly())
+    today = asked.begins
+    first = None if today is None else math.floor(today * part)
+    ahead: list[DayAhead] = []
+    saved = 0.0
     for day in range(asked.day + skipping, asked.exam):
         time = asked.seconds * part + saved
         over = asked.spent * part if day == asked.day else 0.0
         now = dataclasses.replace(asked, day=day, seconds=time, spent=over)
-        done = run.day(now, rule)
+        done = run.day(now, rule, None if ahead else first)
         # What is too short for one card of a sample is there on the next day.
         over = max(0.0, now.room - done.seconds)
         saved = min(over, asked.pace.first) if part < 1 else 0.0
         ahead.append(done)
-    return _outlook(run, ahead, asked, (whole, part))
-
-
-def _outlook(
-    run: Run, ahead: list[DayAhead], asked: PlanInputs, scale: tuple[int, float]
-) -> Outlook:
-    whole, part = scale
+    begins = [day.fresh for day in ahead]
+    if part < 1:
+        begins = _begins(begins, (unseen, unseen_of_sample), (today, first))
     return Outlook(
-        days=tuple(_scaled(day, part) for day in ahead),
+        days=tuple(map(_scaled, ahead, begins, itertools.repeat(part))),
         recall=run.recall(asked.exam),
-        begun=round(len(run.cards) / part),
+        before=len(begun),
         cards=whole,
     )
+
+
+def _begins(
+    fresh: Sequence[int],
+    unseen: tuple[int, int],
+    today: tuple[int | None, int | None],
+) -> list[int]:
+    """The new cards of each day, from those of a sample: sums stay right to the card.
+
+    `unseen` are those of all cards and of the sample, and so with `today`, which is
+    as it was given.
+    """
+    whole, part = unseen
+    given: list[int] = []
+    if today[0] is not None and today[1] is not None:
+        given, fresh = [today[0]], fresh[1:]
+        whole, part = max(0, whole - today[0]), part - today[1]
+    sums = [round(n * whole / part) if part else 0 for n in itertools.accumulate(fresh)]
+    return given + [sum_ - before for before, sum_ in itertools.pairwise([0, *sums])]
 
 
 def _sample(begun: Sequence[Begun], part: float) -> list[Begun]:
@@ -215,10 +243,13 @@ def _sample(begun: Sequence[Begun], part: float) -> list[Begun]:
     return [begun[math.floor(n * len(begun) / count)] for n in range(count)]
 
 
-def _scaled(day: DayAhead, part: float) -> DayAhead:
-    if part == 1:
-        return day
-    due, fresh, final = (round(n / part) for n in (day.due, day.fresh, day.final))
+def _scaled(day: DayAhead, fresh: int, part: float) -> DayAhead:
+    """A day of a sample as one of all cards, of which `fresh` are new."""
+    looks = day.seconds - day.fresh * day.first
     return dataclasses.replace(
-        day, due=due, fresh=fresh, final=final, seconds=day.seconds / part
+        day,
+        due=round(day.due / part),
+        fresh=fresh,
+        final=round(day.final / part),
+        seconds=looks / part + fresh * day.first,
     )

@@ -23,6 +23,12 @@ _PLACES = (
         "No pass mark, passing score or cut score is published; set your own target.",
         "/settings",
     ),
+    Document(
+        "place",
+        "Settings",
+        "Change exam day, minutes a day, days off, target, cards and shortcuts.",
+        "/settings",
+    ),
     Document("place", "Practice questions", "Quiz by topic and objective.", "/quiz"),
     Document("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
     Document("place", "Study plan", "The days until the exam date.", "/plan"),

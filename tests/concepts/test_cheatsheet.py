@@ -1,6 +1,7 @@
 """GET /cheatsheets: each domain on one page, made of its pages."""
 
 import dataclasses
+import re
 
 import pytest
 from fastapi.testclient import TestClient
@@ -49,6 +50,16 @@ def test_boxes_lose_their_lead_and_their_links(course: Library):
     assert entry.tested == ("<p>Which format fits.</p>",)
     assert entry.hooks == ("<p><b>Two bytes</b> each.</p>",)
     assert entry.errors == ("Bits are not bytes.",)
+
+
+def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
+    """“Language models: NeMo.” says nothing alone, and a sheet may cut what follows."""
+    label = re.compile(r"[^.:,]{1,50}: [^.:,]{1,40}\.")
+    for domain in shipped.syllabus.domains:
+        for entry in cheat_sheet(shipped, domain).entries:
+            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
+            lines = re.split(r"(?<=\.)\s+", said.strip())
+            assert [line for line in lines if label.fullmatch(line)] == []
 
 
 def test_errors_and_terms_give_way_where_there_is_no_room(course: Library):

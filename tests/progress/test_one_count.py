@@ -1,5 +1,6 @@
 """A rich past in the shipped course: a number that stands on two pages is one."""
 
+import dataclasses
 import datetime as dt
 import html
 import re
@@ -22,6 +23,7 @@ from tests.progress.past import Past, live
 
 RICH = Past(cards=110, reviews=500, answers=150, days=24)
 KEY = "of a learner who did much"
+HEAD = ["Day", "Due"]
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +167,46 @@ def test_the_first_day_of_the_plan_is_what_today_proposes(
     assert ("/exams/" in today) == ("/exams" in row)
 
 
+def test_the_new_cards_of_today_are_one_number_where_the_minutes_hold_few(
+    app: FastAPI,
+) -> None:
+    with visit(app) as client:
+        pages = Pages(client)
+        body = {"exam_day": "2026-07-04", "minutes_a_day": "10"}
+        assert client.post("/plan", data=body).status_code == 303
+        read = {"section": "how-the-terms-are-nested"}
+        client.post("/concepts/ai-ml-deep-learning/readings", data=read)
+
+        some = re.search(r"Learn (\d+) of (\d+) new cards", pages.words("/"))
+        assert some, pages.words("/")
+        _due, fresh, _final, minutes = pages.today("/plan")
+        days = pages.page("/plan").partition('aria-current="date"')[2]
+        row = days.partition("</tr>")[0]
+
+        assert fresh == int(some[1]) < int(some[2])
+        assert re.search(rf"\b{fresh} new\b", row), row
+        assert minutes == fresh
+
+
+def test_the_cards_not_started_are_those_that_no_day_begins(app: FastAPI) -> None:
+    with visit(app) as client:
+        pages = Pages(client)
+        body = {"exam_day": "2026-07-04", "minutes_a_day": "30"}
+        assert client.post("/plan", data=body).status_code == 303
+
+        words, rows = pages.words("/plan"), pages.rows("/plan")
+        whole = number(r"0 of ([\d,]+) cards are started", words)
+        _, *days = rows[next(n for n, row in enumerate(rows) if row[0:2] == HEAD) :][
+            : 1 + 25
+        ]
+        begun = sum(int(row[2]) for row in days)
+
+        assert 0 < begun < whole
+        assert number(r"([\d,]+) cards will not be started", words) == whole - begun
+        way = next(row for row in rows if row[0] == "as planned")
+        assert int(way[2]) == begun
+
+
 def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> None:
     _, _, today = pages.words("/").partition("Today\u2019s plan takes")
     whole, _, steps = today.partition("1 Study")
@@ -215,6 +257,27 @@ def test_the_questions_of_an_objective_are_one_number(
             *_, unseen, all_ = practice[goal.number]
             assert (answered, of) == (int(all_) - int(unseen), int(all_))
             assert of == len(named)
+
+
+@pytest.mark.parametrize("answers", [1, 12, 150])
+def test_what_is_said_of_an_objective_is_one_word(
+    app: FastAPI, library: Library, clock: Clock, answers: int
+) -> None:
+    past = dataclasses.replace(RICH, answers=answers)
+    live(app.state.engine, library, KEY, past, clock())
+    with visit(app) as client:
+        client.cookies.set(COOKIE, Signer(SECRET, salt="learner").sign(KEY).decode())
+        pages = Pages(client)
+        practice = {row[0].split()[0]: row[1] for row in pages.rows("/quiz") if row}
+        progress = {row[0].split()[0]: row for row in pages.rows("/progress") if row}
+        today = pages.words("/").partition("Map of the exam")[2]
+
+        for domain in library.syllabus.domains:
+            for goal in domain.objectives:
+                said = practice[goal.number]
+                assert re.fullmatch(r"\d+%|too few|not tested", said)
+                assert progress[goal.number][2].partition(" ,")[0] == said
+                assert f" {goal.number} {goal.name} {said} " in today
 
 
 def test_too_few_answers_are_fewer_than_the_five_that_are_asked_for(

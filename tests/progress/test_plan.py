@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from app.mastery.course import anchors
 from app.mastery.evidence import First
 from app.mastery.grounds import weak_ground
 from app.mastery.standing import NOTHING, Record, standings
+from app.mastery.weakest import weakest_first
 from app.progress.reading import reading_order
 from app.progress.situation import Mock, Running, Situation, TodayPlan
 from app.progress.steps import plan, practice_step
@@ -130,6 +132,23 @@ def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(
 
     assert led[0].slug == "kv-cache"
     assert usual[0].slug == "weights"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
+    shipped: Library, seed: int
+):
+    """As after a placement test: a few answers all over the course."""
+    dice = random.Random(seed)  # noqa: S311 - luck, not a secret
+    items = dice.sample(sorted(shipped.questions), 15)
+    firsts = {item: First(dice.choice((0.0, 1.0)), TODAY) for item in items}
+    record = dataclasses.replace(NOTHING, firsts=firsts)
+
+    page = planned(shipped, record, minutes=240).steps[0]
+    weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[0]
+
+    assert page.kind == "read"
+    assert weakest.standing.objective.number in shipped.topics[page.topic].objectives
 
 
 @pytest.mark.parametrize("minutes", [-27.0, 0.0, 0.4])

@@ -91,6 +91,14 @@ def test_without_an_exam_day_it_invites_to_set_one(client: TestClient) -> None:
     assert 'role="img"' not in html
 
 
+def test_no_more_is_promised_than_the_plan_may_keep(client: TestClient) -> None:
+    html = " ".join(client.get("/plan").text.split())
+
+    assert "and every card comes back before the exam" not in html
+    assert "If your minutes hold every card, each comes back once more" in html
+    assert "the plan says how many cards will not be started" in html
+
+
 def test_an_exam_day_that_is_over_plans_nothing(student: Student) -> None:
     student.aims(-3)
 

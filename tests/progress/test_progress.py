@@ -18,7 +18,7 @@ def test_every_objective_has_a_row(client: TestClient):
     page = client.get("/progress").text
 
     assert "Say how much memory the weights of a model take" in page
-    assert page.count("untested") == 2
+    assert page.count(">not tested<") == 2
 
 
 def test_a_share_is_shown_with_its_count_and_range(

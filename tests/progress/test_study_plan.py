@@ -67,6 +67,13 @@ def test_every_day_up_to_the_one_before_the_exam_is_there():
     assert days == [TODAY + dt.timedelta(days=n) for n in range(20)]
 
 
+@given(days=st.integers(1, 12), minutes=st.integers(5, 60))
+def test_a_page_is_planned_or_does_not_fit_and_never_both(days: int, minutes: int):
+    plan = planned(days, Work(pages=pages(30, 11.0)), minutes)
+
+    assert plan.pages + len(plan.left) == 30
+
+
 def test_every_page_is_read_three_days_before_the_exam():
     plan = planned(20, WHOLE)
 

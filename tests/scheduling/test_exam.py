@@ -411,6 +411,26 @@ def test_a_big_deck_is_run_as_a_sample() -> None:
     assert spent == pytest.approx(30 * 20 * 60, rel=0.1)
 
 
+@pytest.mark.parametrize("unseen", [1, 7, 250, 600, 913])
+@pytest.mark.parametrize("today", [None, 0, 1, 8])
+def test_the_days_of_a_sample_add_up_to_all_cards(
+    unseen: int, today: int | None
+) -> None:
+    few, many = (
+        dataclasses.replace(asked(*when), begins=today) for when in ((10, 5), (60, 60))
+    )
+    ample = workload(deck(500), unseen, many, CURVE)
+
+    for ahead in (workload(deck(500), unseen, few, CURVE), ample):
+        assert ahead.begun == 500 + sum(day.fresh for day in ahead.days)
+        assert all(day.fresh >= 0 for day in ahead.days)
+        if today is not None and today <= unseen:
+            assert ahead.days[0].fresh == today
+            assert ahead.begun <= ahead.cards
+    if today is None or today <= unseen:
+        assert ample.begun == ample.cards
+
+
 def test_too_far_ahead_is_not_run() -> None:
     with pytest.raises(ValueError, match="181 days ahead"):
         workload([], 5, asked(HORIZON + 1), CURVE)

@@ -43,6 +43,15 @@ def test_what_is_called_so_comes_first(library: Library):
     assert text(first).casefold() == "kv cache"
 
 
+@pytest.mark.parametrize("words", ["settings", "setting", "change settings"])
+def test_the_settings_come_first_of_what_speaks_of_settings(
+    shipped: Library, words: str
+):
+    first = find(shipped, words).hits[0]
+
+    assert (text(first), first.address) == ("Settings", "/settings")
+
+
 def test_the_beginning_of_a_word_is_enough(library: Library):
     assert titles(find(library, "param"), "term") == ["Parameter"]
 

@@ -16,7 +16,7 @@ from app.progress.calendar_file import card_words
 from app.progress.figures import StudyDays
 from app.progress.figures.plan import plan_figure
 from app.progress.picture import CurrentPicture, main_exam
-from app.progress.planning import CardsAhead, cards_ahead, study_plan
+from app.progress.planning import CardsAhead, whole_plan
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.addresses import public
@@ -35,8 +35,8 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
     seconds = card_seconds(learner.minutes_a_day)
     held = store.held_cards(db, learner.id, picture.library, day)
     desk = Desk(request, picture.library, learner, db, picture.now)
-    coming = cards_ahead(desk, held)
     days = store.study_days(db, learner.id, day - _DAY)
+    made = whole_plan(desk, picture, held, days)
     key = store.feed_key(db, learner.id) if learner.id else ""
     return page(
         request,
@@ -51,11 +51,11 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         beyond=any(topic.level for topic in picture.library.topics.values()),
         held=held,
         cards=len(held.begun) + held.unseen,
-        study=study_plan(desk, picture, coming, days),
+        study=made.study,
         card_words=card_words,
         missed=None if learner.is_off(day - _DAY) else _missed_yesterday(days, day),
         feed=f"{public(request)}/calendar/{key}.ics" if key else "",
-        **_shown(coming, seconds),
+        **_shown(made.cards, seconds),
     )
 
 
