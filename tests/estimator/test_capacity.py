@@ -95,6 +95,20 @@ def test_a_gb200_has_the_instances_that_its_driver_lists() -> None:
     assert found["memory"].value == 7 * 22 * 2**30
 
 
+@pytest.mark.parametrize("gpu", ["a100-sxm4-40", "h100", "h200", "b200", "gb200"])
+def test_partitions_begin_with_profiles_that_large_cards_have(gpu) -> None:
+    """4/8, 2/8 and 1/8 of the memory: Multi-Instance GPU User Guide, its tables."""
+    found = estimate("mig", {"gpu": gpu})
+    assert found["compute_slices"].value == 3 + 2 + 1
+    assert found["memory_slices"].value == 4 + 2 + 1
+    assert found.verdict.status == "fits"
+
+
+def test_one_instance_is_told_of_in_the_singular() -> None:
+    found = estimate("mig", {"instances": "1g"})
+    assert found.verdict.text.startswith("1 instance uses 1 of 7")
+
+
 def test_instances_that_nobody_published_are_not_denied() -> None:
     with pytest.raises(BadInputs, match="7 instances, whose profiles are not"):
         estimate("mig", {"gpu": "b100"})

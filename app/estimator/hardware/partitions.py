@@ -23,6 +23,11 @@ class Profile:
     starts: tuple[int, ...]
 
     @property
+    def size(self) -> str:
+        """The share of compute in its name, as in `1g`."""
+        return self.name.partition(".")[0]
+
+    @property
     def capacity(self) -> float:
         """Bytes that can be filled: what the driver reports, or else the name [B]."""
         return self.reported or self.memory
@@ -39,9 +44,13 @@ class Card:
     source: tuple[str, ...]
 
     def find(self, name: str) -> Profile | None:
-        """The profile called `name`, as in `1g.10gb`."""
+        """The profile called `name`, as in `1g.10gb`.
+
+        `1g` is the one of that size with the least memory, on any card.
+        """
         word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
-        return next((p for p in self.profiles if p.name == word), None)
+        named = (p for p in self.profiles if word in (p.name, p.size))
+        return min(named, key=lambda p: p.memory, default=None)
 
 
 @functools.cache

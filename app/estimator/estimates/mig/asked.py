@@ -16,11 +16,12 @@ class Mig:
         offered=tuple((a.id, a.name) for a in accelerators() if a.mig_instances),
     )
     instances: str = ask(
-        "3g.40gb, 2g.20gb, 1g.10gb",
+        "3g, 2g, 1g",
         "Instances",
         kind="text",
         maximum=400,
-        help="Profiles with commas between them; 7x 1g.10gb for several.",
+        help="Profiles with commas between them; 7x 1g.10gb for several. 1g without a "
+        "memory is the smallest of its kind.",
         term="multi-instance-gpu-mig",
         group="Partitions",
         topic="virtualisation",

@@ -37,9 +37,10 @@ def verdict(
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     if starts is not None:
-        count = "1 instance" if len(wanted) == 1 else f"{len(wanted)} instances"
+        one = len(wanted) == 1
+        count = "1 instance uses" if one else f"{len(wanted)} instances use"
         text = (
-            f"{count} use {compute_used} of {card.compute_slices} compute slices and "
+            f"{count} {compute_used} of {card.compute_slices} compute slices and "
             f"{memory_used} of {card.memory_slices} memory slices of the {gpu.name}."
         )
         return Verdict("fits", "Fits.", text)
