@@ -374,6 +374,12 @@ def test_a_7b_in_four_bits_fits_a_24_gb_card() -> None:
             "expert_parallel",
             "divisor of 8",
         ),
+        (
+            "training-memory",
+            {"gpus": 84, "pipeline_parallel": 84},
+            "pipeline_parallel",
+            "at most 83",
+        ),
         ("mig", {"gpu": "l4"}, "gpu", "cannot be partitioned"),
         ("mig", {"instances": "9g.80gb"}, "instances", "1g.10gb"),
         ("model", {"config": "{"}, "config", "not JSON"),
@@ -387,6 +393,19 @@ def test_what_cannot_be_is_refused_with_the_reason(
     (problem,) = caught.value.problems
     assert problem.field == field
     assert words in problem.message
+
+
+def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:
+    # The Llama 3 Herd of Models, section 3.3.2: the first and the last of 16 stages
+    # hold one of 126 layers less, so that 8 chunks on each make 128.
+    layout = {"model": "llama-3.1-405b", "gpu": "h100", "gpus": 16384}
+    layout |= {"tensor_parallel": 8, "pipeline_parallel": 16, "interleave": 8}
+    layout |= {"sequence": 8192, "zero": "1", "recompute": "selective"}
+    held = estimate("training-memory", layout | {"framework": "megatron"})
+    timed = estimate("training-time", layout | {"global_batch": 2048})
+    assert held["per_gpu"].value == pytest.approx(timed["memory"].value, rel=1e-3)
+    by_stage = stages(find_model("llama-3.1-405b"), 16, 8)
+    assert [stage.layers for stage in by_stage] == [7, 8, 7]
 
 
 def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> None:

@@ -14,6 +14,7 @@ from app.estimator.memory.training import Load, Step, stage_loads, usual_overhea
 from app.estimator.memory.tuning import Tuning, full_training, tuning_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.shared_inputs import refuse
+from app.estimator.timing.plan import FREE_PLACES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,14 +126,15 @@ def check(
 
 def _check_pipeline(model: Architecture, layout: Layout) -> None:
     chunks = layout.pipeline * layout.virtual
-    if chunks > model.layers:
+    most = model.layers + FREE_PLACES
+    if chunks > most:
         field = "interleave" if layout.virtual > 1 else "pipeline_parallel"
         value = layout.virtual if layout.virtual > 1 else layout.pipeline
         raise refuse(
             field,
             value,
             f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most "
-            f"{model.layers}.",
+            f"{most}.",
         )
     if layout.virtual > 1 and layout.pipeline == 1:
         raise refuse(

@@ -183,7 +183,7 @@ def faster(
     for field, value in tries.items():
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(asked, **change)
-        if field == "interleave" and plan.pipeline * value > model.layers:
+        if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
             continue
         other = plan_of(changed)
         if memory_of(model, changed, other) > max(gpu.capacity, run.memory):
@@ -226,7 +226,8 @@ def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
         raise refuse("tensor_parallel", asked.tensor_parallel, problem)
     stages = asked.pipeline_parallel * asked.interleave
     if stages > model.layers + FREE_PLACES:
-        message = f"{model.layers} layers cannot fill {stages} chunks."
+        most = model.layers + FREE_PLACES
+        message = f"{model.layers} layers cannot fill {stages} chunks; at most {most}."
         raise refuse("pipeline_parallel", asked.pipeline_parallel, message)
     _check_groups(model, asked)
 
