@@ -99,6 +99,21 @@ def cached(
     return " + ".join(parts) or format_value(0.0, "B")
 
 
+def cache_source(model: Architecture, usual: str) -> str:
+    """The paper on the cache of a sequence that the model has, or else the usual one.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> cache_source(find_model("deepseek-v3"), "shazeer-2019")
+    'deepseek-v2'
+    """
+    kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
+    if kinds == {"latent"}:
+        return "deepseek-v2"
+    if model.window:
+        return "mistral-7b"
+    return usual if kinds else "mamba"
+
+
 def times(line: str, number: float, *, sign: str = "×") -> str:
     """A line times a number, in brackets where it is a sum.
 

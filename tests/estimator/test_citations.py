@@ -21,6 +21,13 @@ def sources(name, **typed):
 )
 def test_a_cache_cites_the_paper_on_its_kind_of_attention(model, paper) -> None:
     assert sources("kv-cache", model=model)["per_sequence"] == paper
+    serving = sources("inference-memory", model=model, tensor_parallel=1)
+    assert serving["kv_cache"] == paper
+
+
+def test_the_price_of_a_run_cites_a_report_that_multiplies_hours_by_it() -> None:
+    # DeepSeek-V3 (2024), table 1: GPU hours times a rent that is assumed.
+    assert sources("training-time")["cost"] == "deepseek-v3"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,25 @@ def test_the_fewest_gpus_for_a_latent_cache_are_known() -> None:
     assert _found(attention="data-parallel")["fewest_gpus"] == 8
 
 
+def test_attention_for_own_sequences_is_advised_where_it_makes_a_job_fit() -> None:
+    # DeepSeek-V3 (2024), section 3.4.2: decoding keeps attention data-parallel.
+    typed = {key: str(value) for key, value in _DEEPSEEK.items()}
+    advised = [c.field for c in estimate("inference-memory", typed).changes]
+    assert "attention" in advised
+    assert _found(attention="data-parallel")["fits"]
+    for other in ({"attention": "data-parallel"}, {"concurrent": "1"}):
+        again = estimate("inference-memory", typed | other).changes
+        assert "attention" not in [c.field for c in again]
+
+
+def test_tokens_of_the_cache_say_that_they_are_those_of_one_gpu() -> None:
+    # vLLM logs them for each data-parallel rank (its issue 51454).
+    typed = {key: str(value) for key, value in _DEEPSEEK.items()}
+    parallel = estimate("inference-memory", typed | {"attention": "data-parallel"})
+    assert parallel["cache_tokens"].note == "On each GPU."
+    assert not estimate("inference-memory", typed)["cache_tokens"].note
+
+
 @pytest.mark.parametrize("concurrent", [1, 7, 64, 65])
 def test_as_many_sequences_as_are_said_to_fit_do_fit(concurrent: int) -> None:
     asked = {"attention": "data-parallel", "concurrent": concurrent}

@@ -29,4 +29,7 @@ def changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change,
     if limits.weights:
         now, flips = FORMATS[asked.weights].label, FORMATS[limits.weights].label
         changes.append(Change("weights", "Weights", now, flips, "Fits."))
+    if limits.attention:
+        words = "Divided", "Data parallel", "Fits."
+        changes.append(Change("attention", "Attention", *words))
     return tuple(changes)

@@ -63,13 +63,15 @@ class Limits:
     """How far each input can go before the GPU is full; None where it never is.
 
     `usable` bytes may be filled; `room` are there for the cache, which holds
-    `tokens`. `sizes` are the numbers of GPUs that were tried.
+    `tokens`. `sizes` are the numbers of GPUs that were tried. `attention`: what does
+    not fit would, if each GPU cached its own sequences.
     """
 
     context: int | None
     concurrent: int | None
     gpus: int | None
     weights: str | None
+    attention: bool = False
     usable: float = 0.0
     room: float = 0.0
     tokens: int | None = None
@@ -244,6 +246,7 @@ def limits_of(
         gpus=fewest_gpus(sizes, lambda load: load.total),
         sizes=sizes,
         weights=_lighter(model, asked, load, limit),
+        attention=_apart(model, asked, gpu, load.total <= limit),
     )
 
 
@@ -305,6 +308,22 @@ def _sizes(
 def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[Load], float]) -> int | None:
     """The fewest GPUs over which a load of some weight fits."""
     return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
+
+
+def _apart(
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator, fits: bool
+) -> bool:
+    """Whether a load that is too large fits with data-parallel attention.
+
+    A latent cache has no heads to divide: every GPU that shares attention keeps all
+    of it. Source: DeepSeek-V3 (2024), section 3.4.2.
+    """
+    gpus, apart = asked.tensor_parallel, asked.attention == DATA_PARALLEL
+    if fits or apart or gpus == 1 or asked.engine == TRANSFORMERS:
+        return False
+    changed = dataclasses.replace(asked, attention=DATA_PARALLEL)
+    load = load_of(model, changed, gpus)
+    return load.total <= limit_of(changed, gpu, load, gpus)
 
 
 _LIGHTER = ("fp8", "int8", "int4")

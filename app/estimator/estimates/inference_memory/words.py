@@ -13,6 +13,7 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.inference_memory.asked import (
+    DATA_PARALLEL,
     GENERAL,
     TRANSFORMERS,
     InferenceMemory,
@@ -37,7 +38,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.room_verdict import capacity_note, memory_verdict
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, added, cached, split, times
+from app.estimator.working import Working, added, cache_source, cached, split, times
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -130,6 +131,9 @@ def _held(asked: InferenceMemory, tokens: int | None) -> tuple[Figure, Figure]:
         _limit("cache_tokens", tokens),
         _limit("cache_blocks", blocks),
     )
+    if asked.attention == DATA_PARALLEL and tokens is not None:
+        first, second = (dataclasses.replace(f, note="On each GPU.") for f in found)
+        found = first, second
     if asked.engine not in ENGINES or asked.cache_memory is not None:
         return found
     first, second = (_between(figure, _LOGGED) for figure in found)
@@ -180,10 +184,7 @@ def _modeled(name: str, value: float, share: tuple[float, float]) -> Figure:
     return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _limit(
-    name: str,
-    value: int | None,
-) -> Figure:
+def _limit(name: str, value: int | None) -> Figure:
     note = "" if value is not None else "The cache does not grow with it."
     return Figure(_OUT[name], value, note=note)
 
@@ -217,7 +218,8 @@ def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step
         formula = "bytes per token × tokens × sequences ÷ GPUs"
         whole = cached(model, asked.context, width, state)
         numbers = f"{times(whole, asked.concurrent)} ÷ {gpus}"
-    return _WORKING.line("kv_cache", formula, numbers, load.cache, "shazeer-2019")
+    source = cache_source(model, "shazeer-2019")
+    return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
 
 
 def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:

@@ -1,7 +1,5 @@
 """The words, figures and working of `kv-cache`."""
 
-import dataclasses
-
 from app.estimator.estimate import (
     Chart,
     Figure,
@@ -20,7 +18,7 @@ from app.estimator.memory.kv_cache import elements_per_sequence
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, cached, times
+from app.estimator.working import Working, cache_source, cached, times
 
 OUTPUTS = (
     Output("per_token", "Per token", "B", better="less"),
@@ -85,7 +83,7 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
         + (" + state" if found.state else ""),
         cached(model, found.tokens, bytes_each, found.state),
         found.per_sequence,
-        "shazeer-2019",
+        cache_source(model, "shazeer-2019"),
         label="One sequence",
     )
     all_of_them = _WORKING.line(
@@ -104,25 +102,15 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
             asked.sequences,
         ),
         found.per_gpu,
-        "gqa-2023",
+        "gqa-2023" if model.window else cache_source(model, "gqa-2023"),
         topic="parallelism",
     )
     return (
         _per_token_step(model, asked.cache, found.per_token),
-        *(_sourced(model, step) for step in (sequence, all_of_them, share)),
+        sequence,
+        all_of_them,
+        share,
     )
-
-
-def _sourced(model: Architecture, step: Step) -> Step:
-    """A line with the paper on the cache that the model has, where one is nearer."""
-    kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
-    if step.figure in {"per_sequence", "per_gpu"} and kinds == {"latent"}:
-        return dataclasses.replace(step, source="deepseek-v2")
-    if step.figure == "per_sequence" and model.window:
-        return dataclasses.replace(step, source="mistral-7b")
-    if step.figure == "per_sequence" and not kinds:
-        return dataclasses.replace(step, source="mamba")
-    return step
 
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> Step:

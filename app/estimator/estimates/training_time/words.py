@@ -271,7 +271,7 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
             f"{format_rounded(hours)} × "
             f"{format_value(asked.usd_per_gpu_hour, 'USD/h')}",
             rent(hours, asked.usd_per_gpu_hour),
-            "catalogue",
+            "deepseek-v3",
             topic="cluster-components",
         ),
     )
