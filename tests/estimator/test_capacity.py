@@ -10,6 +10,7 @@ from app.estimator.hardware.accelerators import (
     find_system,
 )
 from app.estimator.hardware.partitions import cards, find_card
+from app.estimator.hardware.parts import find_part
 from app.estimator.inputs import BadInputs
 from app.estimator.registry import estimate
 
@@ -77,6 +78,33 @@ def test_an_8b_model_trains_fully_on_one_h200() -> None:
     )
     assert found["fits"].value is True
     assert found["per_gpu"].value < 143771 * 2**20
+
+
+# Google’s page of TPU7x (its table, and the page of v4) and AWS’s guides to the
+# architecture of Trainium2 and Trainium3 print GiB.
+@pytest.mark.parametrize(
+    ("name", "gib"),
+    [
+        ("tpu-v4", 32),
+        ("tpu-v5p", 95),
+        ("tpu-v6e", 32),
+        ("tpu-v7x", 192),
+        ("trainium2", 96),
+        ("trainium3", 144),
+    ],
+)
+def test_a_size_that_is_published_in_gib_is_taken_as_gib(name, gib) -> None:
+    assert find_accelerator(name).capacity == gib * 2**30
+    part = find_part(name)
+    assert part is not None
+    assert part["memory"].beside == f"{gib}\u00a0GiB"
+
+
+def test_a_system_names_a_driver_only_where_one_was_read() -> None:
+    for name, words in (("dgx-h100", "drivers"), ("vera-rubin-nvl72", "labels")):
+        part = find_part(name)
+        assert part is not None
+        assert f"the {words} of its accelerators" in part["capacity"].beside
 
 
 def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:

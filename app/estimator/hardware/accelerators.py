@@ -300,6 +300,7 @@ def networks() -> tuple[NetworkPart, ...]:
 # Field of the TOML entry: field of the dataclass and factor to the base unit.
 _ACCELERATOR_UNITS: dict[str, tuple[str, float]] = {
     "memory_gb": ("memory", 1e9),
+    "memory_gib": ("memory", 2.0**30),
     "driver_memory_mib": ("driver_memory", 2.0**20),
     "engine_memory_mib": ("engine_memory", 2.0**20),
     "memory_bandwidth_gb_per_s": ("memory_bandwidth", 1e9),

@@ -238,6 +238,8 @@ class _Made:
         entry = self._entry
         if field.name in {"driver_memory", "engine_memory", "capacity"}:
             return self._counted(field.name, number)
+        if field.name == "memory" and "memory_gib" in self._row:
+            return f"{format_number(number / 2**30)}{NBSP}GiB"
         if isinstance(entry, Accelerator):
             return _of_card(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
@@ -249,7 +251,9 @@ class _Made:
         if name != "capacity":
             return exact
         if isinstance(self._entry, System):
-            return "what the drivers of its accelerators report"
+            if known.find_accelerator(self._entry.accelerator).driver_memory:
+                return "what the drivers of its accelerators report"
+            return "the labels of its accelerators, without a reading"
         read = self._reads_driver(name)
         return "what the driver reports" if read else "the label, without a reading"
 
