@@ -80,7 +80,7 @@ def test_an_8b_model_trains_fully_on_one_h200() -> None:
     assert found["per_gpu"].value < 143771 * 2**20
 
 
-# Google’s page of TPU7x (its table, and the page of v4) and AWS’s guides to the
+# The pages of Google on TPU7x and on TPU v4 and the guides of AWS to the
 # architecture of Trainium2 and Trainium3 print GiB.
 @pytest.mark.parametrize(
     ("name", "gib"),

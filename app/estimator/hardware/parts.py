@@ -236,10 +236,9 @@ class _Made:
         if field.says == "one way":
             return f"{_words(field, 2 * number)} both ways"
         entry = self._entry
-        if field.name in {"driver_memory", "engine_memory", "capacity"}:
+        binary = "memory" if "memory_gib" in self._row else ""
+        if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
             return self._counted(field.name, number)
-        if field.name == "memory" and "memory_gib" in self._row:
-            return f"{format_number(number / 2**30)}{NBSP}GiB"
         if isinstance(entry, Accelerator):
             return _of_card(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
@@ -247,6 +246,8 @@ class _Made:
         return ""
 
     def _counted(self, name: str, number: float) -> str:
+        if name == "memory":
+            return f"{format_number(number / 2**30)}{NBSP}GiB"
         exact = f"{format_number(number / 2**20)}{NBSP}MiB"
         if name != "capacity":
             return exact
