@@ -81,7 +81,7 @@ def as_in_exam(
     domain_of: Mapping[str, str],
     wanted: Mapping[str, int],
 ) -> Sequence[Question]:
-    """The questions of the kinds that the real exam has, single and multiple choice.
+    """The questions of the kinds that most exams have, single and multiple choice.
 
     All of them where those cannot fill what each domain is asked.
     """

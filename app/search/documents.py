@@ -20,7 +20,7 @@ _PLACES = (
     Document(
         "place",
         "Pass mark and target",
-        "No pass mark, passing score or cut score is published; set your own target.",
+        "No pass mark, passing score or cut score is assumed; set your own target.",
         "/settings",
     ),
     Document(
