@@ -112,7 +112,8 @@ def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...
         *_tower_line(found, form, packed, rule),
         (
             "All weights",
-            "in the format + kept wider" + (" + tower" if found.tower else ""),
+            "weights in the format + weights in wider formats"
+            + (" + tower" if found.tower else ""),
             parts,
             found.total,
             "total",
