@@ -42,7 +42,7 @@ def read_topic_file(
     """A page, a quiz or cards; the file's name says which."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
-    front, text = front_matter(sheet)
+    front, text = front_matter(sheet, page=kind == "page")
     regions = cut(text, sheet)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, Prose):

@@ -21,19 +21,28 @@ def check_reviews(
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
     for path, reading in readings.items():
+        page = page_of(path)
         read = reviewed_of(path, readings)
         for fact in reading.facts:
             entry = entries.get(fact.id)
             if entry and read and is_unreviewed(entry, fact, read, today):
                 message = f"What is right in “{fact.id}” changed after {entry.read}."
-                hint = "Read it against its sources, and write the date of today."
+                hint = (
+                    "Read it against its sources, write the date of today behind "
+                    f"“reviewed:” in {page}, and run the check with --fix."
+                )
                 place = (path, fact.line, fact.column)
                 yield problem(place, "W19", message, hint, fact.id)
 
 
+def page_of(path: str) -> str:
+    """The page that says for all items of its folder when they were read."""
+    return f"{path.rpartition('/')[0]}/concept.md"
+
+
 def reviewed_of(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
     """The day on which the page of an item's topic was read last."""
-    page = readings.get(f"{path.rpartition('/')[0]}/concept.md")
+    page = readings.get(page_of(path))
     return page.topic.reviewed if page and page.topic else None
 
 
