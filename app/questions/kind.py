@@ -96,6 +96,10 @@ class Kind(abc.ABC, Generic[A]):
         """The right answers in words, which no hint may give away."""
         return [o.words for o in self.options(answer) if o.right]
 
+    def key_words(self, answer: A) -> list[str]:
+        """What is right, in words: another key asks for a review of the item."""
+        return self.right_words(answer)
+
     def options(self, answer: A) -> tuple[Counted, ...]:
         """The options whose answers are counted, in authored order."""
         del answer

@@ -44,15 +44,18 @@ FRONT_KEYS = (
     "level",
     "status",
 )
+_OF_PAGE = ("summary", "reviewed", "requires")  # what the page says for its topic
+_ITEMS_FRONT_KEYS = tuple(key for key in FRONT_KEYS if key not in _OF_PAGE)
 _ELSEWHERE = {
     "answer": "Tick the right answer: - [x] text.",
     "explanation": "Write it as a box below the answers: > [!NOTE]",
     "feedback": "Write it below its option: two spaces, > and a sentence.",
     "hint": "Write it as a box below the answers: > [!TIP]",
     "id": "Write q: and the id.",
+    "title": "It stands in the front matter of a file.",
     **dict.fromkeys(
-        ("title", "summary", "reviewed", "requires"),
-        "It stands in the front matter of a file.",
+        _OF_PAGE,
+        "It stands in the front matter of concept.md, for the whole topic.",
     ),
 }
 # Keys with one value, and those with several words.
@@ -104,8 +107,11 @@ class Front:
     status: Status = "live"
 
 
-def front_matter(sheet: Manuscript) -> tuple[Front, str]:
-    """The front matter and the text with those lines emptied."""
+def front_matter(sheet: Manuscript, *, page: bool = True) -> tuple[Front, str]:
+    """The front matter and the text with those lines emptied.
+
+    What is no `page` holds items alone, and does not speak for its topic.
+    """
     match = _FRONT.match(sheet.text)
     if match is None:
         if sheet.text.startswith("---"):
@@ -113,7 +119,7 @@ def front_matter(sheet: Manuscript) -> tuple[Front, str]:
             sheet.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
         return Front(), sheet.text
     fields = strict_yaml.read(match[1], sheet.report, 2)
-    _refuse_unknown(fields, FRONT_KEYS, sheet)
+    _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, sheet)
     _refuse_shapes(fields, sheet)
     blank = "\n" * match[0].count("\n")
     front = Front(
@@ -134,9 +140,9 @@ def _refuse_unknown(fields: Mapped, known: tuple[str, ...], sheet: Manuscript) -
     for name, key in fields.keys.items():
         if name not in known:
             hint = did_you_mean(name, known, _LIKE)
-            if known is FRONT_KEYS and name in ITEM_KEYS:
+            if known is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
-            elif known is ITEM_KEYS:
+            elif known is ITEM_KEYS or name in FRONT_KEYS:
                 hint = _ELSEWHERE.get(name.lower(), hint)
             message = f"“{name}” is not a key here."
             sheet.report("E12", key.line, key.column, message, hint)
@@ -275,7 +281,7 @@ def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
 
 def refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
     """E12: a key that another type has, and that would do nothing here."""
-    own = {*FRONT_KEYS, "q", "type"} - {"title", "summary", "reviewed", "requires"}
+    own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if kind == "card":
         own.add("reverse")
     else:

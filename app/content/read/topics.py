@@ -42,7 +42,7 @@ def read_topic_file(
     """A page, a quiz or cards; the file's name says which."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
-    front, text = front_matter(sheet)
+    front, text = front_matter(sheet, page=kind == "page")
     regions = cut(text, sheet)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, Prose):
@@ -147,9 +147,11 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = kinds.of(item).options(item.answer)
-        right = kinds.of(item).right_words(item.answer)
+        right = kinds.of(item).key_words(item.answer)
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
-        key = revision(normal(f"{' '.join(right)} {item.computed or ''}"))[:6]
+        words = f"{' '.join(right)} {item.computed or ''}"
+        # A key may be signs alone, such as `{}`, which are no words.
+        key = revision(normal(words) or words)[:6]
     elif isinstance(item, Card):
         kind = "card"
         key = revision(" ".join(_FIGURE.findall(item.back.plain)))[:6]

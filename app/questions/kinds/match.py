@@ -122,6 +122,11 @@ class MatchKind(Kind[Match]):
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             sheet.report("E52", first_line(tables[1]), 1, message, hint)
 
+    def key_words(self, answer: Match) -> list[str]:
+        """What belongs to what; the order of the rows says nothing."""
+        rows = [pair for pair in answer.pairs if pair.left.html]
+        return sorted(f"/ {_told(p.left)} = {_told(p.right)}" for p in rows)
+
     def shuffled(self, answer: Match, mixer: random.Random) -> Match:
         """Both sides mixed."""
         lefts = [p.key for p in answer.pairs if p.left.html]
@@ -257,6 +262,11 @@ def _check_rights(answer: Match, at: int, written: Written) -> None:
             hint = "Say in the third column why both count, or change one."
             written.sheet.report("E53", at + 2 + index, 1, message, hint)
         seen.add(words)
+
+
+def _told(cell: Text) -> str:
+    """A cell in words; a picture is told apart by its markup."""
+    return cell.plain or cell.html
 
 
 def _credit(good: int, wrong: int, rows: int, rule: str) -> float:

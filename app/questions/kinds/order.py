@@ -95,6 +95,10 @@ class OrderKind(Kind[Order]):
                 sheet.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(words)
 
+    def key_words(self, answer: Order) -> list[str]:
+        """The steps, each behind the one that it follows."""
+        return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
+
     def shuffled(self, answer: Order, mixer: random.Random) -> Order:
         """The keys in an order in which the steps do not stand right already."""
         keys = [c.key for c in (*answer.steps, *answer.distractors)]

@@ -32,6 +32,10 @@ class TrueFalse(Choosing):
         del answer
         return []
 
+    def key_words(self, answer: Choices) -> list[str]:
+        """The side that is ticked."""
+        return super().right_words(answer)
+
     def shuffled(self, answer: Choices, mixer: random.Random) -> Choices:
         """As authored."""
         del mixer

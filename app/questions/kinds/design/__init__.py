@@ -48,6 +48,10 @@ class DesignKind(Kind[Design]):
         if len(written.sheet.problems) == before:
             check_plans(answer, written.comment, written.sheet)
 
+    def key_words(self, answer: Design) -> list[str]:
+        """What decides which plans hold: the estimate, what is fixed, every limit."""
+        return [answer.estimate, self.read_before(answer)]
+
     def shown(self, answer: Design, typed: Typed) -> OpenDesign:
         """The plan as it stands, and what it has to meet."""
         fields = {name: f"choose.{name}" for name in answer.choose}
