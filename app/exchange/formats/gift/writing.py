@@ -111,7 +111,7 @@ def _steps(item: Item) -> str:
 
 
 def _step(markdown: str) -> str:
-    """A step in a line of its own, in which Moodle undoes no escape but `\\\\`."""
+    r"""A step in a line of its own, in which Moodle undoes no escape but `\\`."""
     text = lean(markdown)
     if _NO_STEP.search(text):
         html = to_html(markdown)
