@@ -50,7 +50,9 @@ def typed_of(source: str, faces: Faces) -> Typed | None:
     if not source:
         return None
     typed = Typed(*json.loads(source))
-    return typed if faces_of(typed) == faces else None
+    # Those that were kept before the ends were cut have a line end behind them.
+    bare = Faces(faces.front.strip(), faces.back.strip())
+    return typed if faces_of(typed) == bare else None
 
 
 def faces_of(typed: Typed) -> Faces:
@@ -69,7 +71,8 @@ def faces_of(typed: Typed) -> Faces:
     back = _markdown.render(typed.back)
     if words:
         back = _filled(asked, words) + back
-    return Faces(cleaned(front), cleaned(back))
+    # Anki cuts the ends of a field: with them the card would come back as changed.
+    return Faces(cleaned(front).strip(), cleaned(back).strip())
 
 
 def _filled(html: str, words: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,22 @@ def test_plain_choices_come_back(stem: str, texts: list[str], right: int) -> Non
     if not written.refused:
         again = read_aiken(written.content.decode()).items
         assert [dataclasses.replace(i, line=0) for i in again] == [item]
+
+
+@pytest.mark.parametrize("stem", ["U.S. rules say what?", "A)Which?", "7"])
+def test_a_question_that_other_programs_take_for_no_question_is_refused(
+    stem: str,
+) -> None:
+    options = (Option("One", True), Option("Two", False))
+
+    assert write_aiken((Item("", "single", stem, options),)).carried == 0
+
+
+def test_a_letter_needs_no_space_where_it_comes_next() -> None:
+    items = read_aiken("Which?\nof the\nU.S. rules?\nA.One\nB)Two\nANSWER: B\n").items
+
+    assert items[0].stem == "Which? of the U.S. rules?"
+    assert [o.text for o in items[0].options] == ["One", "Two"]
 
 
 def test_what_is_no_single_choice_is_refused() -> None:

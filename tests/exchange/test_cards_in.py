@@ -493,3 +493,16 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session) -> N
         expect_room(session, learner.id, two, most=1)
 
     assert session.exec(select(OwnCard)).all() == []
+
+
+def test_a_card_that_was_written_here_comes_back_from_anki_as_it_is(
+    rosa, session
+) -> None:
+    typed = {"front": "**What** is $x^2$?", "back": "A square", "token": "t"}
+    assert rosa.post("/flashcards/own", data=typed).status_code == 303
+    kept = session.exec(select(OwnCard)).one()
+
+    # Anki cuts the ends of every field.
+    assert (kept.front, kept.back) == (kept.front.strip(), kept.back.strip())
+    said = bring(rosa, rosa.get("/settings/cards.apkg").content)
+    assert "0 new cards, 0 cards changed, 0 grades carried." in said

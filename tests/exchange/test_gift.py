@@ -1,12 +1,13 @@
 """GIFT in and out."""
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 
 from app.exchange.formats.gift import read_gift, write_gift
-from app.exchange.items import Item
+from app.exchange.items import Item, Option, Pair
 from tests.exchange.bank import bare, items
 
 REAL = sorted((Path(__file__).parent / "fuhrmanator").glob("*.gift"))
@@ -101,3 +102,86 @@ def test_the_right_number_may_stand_before_what_is_said_to_others() -> None:
 
     assert [(o.right, o.span.low, o.span.high) for o in item.options] == [(True, 1, 5)]
     assert item.mistake == "Count again."
+
+
+@pytest.mark.parametrize(
+    ("text", "stem"),
+    [
+        ("He was from {~Rome =Kyiv}.", "He was from \\_\\_\\_\\_\\_."),
+        ("It came from {=China}, in Asia", "It came from \\_\\_\\_\\_\\_, in Asia"),
+        ("Who was it? {~a ~b =c}.", "Who was it?"),
+        ("The sun rises{T}.", "The sun rises."),
+    ],
+)
+def test_a_sentence_that_goes_on_after_its_answers_has_a_gap(
+    text: str, stem: str
+) -> None:
+    assert only(text).stem == stem
+
+
+def order(*texts: str, partial: str = "") -> Item:
+    steps = tuple(Option(text, True) for text in texts)
+    return Item("o", "order", "In order?", steps=steps, partial=partial)
+
+
+@pytest.mark.parametrize(
+    ("partial", "name"),
+    [
+        ("", "ALL_OR_NOTHING"),
+        ("off", "ALL_OR_NOTHING"),
+        ("each", "ABSOLUTE_POSITION"),
+        # Moodle's own name for it, LONGEST_ORDERED_SUBSET, becomes a step there.
+        ("lcs", "LONGEST_CONTIGUOUS_SUBSET"),
+    ],
+)
+def test_an_order_names_its_rule_as_moodle_knows_it(partial: str, name: str) -> None:
+    text = write_gift((order("a", "b", "c", partial=partial),)).content.decode()
+
+    assert f"{{>3 ALL VERTICAL {name} SHOW none\na\nb\nc\n}}" in text
+    assert only(text).partial == partial
+
+
+def test_a_rule_of_moodle_that_is_none_of_ours_is_named_as_lost() -> None:
+    reading = read_gift("In order?{>2 RANDOM VERTICAL RELATIVE_TO_CORRECT\na\nb\nc\n}")
+
+    assert reading.items[0].partial == "each"
+    assert [r.reason for r in reading.lost] == [
+        "all 3 steps are asked, not 2 of them",
+        "its rule of credit is replaced by the nearest one",
+    ]
+
+
+def test_steps_stand_as_moodle_takes_them_without_marks_and_escapes() -> None:
+    steps = (
+        "0",
+        "// a",
+        r"a = b: \~1",
+        "`x`",
+        "{y}",
+        "a ##### b",
+        r"$\frac{1}{2}$",
+        "\\<b",
+    )
+    text = write_gift((order(*steps),)).content.decode()
+    inside = text.partition("SHOW none\n")[2].rpartition("\n}")[0]
+
+    assert inside.split("\n") == [
+        "<span>0</span>",
+        "<span>// a</span>",
+        "a = b: ~1",
+        "<code>x</code>",
+        "<span>&#123;y&#125;</span>",
+        "<span>a #&#35;&#35;&#35;&#35; b</span>",
+        r"<span>\\(\\frac&#123;1&#125;&#123;2&#125;\\)</span>",
+        "<span>&lt;b</span>",
+    ]
+    assert tuple(s.text for s in only(text).steps) == steps
+
+
+def test_right_sides_have_no_mark_since_moodle_would_show_it() -> None:
+    pairs = (Pair("**a**", "`x`"), Pair("b", "c = d"), Pair("e", "f"))
+    item = Item("m", "match", "Which?", pairs=pairs)
+    text = write_gift((item,)).content.decode()
+
+    assert re.findall(r"-> (.+)", text) == ["<code>x</code>", r"c \= d", "f"]
+    assert only(text).pairs == pairs

@@ -73,3 +73,13 @@ def test_no_html_is_too_odd(html: str) -> None:
 
     assert "<script" not in to_html(text)
     assert canonical(canonical(text)) == canonical(text)
+
+
+def test_a_formula_that_canvas_shows_as_a_picture_stays_a_formula() -> None:
+    turned = to_markdown(
+        'It is <img class="equation_image" src="/equation_images/x%5E2?scale=1" '
+        'alt="LaTeX: x^2" data-equation-content="x^2 &lt; y"> here.'
+    )
+
+    assert turned.text == "It is $x^2 < y$ here."
+    assert turned.lost == ()

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 
+from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.moodle.gaps import read_gaps, write_gap
-from app.exchange.items import Blank, Item, Unusable
+from app.exchange.items import Blank, Item, Option, Pair, Picture, Unusable
 from app.exchange.markup.texts import Losses
 from tests.exchange.bank import QUESTIONS, bare, items
 
@@ -213,3 +214,77 @@ def test_an_answer_that_is_no_number_does_not_take_the_others_along() -> None:
 
     assert [o.span.center for o in found.items[0].options] == [4]
     assert "Frog" in found.lost[0].reason
+
+
+def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> None:
+    steps = tuple(Option(text, True, f"Why {text}") for text in ("a", "b", "c"))
+    item = Item("o", "order", "In order?", steps=steps, explanation="So.")
+    written = write_moodle((item,))
+    node = next(read_xml(written.content).root.iter("question"))
+
+    assert node.findtext("shownumcorrect") == "1"
+    assert node.findtext("numberingstyle") == "none"
+    # Moodle keeps no feedback of single steps.
+    assert node.find("answer/feedback") is None
+    assert "Why b" in (node.findtext("generalfeedback/text") or "")
+    assert [r.reason for r in written.lost] == [
+        "what is said about single steps stands behind the explanation"
+    ]
+    again = read_moodle(written.content).items[0]
+    assert (again.steps, again.explanation) == (steps, "So.")
+
+
+@pytest.mark.parametrize(
+    ("partial", "name"),
+    [
+        ("", "ALL_OR_NOTHING"),
+        ("each", "ABSOLUTE_POSITION"),
+        ("lcs", "LONGEST_ORDERED_SUBSET"),
+    ],
+)
+def test_an_order_gives_credit_by_the_same_rule_on_both_sides(
+    partial: str, name: str
+) -> None:
+    steps = tuple(Option(text, True) for text in "abc")
+    item = Item("o", "order", "In order?", steps=steps, partial=partial)
+    text = write_moodle((item,)).content.decode()
+    made_there = text.replace("<tags>", "<x>").replace("</tags>", "</x>")
+
+    assert f"<gradingtype>{name}</gradingtype>" in text
+    assert read_moodle(made_there.encode()).items[0].partial == partial
+
+
+def test_pictures_on_the_right_of_a_match_are_told_and_become_words() -> None:
+    pairs = (Pair("a", "![A rack](img/a.png) one"), Pair("b", "two"))
+    picture = Picture("img/a.png", "aGk=")
+    item = Item("m", "match", "Which?", pairs=pairs, pictures=(picture,))
+    written = write_moodle((item,))
+
+    assert "<text>A rack one</text>" in written.content.decode()
+    assert [r.reason for r in written.lost] == [
+        "the pictures on the right are not carried, only their words"
+    ]
+
+
+def test_a_match_that_is_all_or_nothing_says_that_moodle_counts_each_row() -> None:
+    pairs = (Pair("a", "one"), Pair("b", "two"))
+    item = Item("m", "match", "Which?", pairs=pairs, partial="off")
+
+    assert [r.reason for r in write_moodle((item,)).lost] == [
+        "elsewhere its credit is only near to the rule"
+    ]
+
+
+def test_a_picture_in_a_field_of_older_files_is_told() -> None:
+    reading = read_moodle(
+        QUESTION.format(
+            '<question type="truefalse"><questiontext><text>So?</text></questiontext>'
+            "<image>a.png</image><image_base64>aGk=</image_base64>"
+            '<answer fraction="100"><text>true</text></answer>'
+            '<answer fraction="0"><text>false</text></answer></question>'
+        ).encode()
+    )
+
+    assert [r.reason for r in reading.lost] == [
+        "a picture in a field of older files is left out"
+    ]

@@ -9,17 +9,17 @@ _MISTAKE = "**Common mistake.**"
 _HINT = "**Hint.**"
 
 
-def explained(item: Item, *, mistake: bool = True, asides: bool = False) -> str:
-    """The explanation, and behind it the reasons of the pairs and the common mistake.
+def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
+    """The explanation, and behind it what the format has no field for.
 
-    Without `mistake` that one is left to a field of the format; with `asides` the
-    hints and what is said about single steps stand there, too.
+    What is said about single steps and the reasons of the pairs always stand there,
+    the `hints` and the common `mistake` unless a field of the format takes them.
     """
     parts = [item.explanation]
-    if asides:
+    if hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
-        said = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-        parts += [f"{_step(n)}\n\n{words}" for n, words in said if words]
+    said = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
+    parts += [f"{_step(n)}\n\n{words}" for n, words in said if words]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))

@@ -19,7 +19,7 @@ from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.rendering import to_html
 from app.exchange.markup.texts import plain_of
 
-_OPTION = re.compile(r"^\s*([A-Z])[.)]\s+(.*)$")
+_OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
 _ANSWER = re.compile(r"^\s*ANSWER\s*:\s*([A-Z])\s*$")
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -43,8 +43,8 @@ def read_aiken(text: str) -> Reading:
         if answer:
             _close(draft, answer[1], items, refused)
             draft = _Draft(0, [], {})
-        elif option and draft.stem:
-            draft.options[option[1]] = option[2].strip()
+        elif option and draft.stem and (option[2] or _is_next(option[1], draft)):
+            draft.options[option[1]] = option[3].strip()
         elif not line.strip():
             draft.apart = bool(draft.stem)
         else:
@@ -57,6 +57,11 @@ def read_aiken(text: str) -> Reading:
     if draft.stem:
         _close(draft, "", items, refused)
     return Reading(tuple(items), tuple(refused))
+
+
+def _is_next(letter: str, draft: _Draft) -> bool:
+    """Whether an option of this letter comes next; “U.S.” in a stem is none."""
+    return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
 def _close(
@@ -96,6 +101,8 @@ def _block(item: Item) -> str:
     stem = _words(item.stem)
     if _OPTION.match(stem) or _ANSWER.match(stem):
         raise NotCarried("its first words would be read as an option")
+    if len(stem.encode()) < 2:
+        raise NotCarried("its question is one sign, which Aiken takes for none")
     lines = [stem]
     lines += [f"{_LETTERS[n]}. {_words(o.text)}" for n, o in enumerate(item.options)]
     return "\n".join([*lines, f"ANSWER: {_LETTERS[right[0]]}"])

@@ -1,10 +1,28 @@
 """Choices with a weight each, and the rules of partial credit that come near."""
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from app.exchange.items import Item, Kind, Option, worth
 from app.exchange.markup.texts import Losses
+
+ORDERS = {
+    "off": "ALL_OR_NOTHING",
+    "each": "ABSOLUTE_POSITION",
+    "lcs": "LONGEST_ORDERED_SUBSET",
+}
+"""What Moodle calls the rules by which an order gives credit."""
+LONGEST = "LONGEST_CONTIGUOUS_SUBSET"
+"""The nearest to `lcs` that Moodle reads from GIFT: it misreads that one's own name."""
+_RULES = {
+    **{there: rule for rule, there in ORDERS.items() if rule != "off"},
+    ORDERS["off"]: "",
+    LONGEST: "lcs",
+    "ABS": "each",
+    "ABSOLUTE": "each",
+}
+_DRAWN = frozenset({"RANDOM", "CONTIGUOUS", "CONTIG"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,3 +101,28 @@ def weights(item: Item) -> list[float]:
         return [o.weight for o in item.options]
     cost = -100.0 if item.partial in {"", "off"} else -share
     return [share if o.right else cost for o in item.options]
+
+
+def ordered(
+    item: Item, words: Sequence[str], tags: Iterable[str], losses: Losses
+) -> Item:
+    """An order with our rule of credit for the one that Moodle's words name.
+
+    The words say how many steps are asked, which, and how they are graded. What has
+    no counterpart is noted as lost; a tag of ours names the rule itself.
+    """
+    count = next((int(w) for w in words if re.fullmatch(r"[0-9]{1,3}", w)), 0)
+    if not _DRAWN.isdisjoint(words) and 0 < count < len(item.steps):
+        losses.add(f"all {len(item.steps)} steps are asked, not {count} of them")
+    named = next((w for w in words if w in _RULES), "")
+    told = any(tag.startswith("partial:") for tag in tags)
+    if not told and named not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
+        losses.add("its rule of credit is replaced by the nearest one")
+    return dataclasses.replace(item, kind="order", partial=_RULES.get(named, "each"))
+
+
+def is_near(item: Item) -> bool:
+    """Whether Moodle gives a part of the mark by another rule than the item."""
+    if item.kind == "multiple":
+        return item.partial in {"", "off", "each", "coverage"}
+    return item.kind in {"match", "cloze"} and item.partial not in {"", "each"}

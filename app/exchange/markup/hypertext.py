@@ -27,6 +27,7 @@ _TAGS = (
     | _TABLE
     | {"br", "a", "img", "ul", "ol", "li", "pre", "blockquote", "span", "hr", "q", "u"}
 )
+_EQUATION = "data-equation-content"  # the formula of which Canvas shows a picture
 _DROPPED = {"script", "style", "object", "applet", "noscript", "template", "title"}
 _MATH = re.compile(r"\\[(\[]|\$\$")
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
@@ -56,7 +57,7 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turne
         html,
         tags=_TAGS,
         clean_content_tags=_DROPPED,
-        attributes={"a": {"href"}, "img": {"src", "alt"}},
+        attributes={"a": {"href"}, "img": {"src", "alt", _EQUATION}},
         url_schemes={"http", "https", "mailto", "data"},
         link_rel=None,
     )
@@ -203,6 +204,8 @@ class _Reader(HTMLParser):
     def _single(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "br":
             self.line = self.line.rstrip() + "\ue0fa"
+        elif tag == "img" and (formula := given.get(_EQUATION)):
+            self.line += _inline(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((given.get("alt") or "").split())
             self.line += self._picture(alt, given.get("src") or "")

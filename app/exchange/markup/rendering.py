@@ -1,6 +1,7 @@
 """Our Markdown as HTML that other programs understand, formulas in TeX."""
 
 import functools
+import html
 import re
 from collections.abc import MutableMapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from app.exchange.markup.pictures import own
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
 _TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
+_MARKUP = re.compile(r"<[a-zA-Z/!]|&#?\w+;")
 _OPTIONS: OptionsDict = OptionsDict(
     {
         "maxNesting": 40,
@@ -43,6 +45,22 @@ def to_html(markdown: str) -> str:
 def illustrated(markdown: str) -> str:
     """The same with pictures, whose addresses are names in the folder of the topic."""
     return html_of(tokens(markdown), pictures=True)
+
+
+def lean(markdown: str) -> str:
+    r"""The words as they are, or HTML with a tag in it where markup is needed.
+
+    Moodle takes the right sides of pairs and the steps of a GIFT file in this form,
+    for which it has no mark.
+
+    >>> lean("A & B"), lean("`x`"), lean(r"\<b> is a tag")
+    ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
+    """
+    text = to_html(markdown)
+    words = html.unescape(text)
+    if "<" in text:
+        return text
+    return f"<span>{text}</span>" if _MARKUP.search(words) else words
 
 
 def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:

@@ -6,7 +6,7 @@ import re
 from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.gift.blocks import Block, blocks_of, parts_of, unescaped
 from app.exchange.formats.tagged import with_tags
-from app.exchange.formats.weights import Weighted, weighted_choices
+from app.exchange.formats.weights import Weighted, ordered, weighted_choices
 from app.exchange.items import (
     Item,
     NotCarried,
@@ -30,6 +30,7 @@ from app.exchange.markup.texts import (
 
 _FORMAT = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
 _WEIGHT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
+_ENDS, _BLANKS = ".!?:", " \t\n"
 _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 
@@ -73,15 +74,19 @@ class _Reader:
         return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
 
     def _stem(self) -> str:
-        before, after = self.block.before, self.block.after
-        raw = unescaped(before).rstrip()
-        if re.sub(r"[\s.!?:]", "", after):
-            raw = f"{raw} _____ {unescaped(after).lstrip()}".strip()
-        return read_text(raw, self.block.form, self.losses)
+        """The text with a gap where the answers stand, unless it ended before them."""
+        before, after = unescaped(self.block.before), unescaped(self.block.after)
+        ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
+        if after.strip(_BLANKS + _ENDS) or (after.strip() and not ended):
+            judged = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
+            at_end = not after.strip(_BLANKS + _ENDS)
+            before += "" if judged and at_end else "_____"
+            return read_text((before + after).strip(), self.block.form, self.losses)
+        return read_text(before.rstrip(), self.block.form, self.losses)
 
-    def _text(self, raw: str) -> str:
-        """An answer or a feedback, in its own format or in that of the question."""
-        form = self.block.form
+    def _text(self, raw: str, form: str = "") -> str:
+        """An answer or a feedback, in its own format, in `form` or the question's."""
+        form = form or self.block.form
         marked = _FORMAT.match(raw)
         if marked:
             form, raw = marked[1].lower(), raw[marked.end() :]
@@ -94,7 +99,7 @@ class _Reader:
         if inside.lstrip().startswith("#"):
             return self._numeric(item, inside.lstrip()[1:])
         if inside.lstrip().startswith(">"):
-            return self._order(item, inside.strip().split("\n")[1:])
+            return self._order(item, *inside.strip().split("\n"))
         (_, lead), *answers = parts_of(inside, "=~")
         return self._listed(item, answers or [("=", lead)])
 
@@ -150,12 +155,15 @@ class _Reader:
             options.append(Option(word, full, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
-    def _order(self, item: Item, lines: list[str]) -> Item:
-        steps = tuple(Option(self._text(s), True) for s in lines if s.strip())
-        return dataclasses.replace(item, kind="order", steps=steps)
+    def _order(self, item: Item, head: str, *lines: str) -> Item:
+        texts = (self._text(line, "moodle") for line in lines if line.strip())
+        steps = tuple(Option(text, True) for text in texts)
+        item = dataclasses.replace(item, steps=steps)
+        words = head.removeprefix(">").split()
+        return ordered(item, words, self.block.tags, self.losses)
 
     def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
-        made = tuple(Pair(self._text(a), self._text(b)) for a, b in pairs)
+        made = tuple(Pair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
         return dataclasses.replace(item, kind="match", pairs=made)
 
     def _numeric(self, item: Item, inside: str) -> Item:

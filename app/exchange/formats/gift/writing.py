@@ -6,7 +6,7 @@ from collections.abc import Callable
 from app.exchange.formats.afterwords import explained
 from app.exchange.formats.carrying import write_blocks
 from app.exchange.formats.tagged import tags_of, titles_lost
-from app.exchange.formats.weights import weights
+from app.exchange.formats.weights import LONGEST, ORDERS, is_near, weights
 from app.exchange.items import (
     Item,
     NotCarried,
@@ -14,11 +14,14 @@ from app.exchange.items import (
     Writing,
     shown,
 )
-from app.exchange.markup.rendering import to_html
+from app.exchange.markup.rendering import lean, to_html
 from app.exchange.markup.texts import plain_of, with_unit
 
 _PLAIN = "\ue0f8"  # stands for [plain] until the format of the question is known
-_GRADING = {"off": "ALL_OR_NOTHING", "lcs": "LONGEST_ORDERED_SUBSET"}
+_GRADING = ORDERS | {"lcs": LONGEST}
+# What would end a step or its answers, or make it a note or an empty line.
+_ENDS = re.compile(r"[{}\n]|(?<=#)#")
+_NO_STEP = re.compile(rf"{_ENDS.pattern}|^//|^0$")
 
 
 def write_gift(items: tuple[Item, ...]) -> Writing:
@@ -29,7 +32,7 @@ def write_gift(items: tuple[Item, ...]) -> Writing:
 def _block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _answers(item, unit)
-    general = explained(item, asides=True)
+    general = explained(item)
     tail = f"\n\t####{_text(general)}" if general else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in tags_of(item))
     head = f"// {tags}\n" if tags else ""
@@ -88,7 +91,9 @@ def _number(option: Option, unit: str) -> str:
 
 
 def _pairs(item: Item) -> str:
-    return "".join(f"\n\t={_left(p.left)} -> {_text(p.right)}" for p in item.pairs)
+    return "".join(
+        f"\n\t={_left(p.left)} -> {_escaped(lean(p.right))}" for p in item.pairs
+    )
 
 
 def _left(markdown: str) -> str:
@@ -100,9 +105,19 @@ def _left(markdown: str) -> str:
 
 def _steps(item: Item) -> str:
     """The steps in the words of Moodle's ordering questions."""
-    rule = _GRADING.get(item.partial, "ABSOLUTE_POSITION")
+    rule = _GRADING.get(item.partial, ORDERS["off"])
     head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
-    return head + "".join(f"\n{_text(step.text)}" for step in item.steps)
+    return head + "".join(f"\n{_step(step.text)}" for step in item.steps)
+
+
+def _step(markdown: str) -> str:
+    r"""A step in a line of its own, in which Moodle undoes no escape but `\\`."""
+    text = lean(markdown)
+    if _NO_STEP.search(text):
+        html = to_html(markdown)
+        text = html if "<" in html else f"<span>{html}</span>"
+        text = _ENDS.sub(lambda m: f"&#{ord(m[0])};", text)
+    return text.replace("\\", "\\\\")
 
 
 def _note(option: Option) -> str:
@@ -140,7 +155,7 @@ def _losses(item: Item) -> list[str]:
         found.append("the steps that belong nowhere are not carried")
     if any(s.feedback for s in item.steps):
         found.append("what is said about single steps stands behind the explanation")
-    if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:
+    if is_near(item) or (item.kind, item.partial) == ("order", "lcs"):
         found.append("elsewhere its credit is only near to the rule")
     return found + titles_lost(item)
 

@@ -11,7 +11,7 @@ from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.moodle.gaps import read_gaps
 from app.exchange.formats.tagged import with_tags
-from app.exchange.formats.weights import Weighted, weighted_choices
+from app.exchange.formats.weights import Weighted, ordered, weighted_choices
 from app.exchange.items import (
     BLANK,
     Blank,
@@ -115,8 +115,14 @@ def _item(node: ET.Element, line: int, losses: Losses) -> Item:
     if missed and missed not in _EMPTY_WORDS:
         made = any_other(made, missed, losses)
     made = unexplained(made)
+    if node.findtext("image_base64"):
+        losses.add("a picture in a field of older files is left out")
+    return with_tags(made, _tags(node))
+
+
+def _tags(node: ET.Element) -> tuple[str, ...]:
     tags = (t.findtext("text", "").strip() for t in node.findall("tags/tag"))
-    return with_tags(made, tuple(t for t in tags if t))
+    return tuple(t for t in tags if t)
 
 
 def _name(node: ET.Element) -> str:
@@ -240,7 +246,10 @@ def _order(node: ET.Element, item: Item, losses: Losses) -> Item:
     steps = tuple(
         Option(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer")
     )
-    return dataclasses.replace(item, kind="order", steps=steps)
+    fields = ("selectcount", "selecttype", "gradingtype")
+    words = [node.findtext(field, "").strip() for field in fields]
+    item = dataclasses.replace(item, steps=steps)
+    return ordered(item, words, _tags(node), losses)
 
 
 def _cloze(node: ET.Element, item: Item, losses: Losses) -> Item:

@@ -1,7 +1,6 @@
 """Neutral items written as Moodle XML."""
 
 import html
-import re
 from collections.abc import Callable
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -10,7 +9,7 @@ from app.exchange.formats.afterwords import explained
 from app.exchange.formats.carrying import carry
 from app.exchange.formats.moodle.gaps import write_gap
 from app.exchange.formats.tagged import tags_of, titles_lost
-from app.exchange.formats.weights import weights
+from app.exchange.formats.weights import ORDERS, is_near, weights
 from app.exchange.items import (
     BLANK,
     Item,
@@ -20,14 +19,13 @@ from app.exchange.items import (
     label,
     shown,
 )
-from app.exchange.markup.rendering import illustrated
+from app.exchange.markup.rendering import illustrated, lean
 from app.exchange.markup.texts import with_unit
 from app.exchange.markup.xml import add, document
 
 # Types with a feedback to whatever is wrong, and types with an answer “any other”.
 _COMBINED = ("single", "multiple", "match", "order")
 _TYPED = ("short", "numeric")
-_GRADING = {"off": "ALL_OR_NOTHING", "lcs": "LONGEST_ORDERED_SUBSET"}
 
 
 def write_moodle(items: tuple[Item, ...], category: str = "") -> Writing:
@@ -49,7 +47,8 @@ def _question(item: Item) -> ET.Element:
     add(add(node, "name"), "text", item.name or label(item))
     _html(node, "questiontext", _stem(item))
     told = item.kind in {*_COMBINED, *_TYPED}
-    _html(node, "generalfeedback", illustrated(explained(item, mistake=not told)))
+    general = explained(item, mistake=not told, hints=False)
+    _html(node, "generalfeedback", illustrated(general))
     add(node, "defaultgrade", "1")
     add(node, "idnumber", item.name)
     write(node, item)
@@ -151,25 +150,21 @@ def _match(node: ET.Element, item: Item) -> None:
     add(node, "shuffleanswers", "true")
     for pair in item.pairs:
         sub = _html(node, "subquestion", illustrated(pair.left))
-        add(add(sub, "answer"), "text", _inline(illustrated(pair.right)))
-
-
-def _inline(text: str) -> str:
-    """Right sides are plain text in Moodle unless they hold a tag."""
-    words = html.unescape(text)
-    if "<" in text or not re.search(r"<[a-zA-Z/!]", words):
-        return text if "<" in text else words
-    return f"<span>{text}</span>"
+        add(add(sub, "answer"), "text", lean(pair.right))
 
 
 def _order(node: ET.Element, item: Item) -> None:
     add(node, "layouttype", "VERTICAL")
     add(node, "selecttype", "ALL")
     add(node, "selectcount", str(len(item.steps)))
-    add(node, "gradingtype", _GRADING.get(item.partial, "ABSOLUTE_POSITION"))
+    add(node, "gradingtype", ORDERS.get(item.partial, ORDERS["off"]))
     add(node, "showgrading", "SHOW")
+    add(node, "numberingstyle", "none")
+    # Without it Moodle makes up hints that it then cannot store: the import breaks off.
+    add(node, "shownumcorrect", "1")
     for number, step in enumerate(item.steps, 1):
-        _answer(node, illustrated(step.text), float(number), step)
+        answer = add(node, "answer", fraction=shown(number), format="html")
+        add(answer, "text", illustrated(step.text))
 
 
 def _cloze(_node: ET.Element, _item: Item) -> None:
@@ -186,7 +181,11 @@ def _losses(item: Item) -> list[str]:
         found.append("the hint of a gap is shown after a wrong answer")
     if item.kind == "order" and item.options:
         found.append("the steps that belong nowhere are not carried")
-    if item.kind == "multiple" and item.partial in {"", "off", "each", "coverage"}:
+    if any(step.feedback for step in item.steps):
+        found.append("what is said about single steps stands behind the explanation")
+    if any("<img " in illustrated(pair.right) for pair in item.pairs):
+        found.append("the pictures on the right are not carried, only their words")
+    if is_near(item):
         found.append("elsewhere its credit is only near to the rule")
     return found + titles_lost(item)
 

@@ -10,7 +10,7 @@ from app.exchange.formats.qti.scoring import (
     matched,
     outcomes,
 )
-from app.exchange.items import Blank, Item, NotCarried
+from app.exchange.items import Blank, Item, NotCarried, shown
 
 _CHOICE = "w{}"
 
@@ -46,7 +46,7 @@ def match(make: Maker, root: ET.Element, item: Item) -> None:
     node = declare(make, root, wanted, cardinality="multiple", base_type="directedPair")
     mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
     for pair in wanted:
-        worth = f"{1 / len(wanted):.6g}"
+        worth = shown(1 / len(wanted))
         make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
     outcomes(make, root)
     body = make.add(root, "item_body")
@@ -102,7 +102,7 @@ def _expect(
     node = declare(make, root, answers[:1], **given)
     mapping = make.add(node, "mapping", default_value="0")
     for answer in answers:
-        entry = {"map_key": answer, "mapped_value": f"{worth:.6g}"}
+        entry = {"map_key": answer, "mapped_value": shown(worth)}
         make.add(mapping, "map_entry", **entry)
 
 
