@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from app.content.identity import did_you_mean, likeness, normal
-from app.content.model import Card, Syllabus
+from app.content.model import Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.drawings import check_drawing
@@ -316,58 +316,3 @@ def _same(words: frozenset[str], others: frozenset[str]) -> bool:
     if len(different) > (1 - _SAME) * len(words | others):
         return False
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
-
-
-def check_coverage(
-    bank: Bank, questions: Iterable[Question], cards: Iterable[Card]
-) -> list[Problem]:
-    """E70, E71, W73: whether the bank can fill its exams and serves every objective."""
-    per_domain: Counter[str] = Counter()
-    asked: set[str] = set()
-    domain_of = {
-        o.number: o.domain for d in bank.syllabus.domains for o in d.objectives
-    }
-    for question in questions:
-        asked |= set(question.objectives)
-        if question.drawable:
-            per_domain[question.home(domain_of)] += 1
-    learned = {o for c in cards for o in c.objectives}
-    pages = [r.topic for r in bank.readings.values() if r.topic]
-    read = {o for p in pages if p.status == "live" for o in p.objectives}
-    drafts = {o: p.title for p in pages if p.status != "live" for o in p.objectives}
-    found = _blueprints(bank, per_domain)
-    register = bank.readings.get("syllabus.toml")
-    lines = dict(register.entries) if register else {}
-    for number in sorted(bank.objectives()):
-        classes = (("page", read), ("questions", asked), ("cards", learned))
-        lacking = [name for name, have in classes if number not in have]
-        if lacking:
-            message = f"Objective {number} has no {' and no '.join(lacking)}"
-            hint = "Write a topic for it, or add its number to one that is live."
-            if draft := drafts.get(number):
-                message += f" that learners see: “{draft}” is not live"
-                hint = "Finish the draft, and take its line “status” out."
-            place = ("syllabus.toml", lines.get(number, 1), 1)
-            found.append(problem(place, "W73", f"{message}.", hint))
-    return found
-
-
-def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
-    found = []
-    domains = {d.number for d in bank.syllabus.domains}
-    for path, reading in bank.readings.items():
-        lines = dict(reading.entries)
-        for number, wanted in reading.exam.domains.items() if reading.exam else ():
-            if number not in domains:
-                message = f"“{number}” is not a domain of syllabus.toml."
-                hint = did_you_mean(number, domains)
-                place = (path, lines.get(number, 1), 1)
-                found.append(problem(place, "E70", message, hint))
-            elif per_domain[number] < wanted:
-                held = per_domain[number]
-                message = f"The exam asks {wanted} questions of domain {number}, "
-                message += f"the course has {held}."
-                hint = "Write more questions, or ask fewer."
-                place = (path, lines.get(number, 1), 1)
-                found.append(problem(place, "E71", message, hint))
-    return found
