@@ -45,7 +45,11 @@ def _uncovered(
     """W73: each objective has a page, questions and cards that learners see."""
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
-    classes = {"page": pages, "questions": questions, "cards": cards}
+    classes: dict[str, Sequence[Topic | Question | Card]] = {
+        "page": pages,
+        "questions": questions,
+        "cards": cards,
+    }
     for number in sorted(bank.objectives()):
         serving = {
             name: [item for item in items if number in item.objectives]
