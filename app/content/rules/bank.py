@@ -12,7 +12,7 @@ from app.content.model import Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.drawings import check_drawing
-from app.content.rules.links import check_link, check_picture
+from app.content.rules.links import check_link, check_picture, check_related
 from app.content.source_file import Mention
 from app.questions.model import Question
 
@@ -220,6 +220,8 @@ def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
         yield from check_picture(path, mention, bank.files)
     elif mention.kind in {"drawing", "picture"}:
         yield from check_drawing(path, mention, bank.readings)
+    elif mention.kind == "term":
+        yield from check_related(path, mention, bank.readings)
     else:
         yield from check_link(path, mention, bank.readings)
 
