@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from app.content.identity import did_you_mean, likeness, normal
+from app.content.identity import did_you_mean, likeness, nearest, normal
 from app.content.model import Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
@@ -63,6 +63,18 @@ class Bank:
         """Whether one of the files is there, and each that is could be read."""
         there = [path for path in paths if path in self.readings]
         return bool(there) and all(map(self.is_sound, there))
+
+    def renamed(self) -> dict[str, str]:
+        """Topics of the order without a folder, with the one that may be them now."""
+        order = self.syllabus.topics
+        folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
+        absent = [slug for slug in order if slug not in folders]
+        pages = [r.topic.slug for r in self.readings.values() if r.topic]
+        others = [slug for slug in pages if slug not in order]
+        if len(absent) == len(others) == 1:
+            return {absent[0]: others[0]}
+        pairs = {slug: nearest(slug, others) for slug in absent}
+        return {slug: near for slug, near in pairs.items() if near}
 
     def in_order(self) -> list[tuple[str, ParsedFile]]:
         """The files, those of topics that the syllabus does not name at the end.
@@ -197,6 +209,7 @@ def check_mentions(bank: Bank) -> list[Problem]:
     }
     unread = {kind for kind, files in _REGISTERS.items() if not bank.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
+    renamed = bank.renamed()
     found: list[Problem] = []
     for path, reading in bank.readings.items():
         for mention in reading.mentions:
@@ -206,8 +219,18 @@ def check_mentions(bank: Bank) -> list[Problem]:
                 found += _beyond(path, mention, bank)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
-                found.append(_unknown(path, mention, _hint(mention, words, hints)))
+                hint = _moved(path, mention, renamed) or _hint(mention, words, hints)
+                found.append(_unknown(path, mention, hint))
     return found
+
+
+def _moved(path: str, mention: Mention, renamed: Mapping[str, str]) -> str:
+    """What to do where the folder of a topic seems to have another name now."""
+    now = renamed.get(mention.value, "") if mention.kind == "topic" else ""
+    if now and path == "syllabus.toml":
+        hint = f'If its folder is “{now}” now, write "{now}" in its place in order; '
+        return f"{hint}else take the name out."
+    return f"Did you mean “{now}”?" if now else ""
 
 
 def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
