@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
 from app.content.identity import did_you_mean, nearest, slug
 from app.content.parsed import ParsedFile
@@ -33,8 +34,12 @@ def check_link(path: str, mention: Mention, readings: Readings) -> Iterable[Prob
             hint = ""
         else:
             hint = _near(anchor, anchors) if reading else _near(slug, _slugs(readings))
+        if not found and (slug.endswith(".md") or "/" in slug):
+            hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
+            if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
+                hint = f"Write https://www.{web} for a page of the web."
     if not found:
-        message = f"There is no page or heading “{mention.value}”."
+        message = f"There is no page or heading “{unquote(mention.value)}”."
         place = (path, mention.line, mention.column)
         yield problem(place, "E61", message, hint, mention.item)
 

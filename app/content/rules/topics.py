@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from app.content.identity import SLUG
+from app.content.identity import SLUG, slug
 from app.content.model import Card, Topic
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
@@ -85,7 +85,8 @@ def _drafts(topic: Topic, items: Iterable[Question | Card], what: str) -> list[s
 def _unaddressed(topic: Topic) -> Iterator[Problem]:
     if not SLUG.match(topic.slug):
         message = f"The folder “{topic.slug}” makes a poor address."
-        hint = "Rename it in lower-case letters, digits and hyphens."
+        hint = "Rename it in lower-case letters, digits and hyphens"
+        hint += f": {slug(topic.slug)}." if slug(topic.slug) else "."
         yield problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
