@@ -101,7 +101,7 @@ def _fix(folder: Path, given: argparse.Namespace) -> None:
     today = dt.datetime.now(dt.UTC).date()
     made = changes(folder, today) if given.dry_run else fix_folder(folder, today)
     out = sys.stdout if given.format == "text" else sys.stderr
-    for words in (as_diff(made), note_on(made)):
+    for words in (as_diff(made), note_on(made, written=not given.dry_run)):
         if words:
             print(words, file=out)
 

@@ -72,14 +72,20 @@ def as_diff(made: Iterable[Change]) -> str:
     return "\n".join(found)
 
 
-def note_on(made: Iterable[Change]) -> str:
-    """What follows from a new ids.lock, which knows nothing of an earlier one."""
+def note_on(made: Iterable[Change], *, written: bool = True) -> str:
+    """What follows from a new ids.lock, which knows nothing of an earlier one.
+
+    `written` is whether it is there now, and not only would be.
+    """
     new = next((c for c in made if c.path == LOCK and c.before is None), None)
     if new is None:
         return ""
+    guards = "from today on it guards the ids that stand in the course"
+    told = f"ids.lock is new: {guards}. "
+    if not written:
+        told = "ids.lock does not exist yet: --fix without --dry-run would write it. "
     return (
-        "ids.lock is new: from today on it guards the ids that stand in the course. "
-        "If there was one before, bring it back from your backup or repository "
+        f"{told}If there was one before, bring it back from your backup or repository "
         "instead: only it knows retired ids, first days and earlier wordings."
     )
 

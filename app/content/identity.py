@@ -70,7 +70,12 @@ def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str:
         return ""
     every = list(known)
     same = [one for one in every if one.casefold() == word.casefold()]
-    found = same or difflib.get_close_matches(word, every, n=1, cutoff=least)
+    plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
+    found = (
+        same
+        or difflib.get_close_matches(word, every, n=1, cutoff=least)
+        or difflib.get_close_matches(plain, every, n=1, cutoff=least)
+    )
     return found[0] if found else ""
 
 

@@ -16,6 +16,7 @@ Reference = Literal[
     "source",
     "topic",
     "page",
+    "term",
     "file",
     "drawing",
     "picture",

@@ -16,6 +16,10 @@ _BARE = re.compile(
     r"(?P<key>[a-z]+)(?: *= *| +|:|:?[\u00a0\u202f\uff1a]\s*)(?P<value>[\w\"'\[{][^:]*)"
 )
 _COLON = re.compile(r"""(?P<key>[a-z]+): +(?P<value>[^\s"'\[{|>][^"#]*: [^"#]*)""")
+_SIGNED = re.compile(
+    r"""(?P<head> *(?:- +)?(?P<key>[\w-]+): +)(?P<value>[&*!][^\s"'\[{][^"]*?) *"""
+)
+_BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
 _TWO_KEYS = re.compile(r"(?P<first>[\w-]+)[;, ]+(?P<rest>[a-z]+: .*)")
 _FREE = frozenset({"title", "summary"})  # whose values are sentences
 _MOST_CHARACTERS = 20_000
@@ -67,6 +71,7 @@ def read(text: str, report: Report, line: int = 1, column: int = 1) -> Mapped:
 
 def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
     empty = Mapped({}, {}, line, column)
+    text = _without_signs(text, report, line, column)
     if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
@@ -88,6 +93,35 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
         message = "This is not a list of “key: value” lines."
         report("E10", line, column, message, "Write “key: value”, one to a line.")
     return empty
+
+
+def _without_signs(text: str, report: Report, line: int, column: int) -> str:
+    """Read values as text that YAML takes for references or tags, and report the first.
+
+    They lose their sign, so that nothing else is missed for its sake. A value that
+    begins with a placeholder is text as well, for a mapping would hold a colon.
+    """
+    rows = text.split("\n")
+    told = False
+    for number, row in enumerate(rows):
+        if found := _BRACED.fullmatch(row):
+            rows[number] = f"{found['head']}'{found['value']}'"
+        found = _SIGNED.fullmatch(row)
+        if found is None:
+            continue
+        plain = found["value"].lstrip("&*!").replace('"', "'")
+        meant = f'"{found["value"]}"'
+        if found["key"] not in _FREE:
+            meant = plain = plain.split()[-1]
+        if not told:
+            at = found.start("value") + (1 if number else column)
+            message = f"“{found['value'][:40]}” begins with a sign that YAML reads."
+            report(
+                "E10", line + number, at, message, f"Write {found['key']}: {meant[:60]}"
+            )
+        told = True
+        rows[number] = f'{found["head"]}"{plain}"'
+    return "\n".join(rows)
 
 
 _TOO_DEEP = (

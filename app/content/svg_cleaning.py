@@ -9,11 +9,12 @@ import re
 from html import escape
 from xml.parsers import expat
 
-from app.content.identity import SLUG, did_you_mean
+from app.content.identity import SLUG, nearest, slug
 from app.content.model import Area, Drawing, Flaw
 
 MOST_BYTES = 20_000
-_LEAST = 24  # units of a region either way, for a finger
+LEAST = 24
+"""Units of a region either way, for a finger."""
 _DEEPEST = 12
 _ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
     "text",
@@ -77,7 +78,12 @@ _BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
 
 
 class _Refused(Exception):  # noqa: N818 - reads as what it is at the raise
-    """Something that no drawing may hold."""
+    """Something that no drawing may hold, and what to do about it."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.remedy = remedy
 
 
 def read_drawing(text: str) -> Drawing | Flaw:
@@ -90,7 +96,8 @@ def read_drawing(text: str) -> Drawing | Flaw:
 
 def _read(text: str) -> Drawing | Flaw:
     if len(text.encode()) > MOST_BYTES:
-        return Flaw(1, f"it is larger than {MOST_BYTES // 1000} KB")
+        remedy = "Draw it with fewer points, or as two drawings."
+        return Flaw(1, f"it is larger than {MOST_BYTES // 1000} KB", remedy=remedy)
     reader = _Reader()
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _no_doctype
@@ -102,8 +109,7 @@ def _read(text: str) -> Drawing | Flaw:
         parser.Parse(text, True)
         return reader.drawing(parser.CurrentLineNumber)
     except _Refused as refused:
-        why, _, remedy = str(refused).partition("\n")
-        return Flaw(parser.CurrentLineNumber, why, remedy=remedy)
+        return Flaw(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
         return _unreadable(error, [name for name, _ in reader.opened])
 
@@ -138,11 +144,12 @@ def narrow(file: str) -> str:
 
 
 def _no_doctype(*_: object) -> None:
-    raise _Refused("a document type is not allowed")
+    raise _Refused("a document type is not allowed", "Delete <!DOCTYPE …>.")
 
 
 def _no_instruction(*_: object) -> None:
-    raise _Refused("a processing instruction is not allowed")
+    remedy = "Delete what stands between <? and ?>."
+    raise _Refused("a processing instruction is not allowed", remedy)
 
 
 @dataclasses.dataclass(slots=True)
@@ -162,9 +169,12 @@ class _Reader:
     def start(self, name: str, given: dict[str, str]) -> None:
         """Write the opening of an element, once all of it is known to be harmless."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
-            raise _Refused(f"the element <{name}> is not allowed here")
+            raise _Refused(
+                f"the element <{name}> is not allowed here", _instead_of(name)
+            )
         if len(self.opened) >= _DEEPEST:
-            raise _Refused("its groups are nested too deep")
+            remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
+            raise _Refused("its groups are nested too deep", remedy)
         if name == "svg":
             self._begin(given)
         elif name not in self.said:
@@ -195,14 +205,14 @@ class _Reader:
             if data.strip():
                 self.least = min(self.least, self.sizes[-1])
         elif data.strip():
-            raise _Refused("words stand outside of a text")
+            raise _Refused("words stand outside of a text", "Put them into <text>.")
 
     def drawing(self, last: int) -> Drawing:
         """The finished drawing, whose last line is known."""
         for name, words in self.said.items():
             if not words.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
-                raise _Refused(f"it has no <{name}>\n{remedy}")
+                raise _Refused(f"it has no <{name}>", remedy)
         blurred = {n: why for n, a in self.areas.items() if (why := _blurred(n, a))}
         areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
         title, desc = (" ".join(words.split()) for words in self.said.values())
@@ -216,21 +226,26 @@ class _Reader:
         box = _BOX.match(given.get("viewBox", ""))
         if box is None:
             remedy = 'Write its size in units: viewBox="0 0 680 200".'
-            raise _Refused(f"its viewBox is not “0 0 WIDTH HEIGHT”\n{remedy}")
+            raise _Refused("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
         unknown = sorted(set(given) - _OF_ROOT)
         if unknown:
-            raise _Refused(f"the attribute {unknown[0]} is not allowed on <svg>")
+            remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
+            raise _Refused(
+                f"the attribute {unknown[0]} is not allowed on <svg>", remedy
+            )
         if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
-            raise _Refused(f"its font-size is not {_TEXT:g}")
+            remedy = (
+                f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
+            )
+            raise _Refused(f"its font-size is not {_TEXT:g}", remedy)
         self.size = (box[1], box[2])
 
     def _write(self, name: str, given: dict[str, str]) -> None:
         self.out.append(f"<{name}")
         for key, value in given.items():
             if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
-                near = _class_meant(value) if key == "class" else ""
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
-                raise _Refused(f"{why}{near}")
+                raise _Refused(why, _allowed_for(key, value, name))
             if key in _NAMES:
                 self._region(value)
                 key = "data-region"  # noqa: PLW2901 - ids are the page's own
@@ -239,7 +254,8 @@ class _Reader:
 
     def _region(self, name: str) -> None:
         if name in self.areas:
-            raise _Refused(f"the id “{name}” stands twice")
+            remedy = "Give one of the two groups another id."
+            raise _Refused(f"the id “{name}” stands twice", remedy)
         self.areas[name] = None
 
     def _widen(self, given: dict[str, str]) -> None:
@@ -261,19 +277,67 @@ def _blurred(name: str, area: Area | None) -> str:
     """Why a region cannot be pointed at; empty where it can."""
     if area is None:
         return f"the region “{name}” has no <rect> to point at"
-    if min(area.width, area.height) < _LEAST:
-        return f"the region “{name}” is smaller than {_LEAST} × {_LEAST}"
+    if min(area.width, area.height) < LEAST:
+        return f"the region “{name}” is smaller than {LEAST} × {LEAST}"
     return ""
+
+
+def _instead_of(element: str) -> str:
+    """What to draw in place of an element that no drawing may hold."""
+    if ":" in element:
+        return "Save the drawing as plain SVG, without what the editor adds."
+    known = ", ".join(sorted(_ELEMENTS - {"svg"}))
+    return _INSTEAD.get(element, f"Delete it, or draw it with {known}.")
+
+
+_INSTEAD = {
+    **dict.fromkeys(
+        ("line", "polyline", "polygon"), 'Write it as <path d="M10 10L90 10"/>.'
+    ),
+    "ellipse": "Write it as <circle>, or as a <path> with arcs.",
+    "style": "Delete it: a class of the guide says what a part is.",
+}
+_MEANT = {
+    "fill": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
+    "stroke": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
+    "style": "Take it out; a class of the guide says what the part is.",
+    "transform": "Take it out, and write each place as it is after the move.",
+    "d": "Write letters of path commands and numbers, at most 4,000 signs.",
+    "font-family": "Take it out here; it stands on <svg>.",
+    "stroke-dasharray": "Write numbers: 4 3.",
+    "stroke-linecap": "Write round, butt or square.",
+    "text-anchor": "Write start, middle or end.",
+    "font-weight": "Write 400 to 700, or bold.",
+}
+
+
+def _allowed_for(key: str, value: str, element: str) -> str:
+    """What an attribute may say, or what to write in its place."""
+    if key == "class":
+        return _class_meant(value)
+    if key in _NAMES and element == "g":
+        meant = slug(value) or "left-part"
+        return f"Use lower-case letters, digits and hyphens: {meant}."
+    if key in _NAMES:
+        return f'Put <{element}> into a group: <g id="{slug(value)}">.'
+    if key in _NUMBERS:
+        return f"Write a number alone, such as {_leading(value)}."
+    near = nearest(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
+    return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
 
 
 def _class_meant(value: str) -> str:
-    """A remedy for the first class that none is, as a second line."""
-    for name in value.split():
-        if name not in _CLASSES:
-            hint = did_you_mean(name, _CLASSES)
-            known = "The guide lists the classes under “Diagrams”."
-            return f"\n{hint if hint.startswith('Did') else known}"
-    return ""
+    """What may be meant by the first class that none is."""
+    unknown = next(name for name in value.split() if name not in _CLASSES)
+    near = nearest(unknown, _CLASSES)
+    known = "The guide lists the classes under “Diagrams”."
+    return f"Did you mean “{near}”?" if near else known
+
+
+def _leading(value: str) -> str:
+    """The number that a value begins with, or one as an example."""
+    found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
+    return found[1] if found else "24"
 
 
 def _is_allowed(key: str, value: str) -> bool:

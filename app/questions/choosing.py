@@ -36,6 +36,9 @@ class Choices:
     shuffle: bool = True
 
 
+_SIDES = "The options of a true-false question are True and False, in any language."
+
+
 class Choosing(Kind[Choices]):
     """A kind whose answer is to choose among options."""
 
@@ -66,9 +69,8 @@ class Choosing(Kind[Choices]):
             for p in sheet.problems[sheet.mark :]
         ):
             check_any_right(options, first, sheet)
-            check_count(
-                len(options), self.least, first, sheet, exam=written.drawn_from(exam)
-            )
+            drawn = written.drawn_from(exam)
+            check_count(len(options), self.least, first, sheet, exam=drawn, hint=_SIDES)
         check_doubles(options, sheet)
         self.check_reasons(options, sheet)
         if answer.shuffle:

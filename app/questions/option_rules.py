@@ -30,7 +30,7 @@ def check_credits(options: Sequence[Option], kind: str, sheet: Manuscript) -> No
 
 
 def check_count(
-    count: int, least: int, line: int, sheet: Manuscript, *, exam: str
+    count: int, least: int, line: int, sheet: Manuscript, *, exam: str, hint: str = ""
 ) -> None:
     """E22 and W22: there are enough options to choose from.
 
@@ -46,7 +46,7 @@ def check_count(
         sheet.report("E22", line, 1, message, wanted)
     elif count < least and exam:
         message = f"The question has {count} options, so mock exams leave it out."
-        sheet.report("W22", line, 1, message, wanted)
+        sheet.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
 
 
 def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:

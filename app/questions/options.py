@@ -271,6 +271,12 @@ def code_or_report(option: Option, sheet: Manuscript) -> str | None:
         words = " ".join(option.words.replace("`", "").split())
         whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"
         hint = f"Write the whole answer as one code span: - {option.box} `{whole}`."
+        children = option.inline.children or ()
+        spans = [c for c in children if c.type == "code_inline"]
+        between = "".join(c.content for c in children if c.type == "text").strip()
+        if len(spans) > 1 and between:
+            hint = "Write each answer as an option of its own: "
+            hint += f"- {option.box} `{spans[0].content}`"
         message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
         sheet.report("E40", *option.place(sheet), message, hint)
     elif found := _UNSEEN.search(template):

@@ -1,15 +1,19 @@
 """`headroom new topic|question|exam`: starting points that pass the check."""
 
 import datetime as dt
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from app.authoring import new_files
 from app.authoring.new_files import KINDS, shares
 from app.cli import main
 from app.content.check import check
 from app.content.live.library import load
+
+STARTS = Path(new_files.__file__).parent / "starts"
 
 
 def new(folder: Path, *words: str) -> int:
@@ -39,6 +43,15 @@ def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert lacking(folder) == []
     made = load(folder)
     assert f"weights-{kind}" in {**made.questions, **made.cards}
+
+
+OF_ONE_SUBJECT = re.compile(r"\b(?:GPU|model|weights|FP\d+|BF16|token|estimate)s?\b")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "design"])
+def test_a_question_to_begin_with_speaks_of_no_subject(kind):
+    for file in STARTS.glob(f"{kind}.*"):
+        assert OF_ONE_SUBJECT.findall(file.read_text(encoding="utf-8")) == []
 
 
 def test_all_types_together_pass_the_check_twice_over(folder):

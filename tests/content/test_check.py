@@ -245,3 +245,21 @@ def test_what_cannot_be_read_is_not_called_gone(course: Path, spoil: str) -> Non
         quiz.write_text(quiz.read_text().replace("difficulty: 1", "difficulty 1", 1))
 
     assert [p.code for p in check(course)] == ["E00" if spoil == "name" else "E10"]
+
+
+def test_a_renamed_folder_is_told_once_with_what_to_change(course: Path) -> None:
+    (course / "topics/weights").rename(course / "topics/bytes-of-a-model")
+    now = "bytes-of-a-model"
+
+    every = check(course, today=DAY)
+
+    [found] = [p for p in every if p.path == "syllabus.toml"]
+    assert found.message == "“weights” is not a topic of this course."
+    assert found.hint == (
+        f'If its folder is “{now}” now, write "{now}" in its place in order; '
+        "else take the name out."
+    )
+    assert "W36" not in {p.code for p in every}
+    [required] = [p for p in every if p.message == found.message and p is not found]
+    assert required.path == "topics/kv-cache/concept.md"
+    assert required.hint == f"Did you mean “{now}”?"

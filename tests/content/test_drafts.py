@@ -81,13 +81,69 @@ def test_an_item_that_had_been_live_keeps_its_id(course: Path) -> None:
     assert (course / "ids.lock").read_text().count("\n") == lock.count("\n")
 
 
-def test_drafts_do_not_fill_exams_or_serve_objectives(course: Path) -> None:
+def told(course: Path, code: str) -> list[tuple[str, str]]:
+    found = check(course, today=DAY)
+    return [(p.message, p.hint) for p in found if p.code == code]
+
+
+FINISH = "Finish them, and take their line “status” out."
+
+
+def test_drafts_that_would_serve_an_objective_or_fill_an_exam_are_named(
+    course: Path,
+) -> None:
     for name in ("concept.md", "quiz.md", "cards.md"):
         change(course / "topics/kv-cache" / name, "\n---\n", "\nstatus: draft\n---\n")
+    at = "topics/kv-cache"
+    every = f"{at}/concept.md, {at}/quiz.md, {at}/cards.md"
 
-    codes = {p.code for p in check(course, today=DAY)}
+    [(uncovered, finish)] = told(course, "W73")
+    [(unfilled, count)] = told(course, "E71")
 
-    assert {"E71", "W73"} <= codes
+    assert uncovered == (
+        "Objective 2.1 has no page and no questions and no cards that learners see."
+    )
+    assert finish == f"Drafts would count: {every}. {FINISH}"
+    assert unfilled == (
+        "The exam asks 2 questions of domain 2, the course has 0 that are live."
+    )
+    assert count == (
+        f"Drafts would count: 1 of {at}/concept.md, 7 of {at}/quiz.md. {FINISH}"
+    )
+
+
+def test_cards_and_questions_of_a_live_page_that_are_drafts_are_named(
+    course: Path,
+) -> None:
+    for name in ("quiz.md", "cards.md"):
+        change(course / "topics/kv-cache" / name, "\n---\n", "\nstatus: draft\n---\n")
+    title, at = "The cache of a conversation", "topics/kv-cache"
+
+    asked, learned = told(course, "W87")
+
+    assert asked == (
+        f"“{title}” has 1 question that is live, not five.",
+        f"Drafts would count: 7 questions of {at}/quiz.md. {FINISH}",
+    )
+    assert learned == (
+        f"“{title}” has no cards that are live.",
+        f"Drafts would count: 2 cards of {at}/cards.md. {FINISH}",
+    )
+
+
+def test_what_drafts_do_not_hold_is_asked_for_beside_them(course: Path) -> None:
+    change(course / "topics/kv-cache/cards.md", "\n---\n", "\nstatus: draft\n---\n")
+    change(course / "exams/short.toml", "2 = 2", "2 = 40")
+    change(
+        course / "topics/kv-cache/quiz.md",
+        "objective: 2.1",
+        "objective: 2.1\nstatus: review",
+    )
+
+    assert told(course, "W73")[0][1].startswith("Drafts would count: topics/kv-cache/")
+    assert told(course, "E71")[0][1].endswith(
+        "Write 32 more beside them, or ask fewer."
+    )
 
 
 def test_a_live_page_that_leads_to_a_draft_is_told(course: Path) -> None:

@@ -91,7 +91,8 @@ def test_the_command_prints_the_difference(
 
     said = capsys.readouterr().out
     assert said.startswith("--- /dev/null\n+++ b/ids.lock\n")
-    assert "ids.lock is new" in said
+    assert "ids.lock does not exist yet: --fix without --dry-run would write" in said
+    assert "is new" not in said
     assert said.endswith("No problems.\n")
     assert not (course / "ids.lock").exists()
 

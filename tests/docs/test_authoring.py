@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from app.content.codes import RULES
 from app.content.live.library import Library, LiveLibrary
 from app.content.numbers.quantities import known_unit, show
 from app.content.read import metadata
+from app.questions.phrases import same_words
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")
@@ -108,3 +110,24 @@ def test_the_formats_of_numbers_are_shown_as_they_are() -> None:
 def test_a_unit_that_is_also_understood_is_so(word: str) -> None:
     assert f"`{word}`" in section("### Units")
     assert known_unit(word) is not None
+
+
+def test_what_is_said_of_short_answers_holds() -> None:
+    assert same_words("pre-fill", "Prefill.")
+    for other in ("the prefill", "prefills", "prefil", "préfill"):
+        assert not same_words("prefill", other)
+
+
+@pytest.mark.parametrize(
+    ("options", "drawn"),
+    [("- [x] True\n- [ ] False\n", True), ("- [x] One\n- [ ] Two\n", False)],
+)
+def test_what_is_said_of_two_options_in_mock_exams_holds(
+    course: Path, tmp_path: Path, options: str, drawn: bool
+) -> None:
+    copy = Path(shutil.copytree(course, tmp_path / "course"))
+    quiz = copy / "topics/kv-cache/quiz.md"
+    asked = f"\n### Is it so?\n<!-- q: two -->\n\n{options}  > A reason.\n"
+    quiz.write_text(quiz.read_text(encoding="utf-8") + asked, encoding="utf-8")
+
+    assert LiveLibrary(copy).current().questions["two"].drawable is drawn

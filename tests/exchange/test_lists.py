@@ -182,3 +182,49 @@ def test_hostile_text_is_read_in_the_time_that_its_length_takes(text: str) -> No
     reading = read_lists(text)  # squared it would take hours
 
     assert len(reading.items) + len(reading.refused) <= 1
+
+
+COFFEE = """\
+Cuestionario de café
+
+1. ¿Qué temperatura tiene el agua?
+a) 60 °C
+b) 93 °C
+Respuesta: B
+Explicación: Es la norma.
+2. El espresso usa molienda gruesa.
+Respuesta correcta: Falso
+3. ¿Qué aumenta la extracción?
+☐ Una taza grande
+☑ Una molienda fina
+☑ Más tiempo
+4. Hvilken er rigtig?
+a) Den
+b) Denne
+Svar: B
+"""
+
+
+def test_a_list_in_another_language_is_read() -> None:
+    found = read_lists(COFFEE)
+
+    first, second, third, fourth = found.items
+    assert [o.text for o in first.options] == ["60 °C", "93 °C"]
+    assert [o.right for o in first.options] == [False, True]
+    assert first.explanation == "Es la norma."
+    assert second.kind == "true-false"
+    assert [o.right for o in second.options] == [False, True]
+    assert third.kind == "multiple"
+    assert [o.right for o in third.options] == [False, True, True]
+    assert [o.text for o in fourth.options if o.right] == ["Denne"]
+    [title] = found.refused
+    assert title.name == "Cuestionario de café"
+    assert title.reason == "it has no number, choices or answer: a title, or a note?"
+
+
+def test_a_numbered_list_in_a_stem_begins_no_question() -> None:
+    text = "1. Which of these hold?\n1. Hot\n2. Cold\na) 1\nb) 2\nAnswer: A\n"
+
+    [item] = read_lists(text).items
+
+    assert len(item.options) == 2

@@ -31,6 +31,7 @@ from app.content.problems import Problem, problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import Bank
 from app.content.rules.course import check_drafts, check_fronts, check_order
+from app.content.rules.coverage import check_coverage
 from app.content.rules.drawings import drawings_at
 from app.content.rules.reviews import check_reviews
 from app.content.rules.topics import check_topics
@@ -84,8 +85,8 @@ def assemble(bank: Bank) -> Assembled:
     # Readings have left out what is broken in itself; a file that broke while it was
     # live is on show as it was, so its newest problems must not take items away.
     found += [p for r in bank.readings.values() for p in r.problems]
-    found += rules.check_coverage(bank, questions.values(), cards.values())
-    found += check_topics(topics, bank.readings)
+    found += check_coverage(bank, authored.questions.values(), authored.cards.values())
+    found += check_topics(topics, bank.readings, authored.questions, authored.cards)
     told = tuple(sorted(set(without_beginnings(found, authored))))
     return Assembled(topics, questions, cards, told, authored)
 

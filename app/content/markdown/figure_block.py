@@ -13,7 +13,6 @@ from app.content.markdown import checked_numbers as numbers
 from app.content.numbers import quantities
 from app.content.numbers.estimates import Unanswerable
 from app.content.numbers.quantities import Quantity, UnitMismatch
-from app.content.numbers.units import UNITS
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped, Node, Scalar
 from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
@@ -56,7 +55,7 @@ def _read(fields: Mapped) -> Rows:
             raise _Unusable(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.word(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
-        hint = did_you_mean(unit, (u for u in UNITS if u))
+        hint = quantities.unit_meant(unit)
         message = f"“{unit}” is not a known unit."
         raise _Unusable(fields.values["unit"], "E42", message, hint)
     rows = fields.values.get("rows")

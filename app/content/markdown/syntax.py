@@ -56,6 +56,10 @@ def _reader() -> MarkdownIt:
     return reader
 
 
+MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
+"""A paragraph that was to be the comment of a question."""
+
+
 def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Match nothing, and end the reading of a file that has too many parts."""
     del last, silent

@@ -91,7 +91,8 @@ def refuse_block(content: str, report: Report) -> None:
     rest = _without_comments(content).strip()
     if rest:
         first = rest.split("\n", maxsplit=1)[0]
-        report("E62", first[:40], f"The HTML {first[:40]} is not allowed.", _HINT)
+        tag = first[: first.find(">") + 1] or first
+        report("E62", first[:40], f"The HTML {tag[:40]} is not allowed.", _HINT)
 
 
 def _without_comments(content: str) -> str:

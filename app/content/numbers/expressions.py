@@ -57,6 +57,16 @@ class Expression:
     calls: tuple[ast.Call, ...]
 
 
+# How a calculation is written elsewhere, and here.
+_OTHERWISE = {
+    r"\s[x×·]\s": "Write * for times.",
+    "[÷:]": "Write / for divided by.",
+    r"\d%|%\s": "Write 0.15 for 15%.",
+    r"\d,\d": "Write decimals with a point: 7.5.",
+    r"^\s*=|\w\s*=\s*\w": "Write the calculation alone, without =.",
+}
+
+
 @functools.lru_cache(maxsize=4096)
 def compile_expression(text: str) -> Expression:
     """Parse an expression and refuse everything that is not on the list.
@@ -70,6 +80,8 @@ def compile_expression(text: str) -> Expression:
         tree = ast.parse(_with_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
+        for pattern, better in _OTHERWISE.items():
+            hint = better if re.search(pattern, text) else hint
         raise BadExpression("E45", f"“{text}” is not an expression.", hint) from None
     seen = _Seen(set(), [])
     _check(tree, seen)
@@ -131,13 +143,21 @@ def _check(node: ast.AST, seen: _Seen) -> None:  # noqa: C901, PLR0912 - a case 
 def _refuse(node: ast.AST) -> None:
     what = ast.unparse(node) if isinstance(node, ast.expr) else "this"
     hint = "Allowed: numbers, + - * / ( ), round, ceil, floor, min, max, estimates."
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor | ast.Pow):
+        base = ast.unparse(node.left)
+        hint = f"There are no powers: write {base} * {base}, as often as it is meant."
+    elif isinstance(node, ast.Tuple):
+        hint = "Write decimals with a point: 7.5."
+    elif isinstance(node, ast.Set):
+        hint = "Write names without braces here; those are for the text."
     raise BadExpression("E45", f"“{what[:60]}” is not allowed in an expression.", hint)
 
 
 def _check_unit(node: ast.expr) -> None:
     if not isinstance(node, ast.Constant):
         written = ast.unparse(node)
-        hint = did_you_mean(written, (u for u in UNITS if u))
+        hint = quantities.unit_meant(written)
+        hint = hint or "Write a unit that the guide lists under “Units”."
         raise BadExpression("E42", f"“{written}” is not a known unit.", hint)
 
 
@@ -178,7 +198,10 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatch as error:
         message = f"“{expression.text}” has no value: {error}."
-        raise BadExpression("E42", message) from None
+        hint = (
+            "Give every number its unit, such as 55 g/L, and ask for one of its kind."
+        )
+        raise BadExpression("E42", message, hint) from None
     except estimates.Unanswerable as error:
         code = "E44" if error.code in {"E80", "E81"} else "E47"
         raise BadExpression(code, error.message, error.hint) from None

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+from app.content.identity import did_you_mean
 from app.content.numbers.units import TYPED, UNITS
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
 
@@ -58,6 +59,14 @@ def known_unit(word: str) -> str | None:
     """
     unit = _ALIASES.get(word) or TYPED.get(word, word)
     return unit if unit in UNITS else None
+
+
+_LIKE = 0.65  # “litros” are no “bits”
+
+
+def unit_meant(word: str) -> str:
+    """A hint for a word that is no unit: the nearest one, or nothing."""
+    return did_you_mean(word, (unit for unit in UNITS if unit), _LIKE)
 
 
 def dimension(unit: str) -> tuple[float, Counter[str]]:

@@ -141,6 +141,8 @@ TYPED = {
     "Ohm": "Ω",
     "ohm": "Ω",
     "kOhm": "kΩ",
+    # The ordinal sign and the ring of keyboards that have no degree sign.
+    **{f"{sign}{scale}": f"°{scale}" for sign in "º˚" for scale in ("C", "F", "")},
     "l": "L",
     "ml": "mL",
     "dl": "dL",

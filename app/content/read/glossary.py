@@ -51,10 +51,11 @@ def _term(block: list[Token], scope: Scope) -> Term:
     pinned = take_pin(block[1])
     name = plain(block[1:2])[:_LONGEST]
     line = first_line(block[0])
-    body, see = _part_see(block[3:])
-    for anchor in see:
-        at = scope.sheet.find("See:", line, line + _LONGEST)
-        scope.sheet.mention("page", f"/glossary#{anchor}", *at)
+    body, related = _part_see(block[3:])
+    for other in related:
+        near = scope.sheet.find("See:", line, line + _LONGEST)[0]
+        at = scope.sheet.find(other, near, near + _LONGEST)
+        scope.sheet.mention("term", other, *at)
     if not name:
         hint = "Write the term behind the ##."
         scope.sheet.report("E10", line, 1, "A term has no name.", hint)
@@ -65,20 +66,21 @@ def _term(block: list[Token], scope: Scope) -> Term:
     if not meaning.html:
         hint = "Write one paragraph below the heading."
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
+    see = [slug(other) for other in related]
     see += re.findall(r'href="(/[^"]+)"', meaning.html)
     place = Place(scope.sheet.path, line)
     return Term(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
 def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
-    """Part a last paragraph `See: kv-cache, weights` from the meaning."""
+    """Part a last paragraph `See: KV cache, Weights` from the meaning."""
     at = 0
     while at < len(body):
         end = close_of(body, at) + 1
         match = _SEE.match(body[at + 1].content) if end - at == 3 else None
         if match:
-            names = [slug(n) for n in match[1].split(",")]
-            return body[:at] + body[end:], [n for n in names if n]
+            names = [" ".join(n.split()) for n in match[1].split(",")]
+            return body[:at] + body[end:], [n for n in names if slug(n)]
         at = end
     return body, []
 

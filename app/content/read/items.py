@@ -31,7 +31,7 @@ from app.questions.kind import Kind
 from app.questions.kinds import KINDS
 from app.questions.model import Question
 from app.questions.option_rules import check_credits
-from app.questions.options import Option, is_task_list, read_options
+from app.questions.options import Option, code_of, is_task_list, read_options
 from app.questions.written import Draft, Parts, Written
 
 FileKind = Literal["page", "quiz", "cards"]
@@ -247,17 +247,25 @@ def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> s
     meant, shows = _told_by_block(draft, parts)
     if kind == "cards":
         return _choice_type(parts.options) if parts.options else "card"
-    if parts.options and not meant:
+    if parts.options and not meant and not _are_ranges(parts.options):
         return _choice_type(parts.options)
+    if parts.options and not meant:
+        meant, shows = "numeric", "its options are numbers with a tolerance"
     message = "This question has no answers and no type."
     hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
     if meant:
         message = f"The item has no type, and {shows}."
         hint = f"Write a line type: {meant} into its comment."
-    if meant and parts.options:
+    if meant and parts.options and not any(o.ticked for o in parts.options):
         hint = f"Write type: {meant} into its comment, or tick the right option."
     sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
     return ""
+
+
+def _are_ranges(options: list[Option]) -> bool:
+    """Whether each option is a number in code, and one has its tolerance."""
+    spans = [code_of(option) or "" for option in options]
+    return all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
 
 
 def _choice_type(options: list[Option]) -> str:

@@ -16,6 +16,11 @@ _RANGE = re.compile(
     r"^(?P<low>-?[\d_.]*\d)\s*\.\.\s*(?P<high>-?[\d_.]*\d)"
     r"(?:\s+step\s+(?P<step>[\d_.]*\d))?$"
 )
+# “100 to 120” in any language, or with a dash.
+_SPAN = re.compile(
+    r"^(?P<low>\d[\d_]*(?:\.\d+)?)\s*(?:[–—-]|…|[^\W\d]{1,5}\s)\s*"
+    r"(?P<high>\d[\d_]*(?:\.\d+)?)$"
+)
 _NUMBER = re.compile(r"^-?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
@@ -30,12 +35,14 @@ def read_computed(comment: Comment, sheet: Manuscript) -> Computed | None:
         _check_name(name, node, sheet)
         params[name] = _values(name, node, sheet)
     lets: list[tuple[str, str]] = []
+    named: list[str] = []
     for name, node in _mapping(values.get("let"), "let", sheet).items():
         _check_name(name, node, sheet)
         if name in params:
             message = f"“{name}” is a parameter already."
             sheet.report("E11", node.line, node.column, message, "Use another name.")
-        known = {*params, *(n for n, _ in lets)}
+        known = {*params, *named}  # what is wrong in itself is told once
+        named.append(name)
         text = _expression(node, known, sheet)
         if text:
             lets.append((name, text))
@@ -65,19 +72,16 @@ def _check_name(name: str, node: Node, sheet: Manuscript) -> None:
 
 
 def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]:
+    if slip := _slip(name, node):
+        sheet.report(slip[0], node.line, node.column, *slip[1:])
+        return (0,)
+    found: tuple[str | float, ...] = ()
     if isinstance(node, Listing):
         found = tuple(value_of(n.text) for n in node.items if isinstance(n, Scalar))
     elif isinstance(node, Scalar) and ".." in node.text:
         found = _range(name, node, sheet)
-    elif isinstance(node, Scalar) and "," in node.text:
-        message = f"“{node.text[:40]}” is one word, not a list."
-        hint = f"Write {name}: [{node.text[:40]}]"
-        sheet.report("E45", node.line, node.column, message, hint)
-        return (0,)
     elif isinstance(node, Scalar):
         found = (value_of(node.text),)
-    else:
-        found = ()
     large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
     if large:
         message = f"A value of the parameter “{name}” is too large to compute with."
@@ -88,6 +92,28 @@ def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]
         message = f"The parameter “{name}” has no values."
         sheet.report("E45", node.line, node.column, message, hint)
     return found or (0,)
+
+
+def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
+    """A list or a range that is written otherwise: code, message and hint."""
+    if isinstance(node, Listing):
+        words = [n.text.strip() for n in node.items if isinstance(n, Scalar)]
+        word = next(filter(_RANGE.match, words), "")
+        message = f"“{word}” is a word in this list, not a range."
+        hint = f"Write {name}: {word}, without brackets."
+        return ("E47", message, hint) if word else None
+    text = node.text.strip() if isinstance(node, Scalar) else ""
+    shown = text[:40]
+    if ".." in text and not _RANGE.match(text):
+        hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
+        return "E45", f"“{shown}” is not a range of numbers.", f"{hint}[2 mL, 3 mL]."
+    if ".." not in text and "," in text:
+        message = f"“{shown}” is one word, not a list."
+        return "E45", message, f"Write {name}: [{shown}]"
+    if span := _SPAN.match(text):
+        hint = f"Write {name}: {span['low']}..{span['high']}"
+        return "E47", f"“{shown}” is a word, not a range.", hint
+    return None
 
 
 def value_of(text: str) -> str | float:

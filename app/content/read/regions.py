@@ -5,7 +5,7 @@ import re
 
 from markdown_it.token import Token
 
-from app.content.markdown.syntax import close_of, first_line, tokens
+from app.content.markdown.syntax import MISBEGUN, close_of, first_line, tokens
 from app.content.read.lost_answers import UNCLOSED, box_in
 from app.content.read.metadata import read_comment
 from app.content.source_file import Manuscript
@@ -218,8 +218,10 @@ def glued(inline: Token) -> re.Match[str] | None:
 
 def _has_broken_comment(prose: list[Token], at: int) -> bool:
     """Whether a comment that was never closed stands below: there is its id."""
-    below = prose[at + 3 : at + 4]
-    return bool(below) and below[0].content.strip() == UNCLOSED
+    below = prose[at + 3 : at + 5]
+    if below and below[0].content.strip() == UNCLOSED:
+        return True
+    return len(below) > 1 and bool(MISBEGUN.match(below[1].content))
 
 
 def _has_back(prose: list[Token], at: int) -> bool:

@@ -6,6 +6,7 @@ _SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$"
 _QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019"
 _MOST_SHOWN = 60
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}$")
+_TURNED_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}$")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _SWITCHES |= {"true": "true", "false": "false"}
@@ -61,6 +62,9 @@ def _behind(key: str, value: str) -> tuple[str, str]:
     """Something that follows a value on its line."""
     if number := _PERCENT.match(value):
         return "A number has a percent sign.", f"Write {key} = {number[1]}"
+    if _TURNED_DATE.match(value):
+        message = f"“{value}” is not a date as it is written here."
+        return message, f"Write year, month and day: {key} = 2026-11-20"
     if _DATE.match(value):
         return f"“{value}” is not a day of the calendar.", f"Write {key} = 2026-11-20"
     message = f"Something stands behind the value of “{key}”."

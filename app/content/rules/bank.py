@@ -7,12 +7,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from app.content.identity import did_you_mean, likeness, normal
-from app.content.model import Card, Syllabus
+from app.content.identity import did_you_mean, likeness, nearest, normal
+from app.content.model import Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.drawings import check_drawing
-from app.content.rules.links import check_link, check_picture
+from app.content.rules.links import check_link, check_picture, check_related
 from app.content.source_file import Mention
 from app.questions.model import Question
 
@@ -63,6 +63,18 @@ class Bank:
         """Whether one of the files is there, and each that is could be read."""
         there = [path for path in paths if path in self.readings]
         return bool(there) and all(map(self.is_sound, there))
+
+    def renamed(self) -> dict[str, str]:
+        """Topics of the order without a folder, with the one that may be them now."""
+        order = self.syllabus.topics
+        folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
+        absent = [slug for slug in order if slug not in folders]
+        pages = [r.topic.slug for r in self.readings.values() if r.topic]
+        others = [slug for slug in pages if slug not in order]
+        if len(absent) == len(others) == 1:
+            return {absent[0]: others[0]}
+        pairs = {slug: nearest(slug, others) for slug in absent}
+        return {slug: near for slug, near in pairs.items() if near}
 
     def in_order(self) -> list[tuple[str, ParsedFile]]:
         """The files, those of topics that the syllabus does not name at the end.
@@ -197,6 +209,7 @@ def check_mentions(bank: Bank) -> list[Problem]:
     }
     unread = {kind for kind, files in _REGISTERS.items() if not bank.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
+    renamed = bank.renamed()
     found: list[Problem] = []
     for path, reading in bank.readings.items():
         for mention in reading.mentions:
@@ -206,8 +219,18 @@ def check_mentions(bank: Bank) -> list[Problem]:
                 found += _beyond(path, mention, bank)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
-                found.append(_unknown(path, mention, _hint(mention, words, hints)))
+                hint = _moved(path, mention, renamed) or _hint(mention, words, hints)
+                found.append(_unknown(path, mention, hint))
     return found
+
+
+def _moved(path: str, mention: Mention, renamed: Mapping[str, str]) -> str:
+    """What to do where the folder of a topic seems to have another name now."""
+    now = renamed.get(mention.value, "") if mention.kind == "topic" else ""
+    if now and path == "syllabus.toml":
+        hint = f'If its folder is “{now}” now, write "{now}" in its place in order; '
+        return f"{hint}else take the name out."
+    return f"Did you mean “{now}”?" if now else ""
 
 
 def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
@@ -220,6 +243,8 @@ def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
         yield from check_picture(path, mention, bank.files)
     elif mention.kind in {"drawing", "picture"}:
         yield from check_drawing(path, mention, bank.readings)
+    elif mention.kind == "term":
+        yield from check_related(path, mention, bank.readings)
     else:
         yield from check_link(path, mention, bank.readings)
 
@@ -316,58 +341,3 @@ def _same(words: frozenset[str], others: frozenset[str]) -> bool:
     if len(different) > (1 - _SAME) * len(words | others):
         return False
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
-
-
-def check_coverage(
-    bank: Bank, questions: Iterable[Question], cards: Iterable[Card]
-) -> list[Problem]:
-    """E70, E71, W73: whether the bank can fill its exams and serves every objective."""
-    per_domain: Counter[str] = Counter()
-    asked: set[str] = set()
-    domain_of = {
-        o.number: o.domain for d in bank.syllabus.domains for o in d.objectives
-    }
-    for question in questions:
-        asked |= set(question.objectives)
-        if question.drawable:
-            per_domain[question.home(domain_of)] += 1
-    learned = {o for c in cards for o in c.objectives}
-    pages = [r.topic for r in bank.readings.values() if r.topic]
-    read = {o for p in pages if p.status == "live" for o in p.objectives}
-    drafts = {o: p.title for p in pages if p.status != "live" for o in p.objectives}
-    found = _blueprints(bank, per_domain)
-    register = bank.readings.get("syllabus.toml")
-    lines = dict(register.entries) if register else {}
-    for number in sorted(bank.objectives()):
-        classes = (("page", read), ("questions", asked), ("cards", learned))
-        lacking = [name for name, have in classes if number not in have]
-        if lacking:
-            message = f"Objective {number} has no {' and no '.join(lacking)}"
-            hint = "Write a topic for it, or add its number to one that is live."
-            if draft := drafts.get(number):
-                message += f" that learners see: “{draft}” is not live"
-                hint = "Finish the draft, and take its line “status” out."
-            place = ("syllabus.toml", lines.get(number, 1), 1)
-            found.append(problem(place, "W73", f"{message}.", hint))
-    return found
-
-
-def _blueprints(bank: Bank, per_domain: Counter[str]) -> list[Problem]:
-    found = []
-    domains = {d.number for d in bank.syllabus.domains}
-    for path, reading in bank.readings.items():
-        lines = dict(reading.entries)
-        for number, wanted in reading.exam.domains.items() if reading.exam else ():
-            if number not in domains:
-                message = f"“{number}” is not a domain of syllabus.toml."
-                hint = did_you_mean(number, domains)
-                place = (path, lines.get(number, 1), 1)
-                found.append(problem(place, "E70", message, hint))
-            elif per_domain[number] < wanted:
-                held = per_domain[number]
-                message = f"The exam asks {wanted} questions of domain {number}, "
-                message += f"the course has {held}."
-                hint = "Write more questions, or ask fewer."
-                place = (path, lines.get(number, 1), 1)
-                found.append(problem(place, "E71", message, hint))
-    return found

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 
+from app.content.identity import slug
 from app.content.problems import Problem
 
 # What keeps a whole file, not one item, from being read.
@@ -20,6 +21,9 @@ _LOST = "belongs to no question"
 _UNTYPED = "The item has no type"
 _LISTED_TYPE = "“type” has one value"
 _PARTED = "stand apart from it."
+_NO_TABLE = "The question has no table."
+_TEXTUAL = "These lines are read as text, not as a table."
+_NO_TERM = "behind See: is no heading of the glossary."
 _NO_ANSWERS = "This question has no answers and no type."
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
 _MANY, _NAMED = 3, 3  # items that are gone and told together, those that are named
@@ -42,6 +46,7 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     seen = _seen(problems)
     if any(path.startswith("topics/") for path in seen.frontless):
         codes |= _COUNTS
+    broken = {p.path.split("/")[1] for p in problems if _leaves_out(p)}
     torn = {p.item for p in problems if p.code in _TORN and p.item}
     problems = [
         p
@@ -56,8 +61,28 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
         p
         for p in _without_twins(problems)
         if _is_cause(p)
-        or not (_follows(p, codes, topics) or (p.code == "W87" and p.path in opened))
+        or not (
+            _follows(p, codes, topics)
+            or (p.code == "W87" and p.path in opened)
+            or _counts_broken(p, broken)
+        )
     ]
+
+
+def _leaves_out(found: Problem) -> bool:
+    """Whether an item of a topic, or a file of them, is not live for its sake."""
+    parts = found.path.split("/")
+    of_items = parts[0] == "topics" and parts[-1] in {"quiz.md", "cards.md"}
+    return found.severity == "error" and of_items
+
+
+def _counts_broken(found: Problem, broken: set[str]) -> bool:
+    """Whether items are too few where some are broken: then nobody knows how many."""
+    if found.code == "W73":
+        return bool(broken) and "no page" not in found.message
+    counted = found.message.endswith((" no cards.", ", not five."))
+    here = found.code == "W87" and found.path.split("/")[1] in broken
+    return (here and counted) or (found.code == "E71" and bool(broken))
 
 
 def _hides_boxes(found: Problem) -> bool:
@@ -107,6 +132,11 @@ class _Seen:
     misnamed: frozenset[str]
     unboxed: frozenset[str]
     parted: frozenset[str]
+    textual: frozenset[str]
+    unnumbered: frozenset[str]
+    parted_lists: frozenset[str]
+    blankless: frozenset[str]
+    meaningless: frozenset[str]
 
 
 def _seen(problems: Iterable[Problem]) -> _Seen:
@@ -131,6 +161,27 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
             for box in _BOXES.findall(f"{p.message} {p.hint}")
         ),
         frozenset(p.item for p in every if _is_parted(p)),
+        _items_of(every, _TEXTUAL),
+        _items_of(every, " has 0 steps; three are needed."),
+        _items_of(every, "and is no part of them."),
+        _items_of(every, "The text has no blank."),
+        frozenset(
+            _slug_of(p)
+            for p in every
+            if p.code == "E10" and p.message.endswith("” has no meaning.")
+        ),
+    )
+
+
+def _slug_of(found: Problem) -> str:
+    """The address of what the message quotes first."""
+    return slug(next(iter(_QUOTED.findall(found.message)), ""))
+
+
+def _items_of(problems: list[Problem], ending: str) -> frozenset[str]:
+    """The items, with their files, of which something is said that ends so."""
+    return frozenset(
+        f"{p.path} {p.item}" for p in problems if p.message.endswith(ending)
     )
 
 
@@ -152,13 +203,36 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
         return True
     untyped = found.message.startswith((_NO_ANSWERS, _UNTYPED))
-    parted = untyped and found.item in seen.parted
-    if parted or _is_swallowed(found, seen) or _is_of_merge(found, seen):
-        return True
-    if found.code in {"W38", "W87"} and _is_misnamed(found, seen):
-        return True
+    return (
+        (untyped and found.item in seen.parted)
+        or _is_swallowed(found, seen)
+        or _is_of_merge(found, seen)
+        or _is_misnamed(found, seen)
+        or _is_of_box(found, seen)
+        or _is_of_list(found, seen)
+    )
+
+
+def _is_of_box(found: Problem, seen: _Seen) -> bool:
+    """Whether it stands where a box is told; “[!NOTE](see)” is a link to Markdown."""
+    linked = found.message.startswith("There is no page or heading")
     here = (found.path, found.line) in seen.boxes
-    return here and found.message.endswith("is not an alert.")
+    return here and (linked or found.message.endswith("is not an alert."))
+
+
+def _is_of_list(found: Problem, seen: _Seen) -> bool:
+    """Whether it follows from steps, or pairs, that do not stand as such."""
+    where = f"{found.path} {found.item}"
+    if found.message == _NO_TABLE:
+        return where in seen.textual
+    if found.code == "E46" and found.message.endswith("has no params."):
+        return where in seen.blankless
+    if found.message.endswith("does not begin with a check box."):
+        return where in seen.unnumbered
+    if found.code == "E50" and found.message.endswith("three are needed."):
+        return where in seen.parted_lists
+    meaningless = found.message.endswith(_NO_TERM)
+    return meaningless and _slug_of(found) in seen.meaningless
 
 
 def _is_swallowed(found: Problem, seen: _Seen) -> bool:
@@ -182,6 +256,10 @@ def _is_of_merge(found: Problem, seen: _Seen) -> bool:
 
 def _is_misnamed(found: Problem, seen: _Seen) -> bool:
     """Whether what is not there is there under another name, or cannot be read."""
+    if found.code not in {"E10", "W38", "W87"}:
+        return False
+    if found.message == "The page has no title in its front matter.":
+        return f"{found.path} title" in seen.misnamed
     if found.code == "W38":
         keys = _QUOTED.findall(found.message)
         undated = found.path in seen.undated and "reviewed" in keys

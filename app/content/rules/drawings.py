@@ -7,11 +7,15 @@ from app.content.model import Drawing, Flaw
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.source_file import Mention
-from app.content.svg_cleaning import narrow
+from app.content.svg_cleaning import LEAST, narrow
 
 Readings = Mapping[str, ParsedFile]
 _LEGIBLE = 11.0  # pixels
 _PHONE, _DESK = 358.0, 600.0  # the least width in pixels of a narrow and a wide one
+_POINTED = (
+    f"Put a <rect> of at least {LEAST} by {LEAST} into the group; one of class “hit” "
+    "is not seen."
+)
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
@@ -39,7 +43,7 @@ def check_drawing(path: str, mention: Mention, readings: Readings) -> Iterable[P
             yield problem(at, "E58", message, found.remedy or _HINT, mention.item)
         elif isinstance(found, Drawing) and region in found.blurred:
             message = f"{name}, line {found.line}: {found.blurred[region]}."
-            yield problem(place, "E58", message, _HINT, mention.item)
+            yield problem(place, "E58", message, _POINTED, mention.item)
         elif isinstance(found, Drawing) and region and region not in found.regions:
             message = f"{name} has no region “{region}”."
             hint = did_you_mean(region, sorted(found.regions - set(found.blurred)))

@@ -1,8 +1,10 @@
 """E61, E78: whether what a link or a picture names is there, and what may be meant."""
 
+import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
-from app.content.identity import did_you_mean
+from app.content.identity import did_you_mean, nearest, slug
 from app.content.parsed import ParsedFile
 from app.content.problems import Problem, problem
 from app.content.source_file import Mention
@@ -10,6 +12,7 @@ from app.content.source_file import Mention
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
 _TERM = "/glossary"
+_FORMS = re.compile(r"[(),/]")
 _GIVEN = frozenset({"sources", "end"})
 Readings = Mapping[str, ParsedFile]
 
@@ -31,10 +34,35 @@ def check_link(path: str, mention: Mention, readings: Readings) -> Iterable[Prob
             hint = ""
         else:
             hint = _near(anchor, anchors) if reading else _near(slug, _slugs(readings))
+        if not found and (slug.endswith(".md") or "/" in slug):
+            hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
+            if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
+                hint = f"Write https://www.{web} for a page of the web."
     if not found:
-        message = f"There is no page or heading “{mention.value}”."
+        message = f"There is no page or heading “{unquote(mention.value)}”."
         place = (path, mention.line, mention.column)
         yield problem(place, "E61", message, hint, mention.item)
+
+
+def check_related(path: str, mention: Mention, readings: Readings) -> Iterable[Problem]:
+    """E61: what stands behind `See:` is the heading of a term."""
+    terms = [t for r in readings.values() for t in r.terms]
+    anchor = slug(mention.value)
+    if any(term.anchor == anchor for term in terms):
+        return
+    called = {form: t.name for t in terms for form in (t.anchor, *_forms(t.name))}
+    near = called.get(anchor) or called.get(nearest(anchor, called))
+    hint = "Write the whole heading of a term, and a comma between two."
+    if near:
+        hint = f"Write its whole heading: “{near}”."
+    message = f"“{mention.value}” behind See: is no heading of the glossary."
+    place = (path, mention.line, mention.column)
+    yield problem(place, "E61", message, hint)
+
+
+def _forms(name: str) -> Iterable[str]:
+    """The parts of a heading that may be taken for it: “Time to first token (TTFT)”."""
+    return filter(None, map(slug, _FORMS.split(name)))
 
 
 def _slugs(readings: Readings) -> set[str]:

@@ -7,20 +7,30 @@ from markdown_it.token import Token
 
 from app.content.markdown.syntax import first_line, last_line
 from app.content.markdown.writer import Scope
+from app.content.numbers.quantities import kind
+from app.content.numbers.units import TYPED, UNITS
 
-_UNITS = "|".join(  # noqa: FLY002 - one kind of unit to a line
-    (
-        "(?:[kKMGTPE]i?B|bytes)(?:/s)?",
-        "[kMGTPE]?bit(?:/s)?",
-        "[kMGT]b/s",
-        "[kMG]?W",
-        "[kMG]Wh",
-        "[TPEG]FLOPS?(?:/s)?",
-        "ns|µs|ms|GHz|MHz|tokens?/s|USD",
-    )
+# “8B” counts parameters, “16 bits” are the width of a format: neither is an amount.
+_NO_AMOUNTS = frozenset({"B", "bits"})
+_SIGNS = "€£¥₹"  # before a number; behind a dollar sign may be what a shell reads
+_AMOUNTS = sorted(
+    {
+        *(u for u in UNITS if kind(u) and u not in _NO_AMOUNTS),
+        *TYPED,
+        *(f"{letter}FLOPS" for letter in "GTPE"),
+    },
+    key=len,
+    reverse=True,
 )
+# “The 1970s”, “4K” and “2N” are no amounts, “5g” is one.
+_APART = re.compile(r"[A-Zs]")
+_WORDS = "|".join(re.escape(u) for u in _AMOUNTS if not _APART.fullmatch(u))
+_LETTERS = "".join(u for u in _AMOUNTS if _APART.fullmatch(u))
+_DIGITS = r"\d(?:[\d,.]*\d)?"
+_GAP = "[ \u00a0\u202f]"
 _NUMBER = re.compile(
-    rf"(?<![\w.,])\d(?:[\d,.]*\d)?[ \u00a0\u202f]?(?:{_UNITS})(?![\w/])"
+    rf"(?<![\w.,]){_DIGITS}(?:{_GAP}?(?:{_WORDS})|{_GAP}[{_LETTERS}])(?![\w/²³^])"
+    rf"|[{_SIGNS}]{_GAP}?{_DIGITS}"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
@@ -33,14 +43,17 @@ def check_prose(passages: Iterable[Sequence[Token]], scope: Scope) -> None:
         _check_blocks(passage, scope)
 
 
+# What stands in a heading or a table is said again, with its source, in the text.
+_EXEMPT = ("heading", "note", "table")
+
+
 def _check_blocks(tokens: Sequence[Token], scope: Scope) -> None:
-    in_note = in_table = False
+    inside: set[str] = set()
     for token in tokens:
-        if token.type in {"note_open", "note_close"}:
-            in_note = token.type == "note_open"
-        elif token.type in {"table_open", "table_close"}:
-            in_table = token.type == "table_open"
-        elif token.type == "inline" and not in_note and not in_table:
+        name, _, edge = token.type.rpartition("_")
+        if name in _EXEMPT:
+            (inside.add if edge == "open" else inside.discard)(name)
+        elif token.type == "inline" and not inside:
             _check_inline(token, scope)
 
 
@@ -53,7 +66,8 @@ def _check_inline(inline: Token, scope: Scope) -> None:
             line, column = scope.sheet.find(match[0], first, last)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = (
-                f"Write [{match[0]}](calc:…#output), or end its sentence with [^key]."
+                "End its sentence with the [^key] of a source; what a calculator "
+                f"computes is [{match[0]}](calc:…#output)."
             )
             scope.sheet.report("W85", line, column, message, hint)
 

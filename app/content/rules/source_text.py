@@ -8,7 +8,7 @@ from markdown_it.token import Token
 from app.content.identity import did_you_mean
 from app.content.markdown.alerts import KINDS
 from app.content.markdown.code import is_language
-from app.content.markdown.syntax import first_line
+from app.content.markdown.syntax import MISBEGUN, first_line
 from app.content.rules.slips import check_box, check_marks
 from app.content.source_file import Manuscript
 
@@ -33,6 +33,7 @@ _CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
 _LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
 _SECOND_BOX = re.compile(r"^(?:\[[ \txX]\]\s+.*\s[-*+]\s+|\[[ \txX]\]\s+)\[[ \txX]\]\s")
 _NOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
+_BRACKETED = re.compile(r"\(\^(?P<key>[\w-]+)\)|\^\[(?P<other>[\w-]+)\]")
 _LINK = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
@@ -113,6 +114,11 @@ def _check_foreign(inline: Token, sheet: Manuscript) -> None:
     """E10, E74: the end of a comment, and a box, that are read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         place = (first_line(inline) + number, 1)
+        if MISBEGUN.match(line):
+            message = f"“{line[:40]}” does not begin a comment."
+            hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
+            sheet.report("E10", *place, message, hint)
+            return
         if line.strip() == "-->":
             message = "The end of a comment stands here, and none is open."
             sheet.report("E10", *place, message, "Delete it, or the one above it.")
@@ -156,6 +162,10 @@ def _check_unread(inline: Token, sheet: Manuscript) -> None:
         if found := _NOTE.search(child.content):
             message = f"“{found[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
+            sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
+        if found := _BRACKETED.search(child.content):
+            message = f"“{found[0][:40]}” is read as text, not as a footnote."
+            hint = f"Write [^{found['key'] or found['other']}]"
             sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
         if found := _LINK.search(child.content):
             message = f"“{found[0][:60]}” is read as text, not as a link."

@@ -22,15 +22,30 @@ _LETTERED = re.compile(
     rf"(?:[-+•]\s+)?(?P<mark>[*✓✔](?!\*)\s*)?(?P<bold>\*\*|__)?"
     rf"\(?(?P<letter>[A-Za-z])\\?[.)]{_BOLD}\s+(?P<words>\S.*)"
 )
-_BULLET = re.compile(r"[-*+•]\s+(?:\\?\[(?P<box>[ xX✓]?)\\?\]\s+)?(?P<words>\S.*)")
+_BULLET = re.compile(
+    r"(?:[-*+•]\s+(?:\\?\[(?P<box>[ xX✓]?)\\?\]\s+)?"
+    r"|(?:[-*+•]\s+)?(?P<sign>[☐□☑☒✅])\s*)(?P<words>\S.*)"
+)
+# What a line is called that names the answer, or explains it, in some languages.
+_ANSWERS = (
+    r"(?:correct |right |richtige )?(?:answers?|key|antwort(?:en)?|lösung(?:en)?)"
+    r"|(?:bonnes? )?r[ée]ponses?(?: correctes?)?|soluci[óo]n(?:es)?"
+    r"|(?:respuestas?|respostas?)(?: corr[ei]c?tas?)?|rispost[ae](?: corrett[ae])?"
+)
+_REASONS = (
+    "feedback|explanation|rationale|reason|explicaci[óo]n|explication|erklärung"
+    "|begründung|spiegazione|explicação|justificaci[óo]n"
+)
 _ANSWER = re.compile(
-    rf"{_BOLD}(?:correct |right )?(?:answers?|key){_BOLD}\s*[:=]"
-    rf"{_BOLD}\s*(?P<words>.+)",
-    re.IGNORECASE,
+    rf"{_BOLD}(?:{_ANSWERS}){_BOLD}\s*[:=]{_BOLD}\s*(?P<words>.+)", re.IGNORECASE
 )
 _WHY = re.compile(
-    rf"{_BOLD}(?:feedback|explanation|rationale|reason){_BOLD}\s*:{_BOLD}\s*(?P<words>.*)",
-    re.IGNORECASE,
+    rf"{_BOLD}(?:{_REASONS}){_BOLD}\s*:{_BOLD}\s*(?P<words>.*)", re.IGNORECASE
+)
+# A line of another language that names a letter: “Svar: B”.
+_LETTER = re.compile(
+    r"[^\W\d]{2,20}(?: [^\W\d]{2,20})?\s*:"
+    r"\s*\(?(?P<words>[A-Z](?:\s*[,;&+]\s*[A-Z])*)\)?\.?"
 )
 _KEY = re.compile(
     r"[#*_\s]*(?:answer key|answers|key|solutions)[:*_\s]*", re.IGNORECASE
@@ -44,6 +59,8 @@ _EMPHASIS = re.compile(
 _BEHIND = re.compile(
     r"(?:\(\s?(?:correct|right)(?: answer)?\s?\)|[✓✔√])$", re.IGNORECASE
 )
+_TRUE = frozenset({"true", "t", "verdadero", "wahr", "richtig", "vrai", "vero"})
+_FALSE = frozenset({"false", "f", "falso", "falsch", "faux"})
 _HEADING = re.compile(r"#{1,6}\s")
 
 
@@ -100,19 +117,28 @@ class _Lists:
     def _part(self, line: int, text: str) -> None:
         draft = self.drafts[-1] if self.drafts else None
         numbered = _NUMBERED.fullmatch(text)
-        if numbered and not (draft and not draft.choices and not self._apart):
+        if numbered and self._begins(draft, int(numbered["number"])):
             words = _plain_stem(numbered["words"])
             self.drafts.append(_Draft(int(numbered["number"]), line, [words]))
         elif draft is None:
             self.drafts.append(_Draft(0, line, [text]))
         elif found := _ANSWER.fullmatch(text):
             draft.answer = found["words"].strip(" *_")
+        elif draft.choices and (found := _LETTER.fullmatch(text)):
+            draft.answer = found["words"]
         elif found := _WHY.fullmatch(text):
             draft.explained, draft.why = True, [found["words"]]
         elif choice := _choice_of(text, len(draft.choices)):
             draft.choices.append(choice)
         else:
             self._goes_on(draft, line, text)
+
+    def _begins(self, draft: _Draft | None, number: int) -> bool:
+        """Whether a number begins a question, and no list in the one above it."""
+        if draft is None or draft.choices or draft.answer or self._apart:
+            return True
+        follows = number == draft.number + 1
+        return follows and not any(map(_NUMBERED.match, draft.stem))
 
     def _goes_on(self, draft: _Draft, line: int, text: str) -> None:
         """A line without a sign of its own belongs to what stands above it."""
@@ -166,7 +192,7 @@ def _choice_of(text: str, already: int) -> _Choice | None:
         return None
     words, bold = _stripped(bullet["words"], begun=None)
     words, marked = _unmarked(words)
-    ticked = (bullet["box"] or " ") != " "
+    ticked = (bullet["box"] or " ") != " " or (bullet["sign"] or "☐") not in "☐□"
     return _Choice([words], marked or ticked, bold)
 
 
@@ -205,7 +231,7 @@ def _answers(
     draft: _Draft, answer: str, losses: Losses
 ) -> tuple[Kind, tuple[Option, ...]]:
     if not draft.choices:
-        return _without_choices(answer)
+        return _without_choices(answer, numbered=bool(draft.number))
     if len(draft.choices) == 1:
         raise NotCarried("it has one choice only")
     letters = {chr(ord("A") + n): c.words for n, c in enumerate(draft.choices)}
@@ -224,11 +250,16 @@ def _answers(
     return kind_of(options), options
 
 
-def _without_choices(answer: str) -> tuple[Kind, tuple[Option, ...]]:
+def _without_choices(answer: str, *, numbered: bool) -> tuple[Kind, tuple[Option, ...]]:
+    if not answer and not numbered:
+        raise NotCarried("it has no number, choices or answer: a title, or a note?")
     if not answer:
-        raise NotCarried("it has neither choices nor an answer")
-    if answer.strip(" .").lower() in {"true", "false", "t", "f"}:
-        true = answer.strip().lower().startswith("t")
+        raise NotCarried(
+            "it has neither choices nor an answer: write “Answer: …” below"
+        )
+    said = answer.strip(" .").casefold()
+    if said in _TRUE | _FALSE:
+        true = said in _TRUE
         return "true-false", (Option("True", true), Option("False", not true))
     return bare(answer)
 

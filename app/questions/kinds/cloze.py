@@ -72,6 +72,13 @@ class Cloze:
     blanks: tuple[Blank, ...]
 
 
+_OTHERWISE = re.compile(
+    r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}"
+)
+_LINE = re.compile(r"_{3,}|\.{5,}")
+_TIGHT = re.compile(r"(?<=\w)~(?=\w)")
+
+
 class ClozeKind(Kind[Cloze]):
     """Gaps of a text, each judged by itself."""
 
@@ -94,6 +101,9 @@ class ClozeKind(Kind[Cloze]):
         if not made.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
+            text = "\n".join(t.content for t in blocks)
+            if found := _OTHERWISE.search(text):
+                hint = f"Write [[{found[1] or found[2] or 'answer'}]] for {found[0]}."
             written.sheet.report("E54", written.draft.line, 1, message, hint)
         return made
 
@@ -225,6 +235,10 @@ def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None
         at = written.sheet.find(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
         written.sheet.report("E54", *at, message, f"Write [{half[0][:40]}].")
+    elif line_ := _LINE.search(child.content):
+        at = written.sheet.find(line_[0], line, line + 20)
+        message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
+        written.sheet.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
 def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
@@ -246,6 +260,11 @@ def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
         at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
         written.sheet.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+    if _TIGHT.search(body):
+        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
+        apart = _TIGHT.sub(" ~ ", body).strip()
+        written.sheet.report("E54", *at, message, f"Write [[{apart[:60]}]].")
     name = key(written.comment.id, "blank", str(number))
     return Blank(name, answers, hint.strip(), wrong)
 

@@ -85,8 +85,13 @@ class OrderKind(Kind[Order]):
         sheet, line = written.sheet, written.line
         _check_lists(answer, written)
         if len(answer.steps) < 3:
-            message = f"The question has {len(answer.steps)} steps; three are needed."
-            sheet.report("E50", line, 1, message, "Write a numbered list of steps.")
+            count = len(answer.steps)
+            said = f"{count} step{'s' * (count != 1)}"
+            message = f"The question has {said}; three are needed."
+            hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
+            if count:
+                hint = "Write the missing ones into the numbered list."
+            sheet.report("E50", line, 1, message, hint)
         seen: set[str] = set()
         for step in (*answer.steps, *answer.distractors):
             words = normal(step.text.plain)

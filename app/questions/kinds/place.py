@@ -7,7 +7,7 @@ from html import escape
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from app.content.identity import lies_within
+from app.content.identity import SLUG, lies_within
 from app.content.markdown.syntax import plain
 from app.content.markdown.writer import write
 from app.content.model import Area, Drawing
@@ -251,8 +251,8 @@ def _check_regions(answer: Places, written: Written) -> None:
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
-            words = option.words[:50]
-            hint = f"Begin it with the id of one: - {option.box} `id` {words}."
+            words = _with_region(option.words[:50])
+            hint = f"Begin it with the id of one: - {option.box} {words}."
             place = option.place(written.sheet)
             written.sheet.report("E59", *place, message, hint)
         elif not label:
@@ -268,6 +268,13 @@ def _check_regions(answer: Places, written: Written) -> None:
             written.sheet.report("E23", option.line, 1, message, hint)
         seen.setdefault(region.region, option.line)
         seen.setdefault(f" {label}", option.line)
+
+
+def _with_region(words: str) -> str:
+    """An option as it is to be written; its first word may be the region meant."""
+    first, _, rest = words.partition(" ")
+    region = first.rstrip(":")
+    return f"`{region}` {rest}" if rest and SLUG.match(region) else f"`id` {words}"
 
 
 def _svg(drawn: Drawn) -> str:

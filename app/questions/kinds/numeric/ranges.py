@@ -3,7 +3,6 @@
 import math
 import re
 
-from app.content.identity import did_you_mean
 from app.content.numbers import quantities
 from app.content.numbers.quantities import Quantity, UnitMismatch
 from app.content.numbers.units import UNITS
@@ -21,13 +20,21 @@ _NUMBER = re.compile(
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
 _TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
-_SPAN = re.compile(r"^[^\d\s]{0,8}\s*(?P<sign>[–—-]|\bor\b|\bto\b|/)\s*(?P<rest>\d.*)$")
+# What stands between two numbers: “to” in any language, a dash, “or”, a slash.
+_SPAN = re.compile(
+    r"^(?P<unit>(?:[^\d\s–—-]{1,8}\s+)??)(?P<sign>[–—-]|/|[^\W\d]{1,5})\s*"
+    r"(?P<rest>\d.*)$"
+)
+_OR = frozenset({"or", "/", "o", "ou", "oder"})
+_TWICE = re.compile(r"^(?P<unit>\S+)(?:\s+(?P=unit))+$")
 _DOTTED = re.compile(r"^\.\d")
 _OPEN = re.compile(r"^(?P<unit>[^\d\s±]{0,12})\s*±$")
+_LATER = re.compile(r"(?<![\d.,%±])\d[\d,.]*(?: ?[^\W\d_%]+)?$")
 _SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
 _DUST = 1e-9
 _MOST_LETTERS = 200
+_LARGEST = "Write less than 1e300, in a larger unit where there is one."
 _MOST_DIGITS = 15  # that a float can tell apart
 
 
@@ -49,7 +56,7 @@ def read_range(text: str, otherwise: float | None = None) -> Range:
     """
     found = _read(text.strip(), otherwise)
     if not all(map(math.isfinite, (found.low, found.center, found.high))):
-        raise BadRange("E40", f"“{text.strip()}” is too large.")
+        raise BadRange("E40", f"“{text.strip()}” is too large.", _LARGEST)
     return found
 
 
@@ -105,55 +112,73 @@ def _check_share(percent: float, center: float, unit: str) -> None:
 def _quantity(text: str) -> tuple[float, str]:
     match = _NUMBER.match(text.strip())
     if match is None:
-        hint = "Write a number first, then its unit: 140 GB ± 3%."
-        turned = _TURNED.match(text.strip())
-        if turned:
-            hint = f"Write the number first: {turned['number']} {turned['unit']}."
-        raise BadRange("E40", f"“{text.strip()}” is not a number.", hint)
+        raise BadRange("E40", f"“{text.strip()}” is not a number.", _first(text))
     if _DECIMAL_COMMA.search(match["number"]):
-        hint = "Write 7.5; a comma parts thousands: 7,500."
+        point = match["number"].strip().replace(",", ".")
+        hint = "Write decimals with a point, such as 7.5; a comma parts thousands."
+        if point.count(".") == 1:
+            hint = f"Write {point}; a comma parts thousands: 7,500."
         message = f"The comma in “{match['number']}” parts no thousands."
         raise BadRange("E40", message, hint)
     digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
     number = float(digits)
     if abs(number) > 1e300:
-        raise BadRange("E40", f"“{text.strip()}” is too large.")
+        raise BadRange("E40", f"“{text.strip()}” is too large.", _LARGEST)
     word = (match["unit"] or "").strip()
     unit = quantities.known_unit(word)
     if unit is None:
-        raise _bad_unit(word, match["number"])
+        raise _bad_unit(word, match["number"], text.strip())
     return number, unit
 
 
-def _bad_unit(word: str, number: str) -> BadRange:
+def _bad_unit(word: str, number: str, text: str) -> BadRange:
     """What was meant by words that are no unit."""
     known = read_unit(word, "") or _in_other_case(word)
     if known and known.name:
         return BadRange("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
-    meant = _meant(word, number.strip())
+    meant = _meant(word, number.strip(), text)
     if meant:
         return BadRange("E40", *meant)
-    hint = did_you_mean(word, (u for u in UNITS if u))
-    hint = hint or "Ask for the number alone, and name its unit in the question."
+    if twice := _TWICE.match(word):
+        message = f"“{word}” names the unit twice."
+        return BadRange("E42", message, f"Write {number.strip()} {twice['unit']}.")
+    alone = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
+    alone += "question."
+    hint = "" if word.startswith("/") else quantities.unit_meant(word)
+    if not hint:
+        hint = f"Write a unit that the guide lists under “Units”, or a{alone}"
+    if word.startswith("/"):
+        hint = f"A{alone}"
     return BadRange("E42", f"“{word}” is not a known unit.", hint)
 
 
-def _meant(word: str, number: str) -> tuple[str, str] | None:
+def _first(text: str) -> str:
+    """What to write where something stands before the number."""
+    if turned := _TURNED.match(text.strip()):
+        return f"Write the number first: {turned['number']} {turned['unit']}."
+    if found := _LATER.search(text.strip()):
+        behind = "Behind ± stands how far an answer may be off."
+        return f"Begin with the number: {found[0]} ± 3%. {behind}"
+    return "Write a number first, then its unit: 140 GB ± 3%."
+
+
+def _meant(word: str, number: str, text: str) -> tuple[str, str] | None:
     """What words behind a number are where they are more than a unit."""
     if _DOTTED.match(word):
         hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
-        return f"“{number}{word}” has more than one dot.", hint
+        return f"“{text}” has more than one dot.", hint
     if found := _OPEN.match(word):
         message = f"“{number} {word}” has no tolerance behind its sign."
         amount = f"{number} {found['unit']}".strip()
         return message, f"Write {amount} ± 3%."
     found = _SPAN.match(word)
-    if found and found["sign"] in {"or", "/"}:
+    if found and found["sign"] in _OR:
         hint = "Write each answer as an option of its own."
-        return f"“{number} {word}” is not one number.", hint
+        return f"“{text}” is not one number.", hint
     if found:
-        hint = f"Write a range with two dots: {number} .. {found['rest']}."
-        return f"“{number}{word}” is not a number.", hint
+        low = f"{number} {found['unit']}".strip()
+        hint = f"Write a range with two dots: {low} .. {found['rest']}."
+        return f"“{text}” is not one number.", hint
     return None
 
 
