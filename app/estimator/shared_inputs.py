@@ -238,12 +238,15 @@ def ask_recompute(default: str = "selective") -> Any:
     )
 
 
-def ask_training_software() -> Any:
+def ask_training_software(
+    group: Group = RECIPE, *first: tuple[str, str], default: str = "tuned"
+) -> Any:
     """Ask for the training software, which decides what is fused and hidden."""
-    return RECIPE.ask(
-        "tuned",
+    named = tuple((key, value.label) for key, value in SOFTWARE.items())
+    return group.ask(
+        default,
         "Software",
-        choices=tuple((key, value.label) for key, value in SOFTWARE.items()),
+        choices=(*first, *named),
         help="Which measured runs the speed is modeled on.",
         topic="parallelism",
         advanced=True,
