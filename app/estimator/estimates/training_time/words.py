@@ -1,5 +1,7 @@
 """The words, figures and pictures of the estimate `training-time`."""
 
+import dataclasses
+
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Estimate,
@@ -18,7 +20,7 @@ from app.estimator.estimates.training_time.compute import Run
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
 from app.estimator.models.architecture import Architecture
-from app.estimator.room_verdict import capacity_note, held
+from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
@@ -80,6 +82,9 @@ _PARTS = (
 )
 
 
+# Measured memory over what is counted: a plan says less than training-memory asks for.
+_MEMORY = (0.9, 1.1)
+
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
@@ -104,10 +109,11 @@ def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     takes = format_value(run.seconds, "s")
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if run.memory > gpu.capacity:
-        need = format_value(run.memory, "B")
-        has = held(gpu.capacity, gpu.memory)
-        text = f"Each GPU would need {need} and has {has}; it would take {takes}."
-        return Verdict("no", "Does not fit.", text)
+        room = Room(gpu.capacity, gpu.capacity, gpu.memory)
+        least = _MEMORY[0] * run.memory
+        said = memory_verdict(run.memory, room, asked.gpus, least)
+        text = f"{said.text} The run would take {takes}."
+        return dataclasses.replace(said, text=text)
     share = f"{run.mfu:.0%} of the peak"
     if asked.deadline is None:
         return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
@@ -127,6 +133,7 @@ def _figures(
     rate = run.plan.tokens / run.step.total
     hours = run.seconds * asked.gpus / 3600
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
+    least, most = (share * run.memory for share in _MEMORY)
     return (
         _time("step_time", run.step.total, kind),
         _rate("tokens_per_second", rate, kind),
@@ -141,8 +148,12 @@ def _figures(
         _time("communication", run.step.communicating, kind),
         _time("bubble", run.step.bubble, kind),
         Figure(_OUT["bubble_share"], _bubble(run.plan)),
-        Figure(_OUT["memory"], run.memory, 0.9 * run.memory, 1.1 * run.memory),
-        Figure(_OUT["fits"], run.memory <= gpu.capacity),
+        Figure(_OUT["memory"], run.memory, least, most),
+        Figure(
+            _OUT["fits"],
+            run.memory <= gpu.capacity,
+            note=close_note(gpu.capacity, least, most),
+        ),
         _scaled("cost", rent(hours, asked.usd_per_gpu_hour), kind),
         _scaled("energy", spent, kind),
         Figure(_OUT["checkpoint_interval"], run.interval),
