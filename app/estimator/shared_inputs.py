@@ -292,13 +292,14 @@ def ask_sequence() -> Any:
 def ask_price() -> Any:
     """Ask for the price of a GPU."""
     return COST.ask(
-        2.5,
+        None,
         "Price",
         unit="USD/h",
         typed_unit="USD/h",
         minimum=0.0,
         maximum=1e4,
-        help="Of one GPU for an hour. An example of 2024; write what you pay.",
+        help="Of one GPU for an hour; left empty: a provider's list price, where one "
+        "is known. Write what you pay.",
     )
 
 

@@ -19,6 +19,7 @@ from app.estimator.estimates.training_time.changes import changes
 from app.estimator.estimates.training_time.compute import Run
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
+from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.running.money import rent
@@ -100,7 +101,11 @@ def answer(
         steps=_steps(asked, model, gpu, run),
         pictures=(_timeline(run),),
         tables=(_table(run),),
-        notes=(*_notes(asked, run), capacity_note(gpu)),
+        notes=(
+            *_notes(asked, run),
+            *price_note(gpu, asked.usd_per_gpu_hour),
+            capacity_note(gpu),
+        ),
         changes=changes(asked, run),
     )
 
@@ -154,10 +159,17 @@ def _figures(
             run.memory <= gpu.capacity,
             note=close_note(gpu.capacity, least, most),
         ),
-        _scaled("cost", rent(hours, asked.usd_per_gpu_hour), kind),
+        _cost(gpu, asked, hours, kind),
         _scaled("energy", spent, kind),
         Figure(_OUT["checkpoint_interval"], run.interval),
     )
+
+
+def _cost(gpu: Accelerator, asked: TrainingTime, hours: float, kind: str) -> Figure:
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is None:
+        return Figure(_OUT["cost"], None, note=UNKNOWN)
+    return _scaled("cost", rent(hours, price), kind)
 
 
 def _bubble(plan: Plan) -> float:
@@ -225,6 +237,7 @@ def _steps(
             topic="number-formats",
         ),
         *_run_steps(asked, run),
+        *_cost_step(asked, gpu, run),
     )
 
 
@@ -246,7 +259,6 @@ def _stage_step(run: Run) -> Step:
 
 
 def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
-    hours = run.seconds * asked.gpus / 3600
     save, apart = format_value(asked.checkpoint_time, "s"), format_value(run.mtbf, "s")
     every = format_value(run.interval, "s")
     return (
@@ -276,12 +288,20 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
             run.seconds,
             "megatron-2021",
         ),
+    )
+
+
+def _cost_step(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
+    hours = run.seconds * asked.gpus / 3600
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is None:
+        return ()
+    return (
         _WORKING.line(
             "cost",
             "GPU-hours × price",
-            f"{format_rounded(hours)} × "
-            f"{format_value(asked.usd_per_gpu_hour, 'USD/h')}",
-            rent(hours, asked.usd_per_gpu_hour),
+            f"{format_rounded(hours)} × {format_value(price, 'USD/h')}",
+            rent(hours, price),
             "deepseek-v3",
             topic="cluster-components",
         ),
