@@ -91,6 +91,9 @@ class ChangeOut(BaseModel):
     now: str = Field(description="What it is.")
     flips_at: str = Field(description="The nearest value at which the verdict turns.")
     becomes: str = Field(description="The verdict there.")
+    also: dict[str, str] = Field(
+        description="Inputs that have to change with it, with their values."
+    )
 
 
 class Answer(BaseModel):

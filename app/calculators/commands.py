@@ -222,7 +222,7 @@ def _working(steps: Sequence[Step]) -> str:
 
 def _rest(estimate: Estimate) -> list[tuple[str, list[str]]]:
     changes = [
-        f"{c.label}: now {c.now}; at {c.flips_at}: {within(c.becomes)}"
+        f"{c.label}: now {c.now}; at {c.at}: {within(c.becomes)}"
         for c in estimate.changes
     ]
     found = (

@@ -34,6 +34,7 @@ def answer(entry: Entry, inputs: Any, estimate: Estimate) -> dict[str, Any]:
                 "now": c.now,
                 "flips_at": c.flips_at,
                 "becomes": c.becomes,
+                "also": {field: value for field, _, value in c.also},
             }
             for c in estimate.changes
         ],

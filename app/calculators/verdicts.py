@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.estimator.estimate import Estimate, Figure, Status
+from app.estimator.estimate import Estimate, Figure
 from app.estimator.units import format_value
-
-_RANK: dict[Status, int] = {"no": 0, "tight": 1, "info": 1, "fits": 2}
 
 
 def is_better(one: Figure, other: Figure) -> bool:
@@ -26,14 +24,34 @@ def is_better(one: Figure, other: Figure) -> bool:
 
 def lead_of(estimates: Mapping[str, Estimate]) -> str:
     """The comparison in one sentence: what fits, has more room, or takes less."""
-    ranks = {letter: _RANK[e.verdict.status] for letter, e in estimates.items()}
-    best = [s.upper() for s, rank in ranks.items() if rank == max(ranks.values())]
-    rest = [s.upper() for s in ranks if s.upper() not in best]
-    if rest and min(ranks.values()) == 0:
-        fit = "fits" if len(best) == 1 else "fit"
-        does = "does" if len(rest) == 1 else "do"
-        return f"{_all(best)} {fit}, {_all(rest)} {does} not."
+    rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
+    doubtful = [s for s, e in estimates.items() if _is_doubtful(e)]
+    fit = [s for s in estimates if s not in {*rest, *doubtful}]
+    if max(len(fit), len(doubtful), len(rest)) < len(estimates):
+        return _by_fit(fit, doubtful, rest)
     return _by_room(estimates) or _by_figure(estimates) or "There is no difference."
+
+
+def _is_doubtful(estimate: Estimate) -> bool:
+    """Whether it is neither sure to fit nor sure not to."""
+    fits = _figure(estimate, "fits")
+    return estimate.verdict.status == "tight" and fits is not None and not fits.value
+
+
+def _by_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str]) -> str:
+    """What fits, what may not and what does not.
+
+    >>> _by_fit(["a"], ["b"], ["c"]), _by_fit([], ["a"], ["b"])
+    ('A fits, B may not, C does not.', 'A may fit, B does not.')
+    """
+    said = []
+    if fit:
+        said.append(f"{_all(fit)} {'fits' if len(fit) == 1 else 'fit'}")
+    if doubtful:
+        said.append(f"{_all(doubtful)} {'may not' if fit else 'may fit'}")
+    if rest:
+        said.append(f"{_all(rest)} {'does' if len(rest) == 1 else 'do'} not")
+    return f"{', '.join(said)}."
 
 
 def _by_room(estimates: Mapping[str, Estimate]) -> str:
@@ -55,20 +73,19 @@ def _by_room(estimates: Mapping[str, Estimate]) -> str:
 
 
 def _by_figure(estimates: Mapping[str, Estimate]) -> str:
-    leading = next((f for f in _leading(estimates)), None)
-    if leading is None:
-        return ""
-    found = {s.upper(): _figure(e, leading.name) for s, e in estimates.items()}
-    words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
-    if len(set(words.values())) == 1:
-        return ""
-    told = ", ".join(f"{value} with {s}" for s, value in words.items())
-    return f"{leading.label}: {told}."
+    """The first figure that differs, those that matter most before all others."""
+    for leading in _leading(estimates):
+        found = {s.upper(): _figure(e, leading.name) for s, e in estimates.items()}
+        words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
+        if len(set(words.values())) > 1:
+            told = ", ".join(f"{value} with {s}" for s, value in words.items())
+            return f"{leading.label}: {told}."
+    return ""
 
 
 def _leading(estimates: Mapping[str, Estimate]) -> list[Figure]:
     first = next(iter(estimates.values()))
-    return [f for f in first.figures if f.primary]
+    return sorted(first.figures, key=lambda figure: not figure.primary)
 
 
 def _figure(estimate: Estimate, name: str) -> Figure | None:
@@ -82,4 +99,4 @@ def _measure(figure: Figure) -> float | None:
 
 
 def _all(letters: Sequence[str]) -> str:
-    return " and ".join(letters)
+    return " and ".join(letter.upper() for letter in letters)

@@ -1,9 +1,10 @@
 """Parts against a limit: the stacked bar with its cap, free and over patterns."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from app.drawings.axes import Axis, linear, scale_below
-from app.drawings.components import looks_of
+from app.drawings.components import Look, looks_of
 from app.drawings.stacks import Part, stack
 from app.drawings.svg import Drawing, frame, line, rect, text
 from app.estimator.estimate import StackedBar, Table
@@ -30,7 +31,8 @@ def draw_bar(
     axis = linear(reach, bar.unit) if reach > whole else own
     bottom = _TOP + height
     marks = [*(scale_below(axis, bottom) if ticks else ())]
-    marks += _parts(bar, axis, height)
+    looks = looks_of(bar)
+    marks += _parts(bar, looks, axis, height)
     marks += _limit(bar, axis, used, height)
     says = _said(bar, own, used)
     tall = bottom + (26 if ticks else 6)
@@ -39,7 +41,7 @@ def draw_bar(
         svg=frame(marks, tall, says),
         says=says,
         table=table_of(bar),
-        key=key_of(bar),
+        key=key_of(bar, looks),
     )
 
 
@@ -88,10 +90,10 @@ def table_of(bar: StackedBar) -> Table:
     return Table(bar.label, ("Part", bar.label, "Share"), tuple(rows))
 
 
-def key_of(bar: StackedBar) -> tuple[tuple[str, str], ...]:
-    """Which color is which part, in the order drawn."""
+def key_of(bar: StackedBar, looks: Sequence[Look] = ()) -> tuple[tuple[str, str], ...]:
+    """Which color is which part, in the order drawn; `looks` where they are known."""
     names: dict[str, str] = {}
-    for part, look in zip(bar.segments, looks_of(bar), strict=True):
+    for part, look in zip(bar.segments, looks or looks_of(bar), strict=True):
         if part.value:
             color = look.key
             before = names.get(color)
@@ -116,11 +118,13 @@ def _left_word(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def _parts(bar: StackedBar, axis: Axis, height: int) -> list[str]:
+def _parts(
+    bar: StackedBar, looks: Sequence[Look], axis: Axis, height: int
+) -> list[str]:
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     parts = [
         Part(segment.label, segment.value, look, axis.one_decimal(segment.value))
-        for segment, look in zip(bar.segments, looks_of(bar), strict=True)
+        for segment, look in zip(bar.segments, looks, strict=True)
     ]
     return stack(parts, axis, _TOP, height, cap)
 

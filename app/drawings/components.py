@@ -59,13 +59,17 @@ def looks_of(bar: StackedBar) -> tuple[Look, ...]:
 
 
 def _numbered(bar: StackedBar) -> Iterator[Look]:
-    """The looks of memory; what has no letter, such as instances, counts a, b, c."""
+    """The looks of memory; of what has no letter, several count a, b, c.
+
+    One alone has the first letter of its name.
+    """
     several = sum(s.component == "other" for s in bar.segments) > 1
     names = iter(string.ascii_lowercase)
     for segment in bar.segments:
         look = LOOKS[segment.component]
-        if several and segment.component == "other":
-            look = dataclasses.replace(look, letter=next(names, ""))
+        if segment.component == "other":
+            letter = next(names, "") if several else segment.label[:1]
+            look = dataclasses.replace(look, letter=letter)
         yield look
 
 

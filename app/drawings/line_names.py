@@ -106,7 +106,7 @@ def _covered(name: Name, lines: Sequence[Named]) -> int:
     parts = {
         int((x - start) / (end - start) * _PARTS)
         for line in lines
-        for x, y in _passing(line, start, end)
+        for x, y in _passing(line, (start, end), middle)
         if abs(y - middle) < _CLEAR
     }
     marks = (place for line in lines if line.mark for place in line.places)
@@ -116,13 +116,20 @@ def _covered(name: Name, lines: Sequence[Named]) -> int:
     return len(parts) + _PARTS * sum(hit)
 
 
-def _passing(line: Named, start: float, end: float) -> Iterator[Point]:
-    """Points of a line where it passes between two places across."""
+def _passing(line: Named, extent: Point, middle: float) -> Iterator[Point]:
+    """Points of a line where it passes between two places across.
+
+    Of pieces that stay above or below what is near `middle` there are none.
+    """
+    start, end = extent
+    high, low = middle - _CLEAR, middle + _CLEAR
     if line.apart:
         yield from ((x, y) for x, y in line.places if start <= x <= end)
         return
     for (x, y), (next_x, next_y) in zip(line.places, line.places[1:], strict=False):
         if next_x < start or x > end:
+            continue
+        if max(y, next_y) <= high or min(y, next_y) >= low:
             continue
         for step in range(_STEPS + 1):
             across = x + step / _STEPS * (next_x - x)

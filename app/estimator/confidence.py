@@ -8,7 +8,7 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "collective": (0.82, 1.27),
     "training": (0.86, 1.29),
     "training-routed": (0.76, 1.32),
-    "gpu-hours": (0.76, 1.74),
+    "gpu-hours": (0.70, 1.80),
     "decode": (0.79, 1.18),
     "prefill": (0.70, 1.45),
     "tpot": (0.75, 1.45),

@@ -173,13 +173,33 @@ class Table:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """An input near which the verdict turns: the nearest value that flips it."""
+    """An input near which the verdict turns: the nearest value that flips it.
+
+    `also` are inputs that have to change with it, where one alone does not: field,
+    label and value.
+    """
 
     field: str
     label: str
     now: str
     flips_at: str
     becomes: str
+    also: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def at(self) -> str:
+        """The value at which the verdict turns, with what has to change beside it.
+
+        >>> Change("saving", "While saving", "waits", "goes on", "Fits.").at
+        'goes on'
+        """
+        beside = (f"{label.lower()} {value}" for _, label, value in self.also)
+        return ", ".join((self.flips_at, *beside))
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The values to type, by field."""
+        return {self.field: self.flips_at} | {f: value for f, _, value in self.also}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Whether something fits under a limit, said in the same words everywhere."""
 
+import dataclasses
+
 from app.estimator.estimate import Status, Verdict
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.units import format_number, format_value
@@ -26,18 +28,35 @@ _LEADS: dict[Status, str] = {
 }
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Room:
+    """The memory that a GPU has: what may be used of the whole, and its label [B]."""
+
+    limit: float
+    whole: float
+    label: float | None = None
+
+
 def memory_verdict(
-    need: float, limit: float, whole: float, gpus: int, label: float | None = None
+    need: float, room: Room, gpus: int, least: float | None = None
 ) -> Verdict:
-    r"""Say whether a GPU that needs `need` bytes has room in `limit` of `whole`.
+    r"""Say whether a GPU that needs `need` bytes has room.
 
-    `label` is what the card is sold as.
+    `least` is the lower end of a modeled need: where it fits and the need does not,
+    the answer is neither yes nor no.
 
-    >>> memory_verdict(149.4e9, 80e9, 80e9, 8).text.replace("\u00a0", " ")
+    >>> room = Room(80e9, 80e9)
+    >>> memory_verdict(149.4e9, room, 8).text.replace("\u00a0", " ")
     'Each GPU would need 149.4 GB and has 80 GB.'
-    >>> memory_verdict(80.012e9, 80e9, 80e9, 1).text.replace("\u00a0", " ")
+    >>> memory_verdict(80.012e9, room, 1).text.replace("\u00a0", " ")
     'The GPU would need 12 MB more than 80 GB and has 80 GB.'
+    >>> close = memory_verdict(82e9, room, 8, least=74e9)
+    >>> close.status, close.lead
+    ('tight', 'May not fit.')
+    >>> close.text.replace("\u00a0", " ")
+    'Each GPU would need 82 GB and has 80 GB; the estimate may be as low as 74 GB.'
     """
+    limit, whole, label = room.limit, room.whole, room.label
     status = status_of(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
     has = f"has {held(whole, label)}"
@@ -46,12 +65,30 @@ def memory_verdict(
     words = format_value(need, "B")
     if status == "no" and words == format_value(limit, "B"):
         words = f"{format_value(need - limit, 'B')} more than {words}"
+    if status == "no" and least is not None and least <= limit:
+        low = format_value(least, "B")
+        text = f"{subject} would need {words} and {has}; "
+        return Verdict(
+            "tight", "May not fit.", f"{text}the estimate may be as low as {low}."
+        )
     if status == "no":
         text = f"{subject} would need {words} and {has}."
     else:
         free = format_value(limit - need, "B")
         text = f"{subject} needs {words} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
+
+
+def close_note(limit: float, least: float, most: float) -> str:
+    """That a yes or no is not sure; empty where the whole range says the same.
+
+    >>> close_note(80e9, 74e9, 90e9), close_note(80e9, 60e9, 70e9)
+    ('Not sure: the limit lies within the range of the estimate.', '')
+    """
+    within = least <= limit < most
+    return (
+        "Not sure: the limit lies within the range of the estimate." if within else ""
+    )
 
 
 def held(capacity: float, label: float | None) -> str:

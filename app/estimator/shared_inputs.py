@@ -238,12 +238,15 @@ def ask_recompute(default: str = "selective") -> Any:
     )
 
 
-def ask_training_software() -> Any:
+def ask_training_software(
+    group: Group = RECIPE, *first: tuple[str, str], default: str = "tuned"
+) -> Any:
     """Ask for the training software, which decides what is fused and hidden."""
-    return RECIPE.ask(
-        "tuned",
+    named = tuple((key, value.label) for key, value in SOFTWARE.items())
+    return group.ask(
+        default,
         "Software",
-        choices=tuple((key, value.label) for key, value in SOFTWARE.items()),
+        choices=(*first, *named),
         help="Which measured runs the speed is modeled on.",
         topic="parallelism",
         advanced=True,
@@ -289,13 +292,14 @@ def ask_sequence() -> Any:
 def ask_price() -> Any:
     """Ask for the price of a GPU."""
     return COST.ask(
-        2.5,
+        None,
         "Price",
         unit="USD/h",
         typed_unit="USD/h",
         minimum=0.0,
         maximum=1e4,
-        help="Of one GPU for an hour. An example of 2024; write what you pay.",
+        help="Of one GPU for an hour; left empty: a provider's list price, where one "
+        "is known. Write what you pay.",
     )
 
 

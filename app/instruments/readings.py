@@ -348,11 +348,11 @@ def _pictures(
 
 
 def _change(name: str, change: Change, words: Mapping[str, str]) -> ShownChange:
-    query = query_of({**words, change.field: change.flips_at})
+    query = query_of({**words, **change.words})
     return ShownChange(
         label=change.label,
         now=change.now,
-        flips_at=change.flips_at,
+        flips_at=change.at,
         becomes=within(change.becomes),
         address=address(name, query) if len(query) <= LONGEST_LINK else "",
     )

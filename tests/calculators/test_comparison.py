@@ -1,5 +1,7 @@
 """Scenarios side by side: their address, what differs, which is better."""
 
+from urllib.parse import parse_qsl
+
 import pytest
 
 from app.calculators.comparison import answer_all, compare, problems_of, rows_of
@@ -13,7 +15,8 @@ from app.calculators.sides import (
 from app.calculators.verdicts import is_better
 from app.estimator import registry
 from app.estimator.estimate import Figure, Output
-from app.instruments.forms import NO_COURSE
+from app.estimator.inputs import read
+from app.instruments.forms import NO_COURSE, comparison_of
 from tests.calculators.sample import ENTRY
 
 
@@ -53,6 +56,25 @@ def test_the_one_that_fits_is_named_first():
         a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"}
     )
     assert compare(ENTRY, scenarios).lead == "B fits, A does not."
+
+
+def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
+    entry = registry.find("training-memory")
+    sides = {"a": {"gpus": "32"}, "b": {"gpus": "19"}, "c": {"gpus": "18"}}
+    assert compare(entry, answer_all(entry, sides)).lead == "A and B fit, C may not."
+    del sides["a"]
+    sides["b"] = {"gpus": "8"}
+    assert compare(entry, answer_all(entry, sides)).lead == "C may fit, B does not."
+
+
+@pytest.mark.parametrize("entry", registry.entries(), ids=lambda entry: entry.name)
+def test_a_comparison_opens_with_a_difference(entry):
+    inputs = read(entry.inputs, {})
+    link = comparison_of(entry, inputs, entry.compute(inputs), "")
+    sides = scenarios_in(dict(parse_qsl(link.partition("?")[2])))
+    assert sides["a"] != sides["b"]
+    lead = compare(entry, answer_all(entry, sides)).lead
+    assert lead != "There is no difference."
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():

@@ -71,7 +71,8 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(name):
     for picture in entry.compute(entry.inputs()).pictures:
         if isinstance(picture, StackedBar):
             looks = looks_of(picture)
-            letters = [look.letter for look in looks if look.letter]
+            letters = [look.letter for look in looks]
+            assert all(letters)
             assert len(letters) == len(set(letters))
             fills = [look.fill for look in looks]
             assert all(a != b for a, b in itertools.pairwise(fills))

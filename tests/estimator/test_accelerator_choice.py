@@ -173,6 +173,17 @@ def test_hours_follow_from_the_share_of_time_that_is_lost():
     assert lost.hours == pytest.approx(2 * none.hours)
 
 
+def test_the_hours_are_of_the_software_that_is_named():
+    # LLaMA (2023) was made before PyTorch compiled.
+    training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
+    usual, compiled, eager = (
+        found(**training, software=name).found[0].hours
+        for name in ("usual", "compiled", "eager")
+    )
+    assert usual == compiled
+    assert 1.02 < eager / compiled < 1.2
+
+
 def test_nothing_that_does_it_is_a_no_and_not_an_error():
     answer = estimate(model="llama-3.1-405b", weights="fp32", slowest=0.005)
     assert answer.verdict.lead == "No GPU of the catalog does it."

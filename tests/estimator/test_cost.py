@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.estimator.estimates.cost import entry
 from app.estimator.estimates.cost.asked import Cost
+from app.estimator.hardware.rents import example, listed
 from app.estimator.inputs import BadInputs, read, write
 from app.estimator.running import ownership
 from app.estimator.running.money import annuity
@@ -65,7 +66,7 @@ def test_without_interest_a_purchase_is_worn_off_evenly():
 def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
     verdict = estimate().verdict
     assert verdict.lead == "Buying is cheaper."
-    assert verdict.text.endswith("they meet at 56%.")
+    assert verdict.text.endswith("they meet at 56.1%.")
     assert estimate(utilisation=0.3).verdict.lead == "Renting is cheaper."
     assert estimate(rent=3.8).verdict.lead == "About the same."
 
@@ -89,10 +90,19 @@ def test_a_reservation_costs_the_same_whether_used_or_not():
 
 
 def test_every_price_says_that_it_is_an_example():
-    for name in ("rent", "price", "electricity", "staff", "egress_price", "place"):
+    for name in ("price", "electricity", "staff", "egress_price", "place"):
         field = next(f for f in dataclasses.fields(Cost) if f.name == name)
         assert "example" in field.metadata["input"].help, name
     assert "2019" in estimate(priced_in=2019).notes[0]
+
+
+def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():
+    rent = example()
+    assert Cost().rent == rent.usd_per_hour == listed("h100-sxm5-80").usd_per_hour
+    field = next(f for f in dataclasses.fields(Cost) if f.name == "rent")
+    assert rent.words in field.metadata["input"].help
+    assert rent.words in estimate().notes[0]
+    assert rent.words not in estimate(rent=3.0).notes[0]
 
 
 @given(offers)

@@ -327,6 +327,38 @@ def test_a_verdict_says_how_much_is_needed_and_there() -> None:
     assert need.endswith(" GB and has 85.5 GB (80 GB on the label).")
 
 
+# Need, range and limit differ; what is said of a limit within the range does not.
+_CLOSE = {
+    "training-time": {
+        "model": "llama-3.1-405b",
+        "gpu": "16384x H100",
+        "tensor_parallel": 8,
+        "pipeline_parallel": 16,
+        "interleave": 8,
+        "sequence": 8192,
+        "global_batch": 2048,
+        "recompute": "none",
+    },
+    "training-memory": {"model": "8B", "gpus": 8, "sequence": 32000},
+    "inference-memory": {
+        "model": "70B",
+        "gpu": "4x H100",
+        "context": 60000,
+        "concurrent": 8,
+    },
+}
+
+
+@pytest.mark.parametrize("name", _CLOSE)
+def test_a_limit_within_the_range_is_neither_yes_nor_no(name: str) -> None:
+    found = estimate(name, _CLOSE[name])
+    fits = found["fits"]
+    assert fits.value is False
+    assert fits.note == "Not sure: the limit lies within the range of the estimate."
+    assert (found.verdict.status, found.verdict.lead) == ("tight", "May not fit.")
+    assert "the estimate may be as low as" in found.verdict.text
+
+
 def test_less_than_a_tenth_free_is_tight() -> None:
     found = estimate("training-memory", {"model": "70B", "gpus": 20})
     assert found.verdict.status == "tight"

@@ -21,6 +21,7 @@ BESIDE = {
     ("accelerator-choice", "days"): {"job": "training"},
     ("accelerator-choice", "lost"): {"job": "training"},
     ("accelerator-choice", "number_format"): {"job": "training"},
+    ("accelerator-choice", "software"): {"job": "training"},
     ("accelerator-choice", "cooling"): {"rank": "speed"},
     ("accelerator-choice", "rare"): {"model": "7B", "rank": "power"},
     ("accelerator-choice", "budget"): {"prices": "h100 4, h200 5"},

@@ -136,7 +136,7 @@ def test_no_other_interval_loses_less(gpus):
 def test_the_changes_turn_the_verdict(gpus, saving):
     answer = estimate(gpus=gpus, saving=saving)
     for change in answer.changes:
-        words = {"gpus": str(gpus), "saving": saving, change.field: change.flips_at}
+        words = {"gpus": str(gpus), "saving": saving, **change.words}
         turned = entry.estimate(read(Storage, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
@@ -159,10 +159,11 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
         "Restarts alone cost 5.6%, more than the 5% that are acceptable: "
         "with saves beside the training, a restart within 6.4\u00a0min would do."
     )
-    both = estimate(
-        model="llama-3.1-405b", gpus=16_384, saving="beside", restart=6.4 * 60
-    )
-    assert both["fits"].value is True
+    pair, gpus = answer.changes
+    assert (pair.field, pair.becomes, gpus.field) == ("saving", "Fits.", "gpus")
+    assert pair.at == "Training goes on, restart 6.42 min"
+    words = {"model": "llama-3.1-405b", "gpus": "16384", **pair.words}
+    assert entry.estimate(read(Storage, words))["fits"].value is True
 
 
 def test_saves_that_decide_are_moved_beside_the_training_first():

@@ -1,6 +1,7 @@
 """Estimates of time and capacity: published runs, and what every answer must keep."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -113,6 +114,37 @@ def changed(inputs: object, field: str) -> object:
     if other is not None and other != now:
         return other
     return (not now) if isinstance(now, bool) else 2 * (now or 1)
+
+
+def test_granite_8b_in_its_own_layout_took_its_hours() -> None:
+    # Granite 3.0 (2024): 768 H100, 4-way tensor and pipeline parallel, 832,102 hours.
+    granite = {
+        "model_type": "granite",
+        "vocab_size": 49155,
+        "hidden_size": 4096,
+        "intermediate_size": 12800,
+        "num_hidden_layers": 40,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "tie_word_embeddings": True,
+    }
+    run = registry.estimate(
+        "training-time",
+        {
+            "model": json.dumps(granite),
+            "gpu": "H100",
+            "gpus": 768,
+            "tensor_parallel": 4,
+            "pipeline_parallel": 4,
+            "sequence": 4096,
+            "micro_batch": 2,
+            "global_batch": 1024,
+            "recompute": "none",
+            "software": "compiled",
+            "tokens": "12T",
+        },
+    )
+    assert run["gpu_hours"].value == pytest.approx(832_102, rel=0.15)
 
 
 def test_llama_3_405b_took_thirty_million_hours() -> None:

@@ -53,12 +53,12 @@ MISSED = [
         SERVING,
         {"replicas": "30"},
         "Cost per month",
-        "96,426 USD/month over the limit.",
+        "153,896 USD/month over the limit.",
     ),
     (TRAINING, {"zero": "0"}, "Fits in memory", "Each GPU would need 172.9 GB"),
     (TRAINING, {"zero": "0"}, "Fits in memory", "has 85.5 GB (80 GB on the label)"),
     (TRAINING, {"gpus": "8"}, "Whole run", "114.3 days over the limit."),
-    (TRAINING, {"tensor_parallel": "8"}, "Cost", "36,392 USD over the limit."),
+    (TRAINING, {"tensor_parallel": "8"}, "Cost", "58,081 USD over the limit."),
 ]
 NO_PLAN = {
     SERVING: {"weights": "bf16", "tensor_parallel": "1", "replicas": "1"},

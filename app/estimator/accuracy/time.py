@@ -7,6 +7,7 @@ from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
 from app.estimator.accuracy.kinds import Translator
 from app.estimator.accuracy.question import Question, ask
 from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.timing.hours import LOST
 
 _YEAR = 365.25 * 86400.0
 # Adapter rates of the systems that the published runs were made on, per GPU.
@@ -24,12 +25,29 @@ _INTERLEAVED = f"{_TITAN}, async TP, interleaved 1F1B"
 _ZERO_2021 = "DeepSpeed ZeRO-3 2021"
 _MOSAIC = "MosaicML Composer FSDP + flash attention"
 
+# How the makers of published runs name their software, in cases of GPU-hours.
 _LLAMA_3 = "PyTorch with FSDP, tensor and pipeline parallelism, 2024"
 _HAI_LLM = "HAI-LLM, DualPipe"
+_XFORMERS = "PyTorch with xformers, 2023"
+_STARCODER = "Megatron-LM with FlashAttention, 2023"
+_GRANITE = "Megatron with FlashAttention 2, 2024"
+_NANOTRON = "nanotron with FlashAttention 2, 2025"
+_OLMO_CORE = "OLMo-core, FSDP, compiled, FlashAttention"
+_NEOX = "GPT-NeoX, 2023"
+_SAGEMAKER = "SageMaker, ZeRO-3, 2022"
 
 _FRAMEWORKS: dict[str, str] = {
     _LLAMA_3: "compiled",
     _HAI_LLM: "tuned",
+    # Fused kernels, and attention as it was before FlashAttention 3.
+    _GRANITE: "compiled",
+    _NANOTRON: "compiled",
+    _OLMO_CORE: "compiled",
+    # Made before PyTorch compiled: each operation is a kernel of its own.
+    _XFORMERS: "eager",
+    _SAGEMAKER: "eager",
+    _STARCODER: "megatron",
+    _NEOX: "megatron-2022",
     _MEGATRON_2025: "megatron",
     "Megatron-DeepSpeed": "megatron-2022",
     "Megatron-LM 2022, fp16": "megatron-2022",
@@ -47,7 +65,7 @@ _FRAMEWORKS: dict[str, str] = {
     f"{_TITAN}, async TP, 1F1B": "compiled",
     _INTERLEAVED: "compiled",
 }
-_SHARDED = frozenset({_MOSAIC, _ZERO_2021}) | {
+_SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
     f for f in _FRAMEWORKS if f.startswith("torchtitan")
 }
 _PRECISIONS = {
@@ -196,20 +214,22 @@ def _zero(asked: Asked, framework: str) -> str:
         raise Inexpressible(f"fsdp “{shards}” is not known")
     if int(shards) > 0:
         return "3"
-    return "0" if _FRAMEWORKS[framework] == _OLDEST else "1"
+    return "0" if _FRAMEWORKS[framework] == _OLDEST and not stage else "1"
 
 
 def train_gpu_hours(asked: Asked) -> Question:
     """Accelerator-hours of a published run, restarts included.
 
-    Where its makers say how it was laid out, the layout is asked.
+    Where its makers say how it was laid out, the layout is asked; what is lost is the
+    usual share of booked time, unless the case knows better.
     """
+    share = asked.number("lost", LOST)
     if asked.has("gpus"):
         tokens = asked.number("tokens")
-        lost = _lost(asked)
+        lost = {"other_time": share, **_NEVER_FAILS}
         setting = _setting(asked)
         return ask("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
-    share = asked.number("lost") if asked.has("lost") else None
+    framework = asked.any("framework")
     return ask(
         "accelerator-choice",
         "gpu_hours",
@@ -218,16 +238,17 @@ def train_gpu_hours(asked: Asked) -> Question:
         only=asked.card(),
         tokens=asked.number("tokens"),
         number_format=_number_format(asked),
+        software=framework and _FRAMEWORKS[framework],
         lost=share,
     )
 
 
-def _lost(asked: Asked) -> dict[str, float]:
-    """The share of time that a run lost, in place of failures and checkpoints."""
-    if not asked.has("lost"):
-        return {}
-    never = {"mtbf_per_gpu": 1000 * _YEAR, "checkpoint_time": 0.1, "restart_time": 0.0}
-    return {"other_time": asked.number("lost"), **never}
+# One share stands for all that a run loses, in place of failures and checkpoints.
+_NEVER_FAILS = {
+    "mtbf_per_gpu": 1000 * _YEAR,
+    "checkpoint_time": 0.1,
+    "restart_time": 0.0,
+}
 
 
 _SYSTEMS = {

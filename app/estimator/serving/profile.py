@@ -89,10 +89,13 @@ class Profile:
 
     def rate_at(self, batch: float) -> float:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
-        answer, timed = self.traffic.requests.answer, self.timed(batch)
-        return batch / (
-            first_token(self.placed, *timed) + answer * pace(*timed, answer)
-        )
+        return self.timed_rate(batch)[0]
+
+    def timed_rate(self, batch: float) -> tuple[float, float, Timed]:
+        """The rate, the median time to the first token, and the step behind both."""
+        timed = self.timed(batch)
+        answer, first = self.traffic.requests.answer, first_token(self.placed, *timed)
+        return batch / (first + answer * pace(*timed, answer)), first, timed
 
 
 def pace(step: float, cost: float, batch: float, answer: float) -> float:
@@ -179,9 +182,8 @@ def settle(
     for room in memory, as servers of Erlang's queue.
     """
     batch = max(1.0, min(batch, profile.most))
-    rate, timed = profile.rate_at(batch), profile.timed(batch)
+    rate, first, timed = profile.timed_rate(batch)
     busy = min(0.98, rate / profile.groups * timed.cost)
-    first = first_token(profile.placed, *timed)
     waiting = _for_prompts(profile.traffic, timed.cost, busy)
     room = _for_room(profile, batch, rate)
     return Settled(

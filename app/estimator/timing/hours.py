@@ -24,8 +24,11 @@ _TOKENS_AT_ONCE = 8192
 _DEEPEST = 64  # stages of a pipeline
 
 
+USUAL = "usual"
+
+
 def usual_plans(
-    model: Architecture, gpu: Accelerator, number_format: str
+    model: Architecture, gpu: Accelerator, number_format: str, software: str = USUAL
 ) -> tuple[Plan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
@@ -37,20 +40,27 @@ def usual_plans(
         model: what is trained.
         gpu: the accelerator.
         number_format: of the products.
+        software: its id, or `USUAL` for what models of this kind run in.
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
-    plans = [_shallowest(model, gpu, number_format, tensor) for tensor in widths]
+    if software == USUAL:
+        software = "tuned" if model.is_routed else "compiled"
+    plans = [
+        _shallowest(model, gpu, _usual(model, number_format, software, tensor))
+        for tensor in widths
+    ]
     fitting = [plan for plan, fits in plans if fits]
     return tuple(fitting or (plan for plan, _ in plans))
 
 
-def _shallowest(
-    model: Architecture, gpu: Accelerator, number_format: str, tensor: int
-) -> tuple[Plan, bool]:
-    """The plan with the fewest stages that fits, or the deepest of all."""
+def _shallowest(model: Architecture, gpu: Accelerator, flat: Plan) -> tuple[Plan, bool]:
+    """The plan with the fewest stages that fits, or the deepest of all.
+
+    `flat` is the plan without a pipeline.
+    """
     pipeline = 1
     while True:
-        plan = _usual(model, number_format, tensor, pipeline)
+        plan = _in_stages(model, flat, pipeline)
         if memory_per_gpu(model, plan) <= gpu.capacity:
             return plan, True
         plan = dataclasses.replace(plan, recompute="full")
@@ -61,23 +71,31 @@ def _shallowest(
         pipeline *= 2
 
 
-def _usual(model: Architecture, number_format: str, tensor: int, pipeline: int) -> Plan:
+def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> Plan:
+    """What all usual plans of one tensor parallelism have in common."""
     sequence = min(model.max_context or 4096, 8192)
-    at_once = max(1, _TOKENS_AT_ONCE // sequence)
-    data = max(1, _CLUSTER // (tensor * pipeline))
-    batches = max(1, round(_TOKENS_PER_STEP / sequence / data / at_once))
     return Plan(
         tensor=tensor,
+        sequence=sequence,
+        micro_batch=max(1, _TOKENS_AT_ONCE // sequence),
+        number_format=number_format,
+        recompute="selective",
+        software=SOFTWARE[software],
+    )
+
+
+def _in_stages(model: Architecture, flat: Plan, pipeline: int) -> Plan:
+    """The plan on the usual cluster with so many stages of a pipeline."""
+    data = max(1, _CLUSTER // (flat.tensor * pipeline))
+    at_once = flat.micro_batch
+    batches = max(1, round(_TOKENS_PER_STEP / flat.sequence / data / at_once))
+    return dataclasses.replace(
+        flat,
         pipeline=pipeline,
         data=data,
         expert=min(_experts(model, _CLUSTER), data),
         pieces=2 if pipeline > 1 else 1,
-        sequence=sequence,
-        micro_batch=at_once,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
-        number_format=number_format,
-        recompute="selective",
-        software=SOFTWARE["tuned" if model.is_routed else "compiled"],
     )
 
 
@@ -94,6 +112,7 @@ def gpu_hours(
     tokens: float,
     number_format: str = "bf16",
     lost: float = LOST,
+    software: str = USUAL,
 ) -> float:
     """Accelerator-hours to train on `tokens` with the best usual layout [h].
 
@@ -105,6 +124,7 @@ def gpu_hours(
         tokens: tokens of the run [token].
         number_format: of the products.
         lost: share of booked time that is no progress [1].
+        software: its id, or `USUAL` for what models of this kind run in.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
@@ -115,6 +135,6 @@ def gpu_hours(
     fabric = fabric_of(gpu)
     rate = max(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
-        for plan in usual_plans(model, gpu, number_format)
+        for plan in usual_plans(model, gpu, number_format, software)
     )
     return tokens / (rate * (1 - lost)) / 3600

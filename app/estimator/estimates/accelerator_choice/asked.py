@@ -9,9 +9,10 @@ from app.estimator.shared_inputs import (
     ask_context,
     ask_model,
     ask_number_format,
+    ask_training_software,
     ask_weights,
 )
-from app.estimator.timing.hours import LOST
+from app.estimator.timing.hours import LOST, USUAL
 
 _TRAINING = Group("Training", "training-memory")
 _ACCELERATOR = Group("Accelerator", "cluster-components")
@@ -98,6 +99,9 @@ class AcceleratorChoice:
         advanced=True,
     )
     number_format: str = ask_number_format(_TRAINING, advanced=True)
+    software: str = ask_training_software(
+        _TRAINING, (USUAL, "Usual for the model"), default=USUAL
+    )
     lost: float = _TRAINING.ask(
         LOST,
         "Time lost",

@@ -205,11 +205,15 @@ def _joined(name: str, count: int) -> Accelerator:
 
 
 @functools.lru_cache(maxsize=2048)
-def _hours_per_token(model: str, gpu: str, number_format: str) -> float | None:
+def _hours_per_token(
+    model: str, gpu: str, number_format: str, software: str
+) -> float | None:
     """GPU-hours for one token of a run that loses nothing [h]; None if unknown."""
     try:
         on = _joined(gpu, _SERVER)
-        return gpu_hours(find_model(model), on, 1.0, number_format, lost=0.0)
+        return gpu_hours(
+            find_model(model), on, 1.0, number_format, lost=0.0, software=software
+        )
     except (ValueError, TypeError):
         return None
 
@@ -219,7 +223,7 @@ def _trained(
 ) -> Candidate | str:
     if gpu.peak(asked.number_format) is None and asked.number_format != "bf16":
         return f"It does not compute in {asked.number_format.upper()}."
-    each = _hours_per_token(asked.model, gpu.id, asked.number_format)
+    each = _hours_per_token(asked.model, gpu.id, asked.number_format, asked.software)
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * asked.tokens / (1 - asked.lost)

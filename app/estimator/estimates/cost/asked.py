@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from app.estimator.hardware.rents import example
 from app.estimator.inputs import Group, ask
 from app.estimator.shared_inputs import ask_gpus, ask_pue
 
@@ -10,6 +11,8 @@ TOPIC = "on-premises-and-cloud"
 _USE = Group("Use", TOPIC)
 _RENTING = Group("Renting", TOPIC)
 _OWNING = Group("Owning", TOPIC)
+
+_LISTED = example()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -30,13 +33,13 @@ class Cost:
         help="Share of all hours of the year in which the GPUs work.",
     )
     rent: float = _RENTING.ask(
-        4.0,
+        _LISTED.usd_per_hour,
         "Rent of a GPU-hour",
         unit="USD/h",
         minimum=0.001,
         maximum=10_000.0,
-        help="Write your offer; 4 is an example of 2024. DeepSeek reckoned with 2 for "
-        "an H800 in December 2024.",
+        help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.words} for an "
+        "H100. DeepSeek reckoned with 2 for an H800 in December 2024.",
     )
     commitment: str = _RENTING.ask(
         "used",

@@ -16,6 +16,7 @@ from app.estimator.estimate import (
 from app.estimator.estimates.cost.asked import Cost
 from app.estimator.estimates.cost.changes import changes_of
 from app.estimator.estimates.cost.compute import Found, tokens_cost
+from app.estimator.hardware.rents import example
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import Working
@@ -314,7 +315,10 @@ _PRICES = (
 
 
 def _notes(asked: Cost, found: Found) -> tuple[str, ...]:
-    notes = [f"{_PRICES} They are of {asked.priced_in}."]
+    of = f"They are of {asked.priced_in}"
+    if asked.rent == example().usd_per_hour:
+        of += f"; the rent is {example().words}"
+    notes = [f"{_PRICES} {of}."]
     if asked.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")
     else:

@@ -9,7 +9,7 @@ from app.estimator.units import format_number, format_value
 
 def changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change, ...]:
     """The inputs next to those asked for with which the verdict turns."""
-    becomes = "Does not fit." if fits else "Fits."
+    becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
     changes = []
     if limits.context:

@@ -36,7 +36,7 @@ from app.estimator.memory.generation import loading_bytes, prompt_bytes
 from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
-from app.estimator.room_verdict import capacity_note, memory_verdict
+from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.units import format_number, format_value
 from app.estimator.working import Working, added, cache_source, cached, split, times
 
@@ -74,12 +74,12 @@ def answer(
     limits: Limits,
 ) -> Estimate:
     """Put the load of one GPU into words, figures, a picture and its working."""
-    whole, limit = memory_of(asked, gpu), limits.usable
+    limit = limits.usable
+    room = Room(limit, memory_of(asked, gpu), gpu.memory)
+    least, _ = _bounds(asked, load)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(
-            load.total, limit, whole, asked.tensor_parallel, gpu.memory
-        ),
+        verdict=memory_verdict(load.total, room, asked.tensor_parallel, least),
         figures=_figures(asked, load, limits),
         steps=_steps(model, asked, gpu, load, limit),
         pictures=(_bar(gpu, load, limit),),
@@ -115,7 +115,7 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
         Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
         Figure(_OUT["free"], free[0], free[1], free[2]),
-        Figure(_OUT["fits"], load.total <= limit),
+        Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
         _limit("max_context", limits.context),
         _limit("max_concurrent", limits.concurrent),
         _fewest(asked, limits),

@@ -57,4 +57,4 @@ class ParallelismPlan:
     network_rate: float = shared_inputs.ask_network_rate()
     network: str = shared_inputs.ask_network()
     domain: int | None = shared_inputs.ask_domain()
-    usd_per_gpu_hour: float = shared_inputs.ask_price()
+    usd_per_gpu_hour: float | None = shared_inputs.ask_price()

@@ -22,6 +22,7 @@ from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, r
 from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.estimates.training_time.words import one_step
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
+from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.room_verdict import capacity_note
 from app.estimator.timing.flops import flops_per_token, utilization
@@ -85,7 +86,11 @@ def answer(
         steps=_steps(asked, model, gpu, found),
         pictures=_pictures(gpu, first) if first else (),
         tables=(ranking(found.ranked),) if first else (),
-        notes=(*_notes(asked, found), capacity_note(gpu)),
+        notes=(
+            *_notes(asked, found),
+            *price_note(gpu, asked.usd_per_gpu_hour),
+            capacity_note(gpu),
+        ),
         changes=changes(asked, found),
     )
 
@@ -182,8 +187,10 @@ def _speed(
         "memory": first.memory,
         "time": seconds,
         "gpu_hours": hours,
-        "cost": hours * asked.usd_per_gpu_hour,
     }
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is not None:
+        values["cost"] = hours * price
     figures = []
     for name, value in values.items():
         rates = name in ("tokens_per_second_per_gpu", "mfu")
@@ -191,6 +198,8 @@ def _speed(
         if name == "memory":
             low, high = 0.9 * value, 1.1 * value
         figures.append(Figure(_OUT[name], value, low, high, primary=name == "time"))
+    if price is None:
+        figures.append(Figure(_OUT["cost"], None, note=UNKNOWN))
     return tuple(figures)
 
 

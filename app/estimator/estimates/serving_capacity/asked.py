@@ -169,7 +169,7 @@ class ServingCapacity:
         "it scheduler-recv-interval.",
         advanced=True,
     )
-    cost_per_gpu_hour: float = shared_inputs.ask_price()
+    cost_per_gpu_hour: float | None = shared_inputs.ask_price()
     network_rate: float = shared_inputs.ask_network_rate()
     domain: int | None = shared_inputs.ask_domain()
     simulate: bool = ENGINE.ask(

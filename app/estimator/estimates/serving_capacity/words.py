@@ -17,6 +17,8 @@ from app.estimator.estimate import (
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
+from app.estimator.hardware.accelerators import Accelerator
+from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.room_verdict import capacity_note
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.serving.capacity import Capacity
@@ -94,7 +96,11 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
         steps=_steps(asked, profile, found),
         pictures=_pictures(asked, profile, found),
         tables=_tables(asked, profile, found),
-        notes=(*_notes(asked, profile, found), capacity_note(profile.placed.gpu)),
+        notes=(
+            *_notes(asked, profile, found),
+            *price_note(profile.placed.gpu, asked.cost_per_gpu_hour),
+            capacity_note(profile.placed.gpu),
+        ),
         changes=changes_of(asked, found),
     )
 
@@ -169,7 +175,7 @@ def _figures(
         Figure(_OUT["utilisation"], found.utilization),
         Figure(_OUT["concurrent"], round(settled.batch, 1) if settled else None),
         Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
-        *_costs(asked, found, tokens),
+        *_costs(asked, profile.placed.gpu, found, tokens),
     )
 
 
@@ -206,14 +212,17 @@ def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Fig
 
 
 def _costs(
-    asked: ServingCapacity, found: Capacity, tokens: float | None
+    asked: ServingCapacity, gpu: Accelerator, found: Capacity, tokens: float | None
 ) -> tuple[Figure, ...]:
-    gpus = _gpus(asked, found)
+    gpus, price = _gpus(asked, found), price_of(gpu, asked.cost_per_gpu_hour)
+    if price is None:
+        names = ("cost_per_month", "cost_per_million_tokens")
+        return tuple(Figure(_OUT[name], None, note=UNKNOWN) for name in names)
     month, million = None, None
     if gpus is not None:
-        month = gpus * asked.cost_per_gpu_hour * _HOURS
+        month = gpus * price * _HOURS
         if tokens:
-            million = usd_per_million_tokens(tokens, gpus, asked.cost_per_gpu_hour)
+            million = usd_per_million_tokens(tokens, gpus, price)
     cost = Figure(_OUT["cost_per_month"], month)
     return cost, _rate("cost_per_million_tokens", million)
 

@@ -48,6 +48,7 @@ def _saving_changes(asked: Storage, found: Found, *, good: bool) -> tuple[Change
     """First what costs most, restarting or saving; fewer GPUs come last."""
     becomes = "Too much is lost." if good else "Fits."
     changes = [*_mode_change(asked, found, good=good)]
+    changes = changes or [*_pair_change(asked, found, good=good)]
     if found.needed_write and 1e6 < found.needed_write < 1e15:
         rate = rounded(found.needed_write / 1e9, up=not good)
         now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
@@ -75,6 +76,21 @@ def _mode_change(asked: Storage, found: Found, *, good: bool) -> tuple[Change, .
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
     return (Change("saving", "While saving", now, flips, "Fits."),)
+
+
+def _pair_change(asked: Storage, found: Found, *, good: bool) -> tuple[Change, ...]:
+    """Saving beside the training, where that is enough with a quicker restart alone."""
+    if good or asked.saving == "beside" or asked.stall is not None:
+        return ()
+    beside = dataclasses.replace(asked, saving="beside")
+    longest = restart_within(beside, losses_of(beside, found.checkpoint))
+    if longest is None or not within(Storage, "restart", longest):
+        return ()
+    words = dict(SAVING)
+    now, flips = words["wait"], words["beside"]
+    minutes = f"{rounded(longest / 60, up=False)} min"
+    also = (("restart", "Restart", minutes),)
+    return (Change("saving", "While saving", now, flips, "Fits.", also),)
 
 
 def _restart_change(asked: Storage, found: Found, becomes: str) -> tuple[Change, ...]:

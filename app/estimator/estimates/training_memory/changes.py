@@ -20,7 +20,7 @@ def changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
         now = format_value(asked.sequence, "token")
-        word = "Does not fit." if fits else "Fits."
+        word = "No longer fits." if fits else "Fits."
         changes.append(Change("sequence", "Sequence", now, flips, word))
     changes += [_remedy(asked, field, value) for field, value in case.remedies]
     return tuple(changes)

@@ -17,7 +17,7 @@ from app.estimator.estimates.training_memory.compute import Case, fewest_gpus, s
 from app.estimator.memory.frameworks import framework_of
 from app.estimator.memory.layouts import Share, Stage, stage_share, stages
 from app.estimator.memory.training import Load, moving_on, worst
-from app.estimator.room_verdict import capacity_note, memory_verdict
+from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.units import format_number, format_value
 from app.estimator.working import Working, added
 
@@ -58,11 +58,11 @@ def answer(case: Case) -> Estimate:
     """Put the load of the fullest stage into words, figures and its working."""
     load = worst(case.loads)
     limit = case.gpu.capacity
+    room = Room(limit, limit, case.gpu.memory)
+    least, _ = _bounds(load, load.overhead + load.buffers)
     return Estimate(
         name="training-memory",
-        verdict=memory_verdict(
-            load.total, limit, limit, case.asked.gpus, case.gpu.memory
-        ),
+        verdict=memory_verdict(load.total, room, case.asked.gpus, least),
         figures=_figures(case, load, limit),
         steps=_steps(case, load),
         pictures=(_bar(case, load, limit),),
@@ -86,7 +86,7 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
         *_peaks(case, load),
         Figure(_OUT["free"], free[0], free[1], free[2]),
-        Figure(_OUT["fits"], load.total <= limit),
+        Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
         _fewest(case, limit),
         *_totals(case, load),
     )

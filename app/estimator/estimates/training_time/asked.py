@@ -136,7 +136,7 @@ class TrainingTime:
         maximum=100 * _YEAR,
         help="The run should be over by then; left empty: no limit.",
     )
-    usd_per_gpu_hour: float = shared_inputs.ask_price()
+    usd_per_gpu_hour: float | None = shared_inputs.ask_price()
     watts_per_gpu: float | None = COST.ask(
         None,
         "Power per GPU",

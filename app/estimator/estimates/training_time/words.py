@@ -1,5 +1,7 @@
 """The words, figures and pictures of the estimate `training-time`."""
 
+import dataclasses
+
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Estimate,
@@ -17,8 +19,9 @@ from app.estimator.estimates.training_time.changes import changes
 from app.estimator.estimates.training_time.compute import Run
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
+from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.models.architecture import Architecture
-from app.estimator.room_verdict import capacity_note, held
+from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.plan import Plan
@@ -80,6 +83,9 @@ _PARTS = (
 )
 
 
+# Measured memory over what is counted: a plan says less than training-memory asks for.
+_MEMORY = (0.9, 1.1)
+
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
@@ -95,7 +101,11 @@ def answer(
         steps=_steps(asked, model, gpu, run),
         pictures=(_timeline(run),),
         tables=(_table(run),),
-        notes=(*_notes(asked, run), capacity_note(gpu)),
+        notes=(
+            *_notes(asked, run),
+            *price_note(gpu, asked.usd_per_gpu_hour),
+            capacity_note(gpu),
+        ),
         changes=changes(asked, run),
     )
 
@@ -104,10 +114,11 @@ def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     takes = format_value(run.seconds, "s")
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if run.memory > gpu.capacity:
-        need = format_value(run.memory, "B")
-        has = held(gpu.capacity, gpu.memory)
-        text = f"Each GPU would need {need} and has {has}; it would take {takes}."
-        return Verdict("no", "Does not fit.", text)
+        room = Room(gpu.capacity, gpu.capacity, gpu.memory)
+        least = _MEMORY[0] * run.memory
+        said = memory_verdict(run.memory, room, asked.gpus, least)
+        text = f"{said.text} The run would take {takes}."
+        return dataclasses.replace(said, text=text)
     share = f"{run.mfu:.0%} of the peak"
     if asked.deadline is None:
         return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
@@ -127,6 +138,7 @@ def _figures(
     rate = run.plan.tokens / run.step.total
     hours = run.seconds * asked.gpus / 3600
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
+    least, most = (share * run.memory for share in _MEMORY)
     return (
         _time("step_time", run.step.total, kind),
         _rate("tokens_per_second", rate, kind),
@@ -141,12 +153,23 @@ def _figures(
         _time("communication", run.step.communicating, kind),
         _time("bubble", run.step.bubble, kind),
         Figure(_OUT["bubble_share"], _bubble(run.plan)),
-        Figure(_OUT["memory"], run.memory, 0.9 * run.memory, 1.1 * run.memory),
-        Figure(_OUT["fits"], run.memory <= gpu.capacity),
-        _scaled("cost", rent(hours, asked.usd_per_gpu_hour), kind),
+        Figure(_OUT["memory"], run.memory, least, most),
+        Figure(
+            _OUT["fits"],
+            run.memory <= gpu.capacity,
+            note=close_note(gpu.capacity, least, most),
+        ),
+        _cost(gpu, asked, hours, kind),
         _scaled("energy", spent, kind),
         Figure(_OUT["checkpoint_interval"], run.interval),
     )
+
+
+def _cost(gpu: Accelerator, asked: TrainingTime, hours: float, kind: str) -> Figure:
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is None:
+        return Figure(_OUT["cost"], None, note=UNKNOWN)
+    return _scaled("cost", rent(hours, price), kind)
 
 
 def _bubble(plan: Plan) -> float:
@@ -214,6 +237,7 @@ def _steps(
             topic="number-formats",
         ),
         *_run_steps(asked, run),
+        *_cost_step(asked, gpu, run),
     )
 
 
@@ -235,7 +259,6 @@ def _stage_step(run: Run) -> Step:
 
 
 def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
-    hours = run.seconds * asked.gpus / 3600
     save, apart = format_value(asked.checkpoint_time, "s"), format_value(run.mtbf, "s")
     every = format_value(run.interval, "s")
     return (
@@ -265,12 +288,20 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
             run.seconds,
             "megatron-2021",
         ),
+    )
+
+
+def _cost_step(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
+    hours = run.seconds * asked.gpus / 3600
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is None:
+        return ()
+    return (
         _WORKING.line(
             "cost",
             "GPU-hours × price",
-            f"{format_rounded(hours)} × "
-            f"{format_value(asked.usd_per_gpu_hour, 'USD/h')}",
-            rent(hours, asked.usd_per_gpu_hour),
+            f"{format_rounded(hours)} × {format_value(price, 'USD/h')}",
+            rent(hours, price),
             "deepseek-v3",
             topic="cluster-components",
         ),

@@ -1,0 +1,131 @@
+"""What a practitioner asks first, with the numbers that are published for it."""
+
+import pytest
+
+from app.estimator import registry
+from app.estimator.estimate import Estimate
+
+
+def ask(name: str, **typed: object) -> Estimate:
+    return registry.estimate(name, {key: str(value) for key, value in typed.items()})
+
+
+def number(answer: Estimate, figure: str) -> float:
+    value = answer[figure].value
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def test_a_70b_model_in_fp8_holds_128k_tokens_on_eight_h100() -> None:
+    # 80 layers, 8 heads of keys and of values, 128 wide, 2 bytes: 327,680 B a token.
+    answer = ask(
+        "inference-memory",
+        model="llama-3.1-70b",
+        weights="fp8",
+        context=131_072,
+        concurrent=1,
+        gpu="8x H100",
+    )
+    assert number(answer, "kv_cache") == 327_680 * 131_072
+    assert number(answer, "weights") == pytest.approx(72.7e9, rel=0.01)
+    assert answer["fits"].value is True
+
+
+def test_405b_in_fp8_is_served_by_one_node_and_in_bf16_by_two() -> None:
+    # Meta served it so: The Llama 3 Herd of Models, sections 6.1 and 6.2.
+    node = {"model": "llama-3.1-405b", "gpu": "8x H100", "concurrent": 1}
+    narrow, wide = (ask("inference-memory", **node, weights=w) for w in ("fp8", "bf16"))
+    assert narrow["fits"].value is True
+    assert wide["fits"].value is False
+    assert wide["fewest_gpus"].value == 16
+
+
+def test_a_token_takes_as_long_as_reading_the_weights_and_a_bit() -> None:
+    # 8.03 billion parameters of 2 B over 3.35 TB/s are 4.8 ms.
+    answer = ask("latency", model="llama-3.1-8b", gpu="H100", weights="bf16")
+    floor = 16.06e9 / 3.35e12
+    assert floor < number(answer, "tpot") < 2 * floor
+
+
+def test_a_prompt_of_128k_takes_seconds_that_are_mostly_attention() -> None:
+    # 2·N·s for the weights and 2·L·a·d·s² for the causal half of the scores.
+    prompt, layers, width = 131_072, 80, 8192
+    weights = 2 * 70.6e9 * prompt / (8 * 1979e12)
+    scores = 2 * layers * width * prompt**2 / (8 * 989e12)
+    answer = ask(
+        "latency",
+        model="llama-3.1-70b",
+        weights="fp8",
+        prompt=prompt,
+        gpu="8x H100",
+    )
+    assert scores > weights
+    assert weights + scores < number(answer, "ttft") < 4 * (weights + scores)
+
+
+def test_a_fat_tree_of_1024_gpus_has_as_many_links_up_as_down() -> None:
+    # 128 nodes of 8 adapters, and the managers of the fabric beside them.
+    answer = ask("fabric", system="dgx-h100", nodes=128)
+    assert number(answer, "node_links") >= 1024
+    assert number(answer, "leaf_spine_links") >= number(answer, "node_links")
+    assert number(answer, "oversubscription") == 1.0
+    assert "non-blocking" in answer.verdict.text
+
+
+def test_a_65b_model_is_tuned_with_qlora_on_a_card_of_48_gb() -> None:
+    # Dettmers et al. 2023: 65B on one GPU of 48 GB, where 16 bit takes more than 780.
+    tuned = {"model": "llama-1-65b", "gpu": "l40s", "gpus": 1, "sequence": 512}
+    answer = ask("training-memory", **tuned, method="qlora")
+    assert answer["fits"].value is True
+    whole = ask("training-memory", **tuned)
+    assert number(whole, "per_gpu") > 780e9
+
+
+def test_lora_of_an_8b_model_fits_a_card_of_24_gb() -> None:
+    # torchtune measured 16.2 GiB; its tutorial says 18.5 GB.
+    answer = ask(
+        "training-memory",
+        model="llama-3.1-8b",
+        method="lora",
+        gpu="rtx-4090",
+        gpus=1,
+        zero=0,
+        sequence=2048,
+    )
+    assert answer["fits"].value is True
+    assert 16.2 * 2**30 < number(answer, "per_gpu") < 21e9
+
+
+def test_both_calculators_of_training_hold_the_same() -> None:
+    layout = {
+        "model": "deepseek-v3",
+        "gpus": 2048,
+        "pipeline_parallel": 16,
+        "expert_parallel": 64,
+        "recompute": "selective",
+    }
+    memory = ask("training-memory", **layout, zero=1)
+    time = ask("training-time", **layout)
+    assert number(memory, "per_gpu") == pytest.approx(number(time, "memory"), rel=0.01)
+
+
+@pytest.mark.parametrize("gpu", ["h100", "a100-sxm4-80"])
+def test_seven_instances_fit_on_a_card_and_eight_do_not(gpu: str) -> None:
+    # NVIDIA's guide to MIG: seven slices of compute on both.
+    seven, eight = (ask("mig", gpu=gpu, instances=f"{n}x 1g.10gb") for n in (7, 8))
+    assert seven.verdict.lead == "Fits."
+    assert eight.verdict.lead == "Does not fit."
+
+
+def test_a_70b_checkpoint_is_what_the_storage_benchmark_writes() -> None:
+    # MLPerf Storage 2.0: 912 GiB for weights and optimizer of Llama 3 70B.
+    answer = ask("storage", model="llama-3.1-70b")
+    assert number(answer, "checkpoint") == pytest.approx(912 * 2**30, rel=0.02)
+
+
+def test_owning_pays_from_a_utilization_that_is_named() -> None:
+    answer = ask("cost")
+    meets = number(answer, "break_even")
+    low, high = (ask("cost", utilisation=f"{meets + by:%}") for by in (-0.1, 0.1))
+    assert low.verdict.lead == "Renting is cheaper."
+    assert high.verdict.lead == "Buying is cheaper."
