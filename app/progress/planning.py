@@ -224,7 +224,7 @@ def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> Who
         left = _that_fit(left, today)
     cards = _cards_ahead(desk, held, left)
     work = work_of(picture, cards.ahead, so_far)
-    proposed = _as_day(today, day, work) if today else None
+    proposed = _as_day(today, day, work, left) if today else None
     usual = learner.minutes_a_day
     student = Student(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
@@ -254,8 +254,9 @@ def _that_fit(left: Left, today: TodayPlan) -> Left:
     return dataclasses.replace(left, fresh=step.fresh) if step.fresh else left
 
 
-def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
-    """What Today proposes, as the first day of the plan."""
+def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDay:
+    """What Today proposes, as the first day of the plan; `left` of the cards fit."""
+    cards = work.cards[0] if work.cards else Cards()
     asked = next((step for step in today.steps if step.questions), None)
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
     return PlannedDay(
@@ -267,7 +268,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
         ),
         questions=asked.questions if asked else 0,
         about=asked.objective if asked else "",
-        cards=work.cards[0] if work.cards else Cards(),
+        cards=dataclasses.replace(cards, learning=left.steps),
         mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
     )

@@ -40,11 +40,16 @@ class Page:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cards:
-    """The cards of a day as the plan of cards has them."""
+    """The cards of a day as the plan of cards has them.
+
+    Of those `due`, or seen once more in the end (`final`), some are in their steps:
+    that is known of today alone.
+    """
 
     due: int = 0
     fresh: int = 0
     final: int = 0
+    learning: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
