@@ -271,6 +271,23 @@ def test_the_topic_page_shows_how_each_question_went(client, form) -> None:
     assert "not right" in html
 
 
+def test_the_topic_page_offers_as_many_questions_as_were_promised(client) -> None:
+    page = client.get("/quiz/kv-cache?count=2").text.replace("\xa0", " ")
+
+    assert "Start\n2 questions" in page
+    assert 'name="count" value="2"' in page
+    assert client.get("/quiz/kv-cache?count=none").status_code == 422
+
+
+def test_before_the_first_answer_practice_proposes_the_placement_test(client) -> None:
+    page = client.get("/quiz").text
+    first, _, others = page.partition("Or choose")
+
+    assert 'name="pick" value="placement"' in first
+    assert 'name="pick" value="placement"' not in others
+    assert 'name="pick" value="mixed"' in others
+
+
 def test_an_unknown_topic_is_404(client) -> None:
     assert client.get("/quiz/nope").status_code == 404
 
