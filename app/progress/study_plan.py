@@ -144,6 +144,12 @@ class StudyPlan:
         return sum(title not in self.left for _, title in planned)
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """The titles of pages that do not fit; of one that is begun, its rest."""
+        begun = {title for day in self.days for _, title, _ in day.pages}
+        return tuple(f"{t} (the rest of it)" if t in begun else t for t in self.left)
+
+    @property
     def minutes(self) -> int:
         """All the time that it takes: the sum of what is shown for its days."""
         return _shown(self.days)

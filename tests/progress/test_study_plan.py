@@ -130,6 +130,11 @@ def test_what_does_not_fit_is_named():
 
     assert plan.left
     assert "Page 29" in plan.left
+    read = {title for day in plan.days for _, title, _ in day.pages}
+    assert not read & set(plan.unread)
+    assert [said.removesuffix(" (the rest of it)") for said in plan.unread] == [
+        *plan.left
+    ]
     assert plan.over >= 8 * (len(plan.left) - 1) > 0
 
 
