@@ -26,6 +26,7 @@ _MOST_QUESTIONS = 25
 _THEMES = 3
 _STEP, _MOST_MORE = 5, 240  # more than this are advised in steps; not without end
 _CRUMB = 2.0  # minutes of a page that are not worth a day of their own
+_MISSED = "what you missed in the mock exam"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,8 +43,7 @@ class Page:
 class Cards:
     """The cards of a day as the plan of cards has them.
 
-    Of those `due`, or seen once more in the end (`final`), some are in their steps:
-    that is known of today alone.
+    Of those `due` or `final`, today some are in their steps: `learning`.
     """
 
     due: int = 0
@@ -147,7 +147,7 @@ class StudyPlan:
     def unread(self) -> tuple[str, ...]:
         """The titles of pages that do not fit; of one that is begun, its rest."""
         begun = {title for day in self.days for _, title, _ in day.pages}
-        return tuple(f"{t} (the rest of it)" if t in begun else t for t in self.left)
+        return tuple(t + " (the rest of it)" * (t in begun) for t in self.left)
 
     @property
     def minutes(self) -> int:
@@ -287,9 +287,6 @@ def _with_questions(
         about=on if asked else "",
         minutes=spent + asked * pace.question / 60,
     )
-
-
-_MISSED = "what you missed in the mock exam"
 
 
 def mock_days(
