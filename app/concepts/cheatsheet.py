@@ -158,13 +158,17 @@ def _cut(entries: Sequence[Entry], left: int) -> tuple[list[Entry], int]:
 
 
 def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
-    """What fits of `found`, one of each page in turn, and the room that is left."""
+    """What fits of `found`, one of each page in turn, and the room that is left.
+
+    The short ones of a turn come first, so that as many pages as possible have one.
+    """
     taken: list[list[T]] = [[] for _ in found]
     for turn in range(max(map(len, found), default=0)):
-        for place, mine in enumerate(found):
-            size = _length(mine[turn]) if turn < len(mine) else 0
+        having = [place for place, mine in enumerate(found) if turn < len(mine)]
+        for place in sorted(having, key=lambda at: _length(found[at][turn])):
+            size = _length(found[place][turn])
             if size and size <= left:
-                taken[place].append(mine[turn])
+                taken[place].append(found[place][turn])
                 left -= size
     return [tuple(some) for some in taken], left
 

@@ -26,12 +26,10 @@ from app.learners.store import (
 from app.scheduling.habits import USUAL, Habits
 from app.scheduling.retention import RETENTION
 from app.scheduling.study_day import begin_of, study_day_of
-from app.web.clock import Now, milliseconds, read_clock
+from app.web.clock import Now, moment, read_clock
 from app.web.devices import device_of
 from app.web.front.rate_counting import Rates, client_of
 from app.web.visitor import Doorkeeper, Visitor
-
-_A_DAY = 24 * 3600 * 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,7 +180,7 @@ def _enrolled(
     db: Session, learner: CurrentLearnerValue, request: Request, now: dt.datetime
 ) -> CurrentLearnerValue:
     if learner.id and count_change(db, learner.id):
-        if milliseconds(now) - learner.last_seen > _A_DAY:
+        if learner.study_day(moment(learner.last_seen)) != learner.study_day(now):
             see(db, arrival_of(request, now))
         return learner
     # The first write; or another request has erased everything since they were read.

@@ -85,7 +85,7 @@ class _Reader:
         said = _quoted(typed) if typed else "nothing"
         self._refuse(
             field,
-            f"Write a whole number from {least} to {most} {of}; {said} is not one.",
+            f"Enter a whole number from {least} to {most} {of}; you entered {said}.",
         )
         return 0
 
@@ -97,12 +97,12 @@ class _Reader:
             day = dt.date.fromisoformat(typed)
         except ValueError:
             self._refuse(
-                field, f"Write a day such as 2026-07-03; {_quoted(typed)} is none."
+                field, f"Enter a day such as 2026-07-03; {_quoted(typed)} is not one."
             )
             return None
         ahead = today <= day <= today + dt.timedelta(days=1100)
         if not ahead and day != kept:
-            self._refuse(field, "The day must lie between today and three years on.")
+            self._refuse(field, "Enter a day between today and three years from now.")
         return day.isoformat()
 
     def zone(self, field: str) -> str:

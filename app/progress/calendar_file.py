@@ -58,11 +58,18 @@ def parts_of(day: PlannedDay) -> Iterator[str]:
 
 
 def card_words(day: PlannedDay) -> str:
-    """The cards of a day: reviews, new ones, and those seen once more."""
+    """The cards of a day: reviews, new ones, and those seen once more.
+
+    Those of today that are in their steps are named as on every page.
+    """
+    cards = day.cards
+    due = max(0, cards.due - cards.learning)
+    final = max(0, cards.final - cards.learning)
     counts = (
-        (day.cards.due, count_of(day.cards.due, "review")),
-        (day.cards.fresh, f"{day.cards.fresh} new"),
-        (day.cards.final, f"{day.cards.final} once more"),
+        (due, count_of(due, "review")),
+        (cards.fresh, f"{cards.fresh} new"),
+        (final, f"{final} once more"),
+        (cards.learning, f"{cards.learning} still being learned"),
     )
     return ", ".join(words for number, words in counts if number).replace(NBSP, " ")
 

@@ -17,7 +17,14 @@ from app.progress.figures import StudyDays
 from app.progress.pace import USUAL, Pace
 from app.progress.picture import Picture
 from app.progress.reading import minutes_left, minutes_read, reading_order
-from app.progress.situation import Mock, Placing, Running, Situation, TodayPlan
+from app.progress.situation import (
+    LeftRun,
+    Mock,
+    Placing,
+    Running,
+    Situation,
+    TodayPlan,
+)
 from app.progress.steps import plan
 from app.progress.study_plan import (
     Cards,
@@ -78,9 +85,9 @@ def _cards_ahead(desk: Desk, held: Held, left: Left) -> CardsAhead:
 class SoFar:
     """What today has been: minutes that were spent, and what was begun and waits.
 
-    That is a mock exam whose clock runs, or a placement test. `answered` are minutes
-    of cards and questions, `read` those of pages; `sat` is the day of the last mock
-    exam, `pace` how long the learner takes.
+    That is a mock exam whose clock runs, a placement test or a practice run.
+    `answered` are minutes of cards and questions, `read` those of pages; `sat` is the
+    day of the last mock exam, `pace` how long the learner takes.
     """
 
     answered: float = 0.0
@@ -89,6 +96,7 @@ class SoFar:
     pace: Pace = USUAL
     running: Running | None = None
     placing: Placing | None = None
+    left_run: LeftRun | None = None
 
     @property
     def spent(self) -> float:
@@ -117,6 +125,7 @@ def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
             is_short=is_short(picture, so_far),
             running=so_far.running,
             placing=so_far.placing,
+            left_run=so_far.left_run,
             mock=_mock_today(picture, so_far.sat),
             pace=so_far.pace,
         )
@@ -181,6 +190,20 @@ def running_of(picture: Picture, db: Session) -> Running | None:
     return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
+def left_runs_of(
+    picture: Picture, db: Session
+) -> tuple[Placing | None, LeftRun | None]:
+    """The placement test and the practice run that wait.
+
+    Once an exam can be foretold nothing hangs on the placement test.
+    """
+    if not picture.record.firsts and not picture.is_new:
+        return None, None
+    learner, questions = picture.learner, picture.library.questions
+    placing, left_run = store.left_runs(db, learner.id, questions)
+    return (placing if picture.ahead is None else None), left_run
+
+
 def may_sit_today(picture: Picture) -> bool:
     """Whether this may be the day of a mock exam, whenever the last one was."""
     return _is_mock_day(picture, None)
@@ -224,7 +247,7 @@ def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> Who
         left = _that_fit(left, today)
     cards = _cards_ahead(desk, held, left)
     work = work_of(picture, cards.ahead, so_far)
-    proposed = _as_day(today, day, work) if today else None
+    proposed = _as_day(today, day, work, left) if today else None
     usual = learner.minutes_a_day
     student = Student(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
@@ -237,12 +260,15 @@ def _so_far(desk: Desk, picture: Picture, days: StudyDays) -> SoFar:
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, learner, desk.library, day)
     sat = store.last_sat(db, learner.id)
+    placing, left_run = left_runs_of(picture, db)
     return SoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(picture, pace),
         sat=learner.study_day(moment(sat)) if sat else None,
         pace=pace,
         running=running_of(picture, db),
+        placing=placing,
+        left_run=left_run,
     )
 
 
@@ -254,8 +280,9 @@ def _that_fit(left: Left, today: TodayPlan) -> Left:
     return dataclasses.replace(left, fresh=step.fresh) if step.fresh else left
 
 
-def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
-    """What Today proposes, as the first day of the plan."""
+def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDay:
+    """What Today proposes, as the first day of the plan; `left` of the cards fit."""
+    cards = work.cards[0] if work.cards else Cards()
     asked = next((step for step in today.steps if step.questions), None)
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
     return PlannedDay(
@@ -267,7 +294,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work) -> PlannedDay:
         ),
         questions=asked.questions if asked else 0,
         about=asked.objective if asked else "",
-        cards=work.cards[0] if work.cards else Cards(),
+        cards=dataclasses.replace(cards, learning=left.steps),
         mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
     )

@@ -11,7 +11,7 @@ from app.scheduling import Left
 from app.scheduling.card_pace import whole_minutes
 
 Kind = Literal[
-    "exam", "place", "review", "learn", "mock", "read", "continue", "practice"
+    "exam", "place", "review", "learn", "mock", "read", "continue", "practice", "run"
 ]
 
 
@@ -21,6 +21,15 @@ class Placing:
 
     run: int
     left: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeftRun:
+    """A practice run that was left: how many of its questions are open, of how many."""
+
+    run: int
+    left: int
+    count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,6 +69,7 @@ class Situation:
     reading: float = 0.0
     running: Running | None = None
     placing: Placing | None = None
+    left_run: LeftRun | None = None
     mock: Mock | None = None
     pace: Pace = USUAL
     is_short: bool = False

@@ -9,7 +9,15 @@ from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
 from app.progress.reading import first_this, reading_steps
-from app.progress.situation import Mock, Placing, Running, Situation, Step, TodayPlan
+from app.progress.situation import (
+    LeftRun,
+    Mock,
+    Placing,
+    Running,
+    Situation,
+    Step,
+    TodayPlan,
+)
 from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
 from app.scheduling import Left
 
@@ -43,7 +51,10 @@ def plan(now: Situation) -> TodayPlan:
     day.take(page)
     day.take(cards)
     day.read_on(page, pages[1:], now.reading)
-    day.take(practice_step(now.library, now.record, now.domains, now.pace, page))
+    day.take(
+        run_step(now.left_run, now.pace)
+        or practice_step(now.library, now.record, now.domains, now.pace, page)
+    )
     if waits:
         day.steps.sort(key=lambda step: step.kind in {"learn", "review"})
     return TodayPlan(tuple(day.steps), tuple(day.beyond))
@@ -99,6 +110,7 @@ def _shorter(step: Step, minutes: float, pace: Pace) -> Step | None:
     return dataclasses.replace(
         step,
         title=f"{count} questions: {topic}",
+        address=f"{step.address}?count={count}",
         minutes=count * pace.question_minutes,
         questions=count,
     )
@@ -136,6 +148,21 @@ def placing_step(placing: Placing | None) -> Step | None:
         f"/quiz/runs/{placing.run}",
         "it shows which pages to read first",
         placing.left * PLACING_MINUTES,
+    )
+
+
+def run_step(left: LeftRun | None, pace: Pace = USUAL) -> Step | None:
+    """The rest of the practice run that was left, which Practice proposes as well."""
+    if left is None:
+        return None
+    noun = "question" if left.left == 1 else "questions"
+    return Step(
+        "run",
+        f"Practice: {left.left} {noun} left",
+        f"/quiz/runs/{left.run}",
+        f"you stopped after {left.count - left.left} of {left.count}",
+        left.left * pace.question_minutes,
+        questions=left.left,
     )
 
 
@@ -194,7 +221,7 @@ def practice_step(
         return first_this(first.ground, first.topic, record)
     if page is not None and not first.tested and not first.standing.pages.read:
         first = _on_page(library, order, page.topic) or first
-    return _practice(first, pace)
+    return _practice(library, first, pace)
 
 
 def _on_page(library: Library, order: Iterable[Weak], slug: str) -> Weak | None:
@@ -205,9 +232,11 @@ def _on_page(library: Library, order: Iterable[Weak], slug: str) -> Weak | None:
     return dataclasses.replace(weak, topic=topic) if weak else None
 
 
-def _practice(weak: Weak, pace: Pace) -> Step:
+def _practice(library: Library, weak: Weak, pace: Pace) -> Step:
+    """What practice asks on its page: not the questions that are kept for exams."""
     topic = weak.topic
-    count = min(len(topic.questions), _MOST)
+    open_ = sum(not library.questions[name].reserved for name in topic.questions)
+    count = min(open_ or len(topic.questions), _MOST)
     words = "1 question" if count == 1 else f"{count} questions"
     return Step(
         "practice",

@@ -26,6 +26,7 @@ _MOST_QUESTIONS = 25
 _THEMES = 3
 _STEP, _MOST_MORE = 5, 240  # more than this are advised in steps; not without end
 _CRUMB = 2.0  # minutes of a page that are not worth a day of their own
+_MISSED = "what you missed in the mock exam"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,11 +41,15 @@ class Page:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cards:
-    """The cards of a day as the plan of cards has them."""
+    """The cards of a day as the plan of cards has them.
+
+    Of those `due` or `final`, today some are in their steps: `learning`.
+    """
 
     due: int = 0
     fresh: int = 0
     final: int = 0
+    learning: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,6 +142,12 @@ class StudyPlan:
         """How many pages are read to the end: one that is not is among those left."""
         planned = {(slug, title) for day in self.days for slug, title, _ in day.pages}
         return sum(title not in self.left for _, title in planned)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The titles of pages that do not fit; of one that is begun, its rest."""
+        begun = {title for day in self.days for _, title, _ in day.pages}
+        return tuple(t + " (the rest of it)" * (t in begun) for t in self.left)
 
     @property
     def minutes(self) -> int:
@@ -276,9 +287,6 @@ def _with_questions(
         about=on if asked else "",
         minutes=spent + asked * pace.question / 60,
     )
-
-
-_MISSED = "what you missed in the mock exam"
 
 
 def mock_days(

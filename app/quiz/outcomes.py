@@ -60,7 +60,7 @@ class Outcome:
         """What was answered, how surely, and with how much help, in one sentence."""
         if not self.given.raw:
             return "You said that you do not know."
-        sure = ("", " and guessed", " and thought so", " and were sure")
+        sure = ("", ", as a guess", ", and thought so", ", and were sure")
         words = f"You {self.kind.verb} {self.verdict.said or 'this'}"
         words += sure[self.given.certainty or 0]
         if self.given.hints:

@@ -30,7 +30,7 @@ def find_topic(library: Library, slug: str) -> Topic:
     """The topic `slug`; raises NotFound."""
     topic = library.topics.get(slug)
     if topic is None:
-        raise NotFound(f"There is no topic “{slug}”.")
+        raise NotFound(f"This course has no page “{slug}”.")
     return topic
 
 

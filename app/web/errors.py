@@ -1,6 +1,8 @@
 """Refusals and faults as answers: a page, a fragment, or JSON under /api/."""
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -86,11 +88,20 @@ def _unreadable(request: Request, error: Exception) -> Response:
     problems = [
         {
             "field": str(e["loc"][-1]),
-            "message": f"{e['loc'][-1]}: {e['msg']} (given: {_shown(e.get('input'))})",
+            "message": _said(e),
         }
         for e in error.errors()
     ]
     return answer(request, 422, problems)
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    """One sentence on a field: what is wrong with it, and what was given."""
+    field = error["loc"][-1]
+    if error["type"] == "missing":
+        return f"{field}: this field is required, and was not sent."
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{field}: {message} (given: {_shown(error.get('input'))})"
 
 
 def _unwritable(request: Request, _error: Exception) -> Response:

@@ -114,3 +114,11 @@ def test_a_page_beyond_the_exam_stands_on_none(library: Library):
     found = [t.slug for d in course.syllabus.domains for t in topics_of(course, d)]
 
     assert "weights" not in found
+
+
+def test_of_pages_too_many_for_a_sheet_most_say_what_is_tested(shipped: Library):
+    domain = shipped.syllabus.domains[0]
+
+    entries = cheat_sheet(shipped, domain).entries
+
+    assert sum(any(entry.tested) for entry in entries) > 0.7 * len(entries)

@@ -62,7 +62,7 @@ def test_an_unknown_page_is_404(client: TestClient):
     answer = client.get("/concepts/nothing")
 
     assert answer.status_code == 404
-    assert "There is no topic “nothing”." in answer.text
+    assert "This course has no page “nothing”." in answer.text
 
 
 def test_pictures_beside_the_page_are_served_and_nothing_else(client: TestClient):

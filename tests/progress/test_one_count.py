@@ -23,7 +23,7 @@ from tests.progress.past import Past, live
 
 RICH = Past(cards=110, reviews=500, answers=150, days=24)
 KEY = "of a learner who did much"
-HEAD = ["Day", "Due"]
+HEAD = ["Day", "Reviews"]
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +127,13 @@ def test_the_cards_of_the_day_are_one_number(pages: Pages, days: int | None) -> 
         *cards, _minutes = pages.today("/plan")
         assert sum(cards) == left
         assert cards[1] == fresh
+        plan = pages.page("/plan").partition('aria-current="date"')[2]
+        plan = re.sub(r"(\d+) new\b", r"\1 new cards", plan)
+        assert parts(plan.replace("once more", "to see once more")) == of_desk
+        waits = r"(\d+) more (?:cards )?(?:are due and will )?wait"
+        assert re.findall(waits, pages.words("/progress")) == list(
+            dict.fromkeys(re.findall(waits, today))
+        )
 
 
 def answer(client: TestClient, rating: int) -> None:

@@ -130,6 +130,11 @@ def test_what_does_not_fit_is_named():
 
     assert plan.left
     assert "Page 29" in plan.left
+    read = {title for day in plan.days for _, title, _ in day.pages}
+    assert not read & set(plan.unread)
+    assert [said.removesuffix(" (the rest of it)") for said in plan.unread] == [
+        *plan.left
+    ]
     assert plan.over >= 8 * (len(plan.left) - 1) > 0
 
 
@@ -375,6 +380,20 @@ def test_a_day_without_study_is_said_to_be_missed(
     desk._save()
 
     assert "You missed Wednesday, June\u00a010" in aiming.get("/plan").text
+
+
+def test_a_day_on_which_a_page_was_read_was_not_missed(
+    aiming: TestClient, session: Session, clock: Clock, library: Library
+):
+    desk = Desk(session, clock)
+    desk.answers(list(library.topics["weights"].questions)[:2], 1.0, "weights")
+    clock.tick(days=1)
+    section = next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+    aiming.post("/concepts/weights/readings", data={"section": section})
+    clock.tick(days=1)
+    desk._save()
+
+    assert "You missed" not in aiming.get("/plan").text
 
 
 def test_a_running_exam_is_what_the_plan_has_today(aiming: TestClient):

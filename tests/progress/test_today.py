@@ -110,6 +110,25 @@ def test_the_first_visit_leaves_no_row(client: TestClient, session: Session):
     assert session.exec(select(Learner)).all() == []
 
 
+def test_a_practice_run_that_was_left_is_what_today_and_practice_go_on_with(
+    rosa: TestClient, desk: Desk, library: Library
+):
+    desk.answers(list(library.topics["weights"].questions)[:2], 1.0, "weights")
+    sent = rosa.post("/quiz/runs", data={"pick": "mixed", "count": "3", "token": "x"})
+    run = sent.headers["location"]
+
+    today, practice = words_of(rosa), rosa.get("/quiz").text
+    plan = rosa.post("/plan", data={"exam_day": "2026-06-20", "minutes_a_day": "60"})
+    row = rosa.get("/plan").text.partition('aria-current="date"')[2]
+
+    assert "Practice: 3 questions left" in today
+    assert "You stopped after 0 of 3" in today
+    assert f'href="{run}"' in rosa.get("/").text
+    assert f'href="{run}"' in practice
+    assert plan.status_code == 303
+    assert re.search(r"<td[^>]*>3</td>", row.partition("</tr>")[0])
+
+
 @pytest.mark.usefixtures("desk")
 def test_the_page_left_open_is_offered_at_its_next_section(rosa: TestClient):
     page = rosa.get("/").text

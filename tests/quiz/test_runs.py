@@ -142,7 +142,7 @@ def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
 
     html = client.get(f"{run}/result").text
     assert "1 question of this run is still open" in html.replace("\xa0", " ")
-    assert "Retry the 1 missed" in html
+    assert "Retry the 1\xa0question you missed" in html
 
     answer(client, form, run, 3, right=True)
     retry = begin(client, pick=f"retry:{run.rsplit('/', 1)[1]}")
@@ -269,6 +269,32 @@ def test_the_topic_page_shows_how_each_question_went(client, form) -> None:
     html = client.get("/quiz/kv-cache").text
     assert re.search(r"1 answered, 0 of them right", html)
     assert "not right" in html
+
+
+def test_the_topic_page_offers_as_many_questions_as_were_promised(client) -> None:
+    page = client.get("/quiz/kv-cache?count=2").text.replace("\xa0", " ")
+
+    assert "Start\n2 questions" in page
+    assert 'name="count" value="2"' in page
+    assert client.get("/quiz/kv-cache?count=none").status_code == 422
+
+
+def test_before_the_first_answer_practice_proposes_the_placement_test(client) -> None:
+    page = client.get("/quiz").text
+    first, _, others = page.partition("Or choose")
+
+    assert 'name="pick" value="placement"' in first
+    assert 'name="pick" value="placement"' not in others
+    assert 'name="pick" value="mixed"' in others
+
+
+def test_a_refused_form_says_in_a_sentence_what_is_wrong(client) -> None:
+    said = client.post("/quiz/runs", data={"pick": "nothing"}).text
+    missing = client.post("/concepts/kv-cache/notes", data={}).text
+
+    assert "pick: choose one of mixed," in said
+    assert "Value error" not in said
+    assert "section: this field is required, and was not sent." in missing
 
 
 def test_an_unknown_topic_is_404(client) -> None:

@@ -53,7 +53,7 @@ class LearnerSession(SQLModel, table=True):
     """A browser of a learner; `digest` is that of the key in its signed cookie.
 
     The row stays when the session is revoked: its cookie shall never count as new.
-    `last_seen` is the day of a write, told to within a day.
+    `last_seen` is the first write of the last study day with one.
     """
 
     __tablename__ = "learner_session"

@@ -7,7 +7,6 @@ has happened since is read narrowly beside it.
 
 import dataclasses
 import datetime as dt
-import itertools
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -17,21 +16,21 @@ from sqlalchemy import Engine, bindparam, select, union_all
 from sqlmodel import Session
 
 from app.cards.names import is_added
-from app.cards.store import MEMORY, STANDING, replayed, standing_of
-from app.cards.store.log import ASIDE, IN_TIME, LOG, LOGGED, Held, find
+from app.cards.store import MEMORY, STANDING, standing_of
+from app.cards.store.log import ASIDE, Held, find
 from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
+from app.flashcards.store.morning import Row, begun_of, this_morning
 from app.flashcards.store.queue import GRADED, Limits, Queue
-from app.scheduling import Day, Standing
+from app.scheduling import Day
 from app.scheduling.card_pace import USUAL as CARD_PACE
 from app.scheduling.card_pace import CardPace
-from app.scheduling.curve import Curve, curve_of
+from app.scheduling.curve import curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
 from app.scheduling.habits import USUAL, Habits
 
 _LEARNERS = 2000
-_AGAIN = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,11 +104,11 @@ def find_planned(
 
     A day that was set by hand is kept: the card comes first on it, and not before.
     """
-    held = _rows(db, learner_id, library)
+    held = this_morning(db, learner_id, library, day)
     rows = [row for row in held if not _later(row, day, aim)]
     known = {row.card: row for row in rows}
     curve = curve_of()
-    begun = list(_morning(db, learner_id, rows, day, curve))
+    begun = list(begun_of(rows, day, curve))
     today = day.toordinal()
     old = sum(
         not is_added(row.card) and row.first_day != day.isoformat() for row in held
@@ -140,112 +139,20 @@ def _names(cards: Iterable[Begun]) -> Iterator[str]:
     return (card.card for card in cards)
 
 
-def _later(row: Any, day: dt.date, aim: Aim) -> bool:
+def _later(row: Row, day: dt.date, aim: Aim) -> bool:
     """Whether a card is not to be asked before a later day, which is in time."""
     return bool(day.isoformat() < row.set_day < aim.exam.isoformat())
 
 
-def _is_set(row: Any, day: dt.date) -> bool:
+def _is_set(row: Row, day: dt.date) -> bool:
     """Whether the day has come that was set by hand for a card that was begun."""
     came = row.set_day and row.set_day <= day.isoformat()
     return bool(came and row.state != "new" and not row.suspended)
 
 
-def _unfinished(row: Any, day: dt.date) -> bool:
+def _unfinished(row: Row, day: dt.date) -> bool:
     steps = row.state in ("learning", "relearning") and not row.suspended
     return steps and row.last_day < day.isoformat()
-
-
-# In a fixed order, for ties fall as rows lie, and PostgreSQL moves one that is changed.
-_ROWS = (
-    select(
-        *(
-            MEMORY.c[name]
-            for name in (
-                "card",
-                "note",
-                "topic",
-                "state",
-                "stability",
-                "difficulty",
-                "due_day",
-                "first_day",
-                "last_day",
-                "suspended",
-                "set_day",
-            )
-        )
-    )
-    .where(MEMORY.c.learner_id == bindparam("learner"))
-    .order_by(MEMORY.c.card)
-)
-
-
-def _rows(db: Session, learner_id: int, library: Library) -> Sequence[Any]:
-    """The memory of what can be asked or was put aside; what left is left out."""
-    rows = db.connection().execute(_ROWS, {"learner": learner_id})
-    return [row for row in rows if is_added(row.card) or row.card in library.cards]
-
-
-def _morning(
-    db: Session, learner_id: int, rows: Sequence[Any], day: dt.date, curve: Curve
-) -> Iterator[Begun]:
-    """The begun cards as they stood before the study day."""
-    today = day.isoformat()
-    asked = [row for row in rows if not row.suspended]
-    changed = [
-        row.card for row in asked if row.last_day >= today and row.first_day < today
-    ]
-    before = _before(db, learner_id, changed, today)
-    for row in asked:
-        if row.card in before:
-            standing = before[row.card]
-            yield Begun(
-                row.card,
-                standing.stability,
-                standing.difficulty,
-                standing.last_day.toordinal(),
-                standing.due_day.toordinal(),
-                row.note,
-            )
-        elif row.state == "new":
-            if row.due_day < today:
-                # Added and never graded: as little known as after a first “again”.
-                due = _ordinal(row.due_day)
-                yield Begun(row.card, *curve.begun(_AGAIN), due - 1, due, row.note)
-        elif row.last_day < today:
-            days = _ordinal(row.last_day), _ordinal(row.due_day)
-            yield Begun(row.card, row.stability, row.difficulty, *days, row.note)
-
-
-_BEFORE = (
-    select(*LOGGED)
-    .where(
-        LOG.c.learner_id == bindparam("learner"),
-        LOG.c.card.in_(bindparam("cards", expanding=True)),
-        LOG.c.study_day < bindparam("day"),
-    )
-    .order_by(LOG.c.card, *IN_TIME)
-)
-
-
-def _before(
-    db: Session, learner_id: int, cards: list[str], day: str
-) -> dict[str, Standing]:
-    """How cards stood that were answered on the study day itself, from the log."""
-    if not cards:
-        return {}
-    values = {"learner": learner_id, "cards": cards, "day": day}
-    rows = db.connection().execute(_BEFORE, values)
-    found = (
-        (card, replayed(card, group).standing)
-        for card, group in itertools.groupby(rows, lambda row: row.card)
-    )
-    return {card: standing for card, standing in found if standing is not None}
-
-
-def _ordinal(day: str) -> int:
-    return dt.date.fromisoformat(day).toordinal()
 
 
 _TOUCHED = (

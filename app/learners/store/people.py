@@ -96,7 +96,7 @@ class Enrollment:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Person:
-    """A learner as a list names them; `last_seen` is told to within a day."""
+    """A learner as a list names them; `last_seen` is of the last day with a write."""
 
     id: int
     name: str

@@ -15,12 +15,12 @@ from app.progress import store
 from app.progress.calendar_file import card_words
 from app.progress.figures import StudyDays
 from app.progress.figures.plan import plan_figure
-from app.progress.picture import CurrentPicture, main_exam
+from app.progress.picture import CurrentPicture, Picture, main_exam
 from app.progress.planning import CardsAhead, whole_plan
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.addresses import public
-from app.web.clock import Now
+from app.web.clock import Now, moment
 from app.web.page_cache import keep
 from app.web.render import page
 
@@ -53,17 +53,24 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         cards=len(held.begun) + held.unseen,
         study=made.study,
         card_words=card_words,
-        missed=None if learner.is_off(day - _DAY) else _missed_yesterday(days, day),
+        missed=None if learner.is_off(day - _DAY) else _missed_yesterday(picture, days),
         feed=f"{public(request)}/calendar/{key}.ics" if key else "",
         **_shown(made.cards, seconds),
     )
 
 
-def _missed_yesterday(days: StudyDays, day: dt.date) -> dt.date | None:
-    """Yesterday, where nothing was done on it by one who had begun before."""
-    yesterday = day - _DAY
+def _missed_yesterday(picture: Picture, days: StudyDays) -> dt.date | None:
+    """Yesterday, where nothing was done on it by one who had begun before.
+
+    What was read counts as much as what was answered or reviewed.
+    """
+    yesterday = picture.day - _DAY
     begun = days.first is not None and days.first < yesterday
-    return yesterday if begun and yesterday.isoformat() not in days.recent else None
+    if not begun or yesterday.isoformat() in days.recent:
+        return None
+    moments = (at for page in picture.pages for at in page.sections.values())
+    read = any(picture.learner.study_day(moment(at)) == yesterday for at in moments)
+    return None if read else yesterday
 
 
 @router.post("/plan")

@@ -44,14 +44,14 @@ def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
     firsts = picture.record.firsts
+    left = stack_of(desk).left
     return {
         "days": days,
         "summary": figures.summary(days, len(firsts), today),
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
-        "due": figures.upcoming(
-            _due(picture, stack_of(desk).left, db), today, learner.exam_day
-        ),
+        "due": figures.upcoming(_due(picture, left, db), today, learner.exam_day),
+        "waiting": left.over,
         "calibration": figures.certainty(certainties(firsts)),
         "hours": figures.hours(weeks),
         "log": study_log(days.counts, today) if learner.calendar else None,

@@ -18,13 +18,13 @@ from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
 from app.progress.planning import (
     SoFar,
+    left_runs_of,
     may_sit_today,
     read_today,
     running_of,
     today_plan,
 )
 from app.progress.shown import keep_shown
-from app.progress.situation import Placing
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
@@ -58,13 +58,15 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     days = store.study_days(db, picture.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, picture.learner, picture.library, day)
+    placing, left_run = left_runs_of(picture, db)
     so_far = SoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(picture, pace),
         sat=_sat(picture, db),
         pace=pace,
         running=running_of(picture, db),
-        placing=_placing(picture, db),
+        placing=placing,
+        left_run=left_run,
     )
     if so_far.running is not None:  # the minutes on its clock are named
         keep(request, min(picture.until, picture.now + _MINUTE), strangers=True)
@@ -85,17 +87,6 @@ def _first(request: Request, picture: Picture, shown: dict[str, Any]) -> HTMLRes
     return page(
         request, "progress/first.html", welcome=welcome, token=new_token(), **shown
     )
-
-
-def _placing(picture: Picture, db: Session) -> Placing | None:
-    """The placement test that waits, where it was begun and still says something.
-
-    Once an exam can be foretold nothing hangs on it.
-    """
-    untouched = not picture.record.firsts and not picture.is_new
-    if picture.ahead is not None or untouched:
-        return None
-    return store.placing(db, picture.learner.id, picture.library.questions)
 
 
 def _sat(picture: Picture, db: Session) -> dt.date | None:

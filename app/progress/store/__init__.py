@@ -9,6 +9,6 @@ from app.progress.store.record import (
     coming,
     coming_later,
     last_sat,
-    placing,
+    left_runs,
     running,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import bindparam, case, func, select
 from sqlmodel import Session, SQLModel
 
-from app.progress.situation import Placing, Running
+from app.progress.situation import LeftRun, Placing, Running
 
 # Statements are built once: making one costs more than running it.
 _MEMORY = SQLModel.metadata.tables["memory"]
@@ -146,26 +146,41 @@ def running(db: Session, learner_id: int, now: int) -> Running | None:
     return Running(row[0], row[1], (row[2] - now) / 60_000)
 
 
-_PLACING = (
-    select(_RUN.c.id, _RUN.c["items"])
-    .where(_RUN.c.learner_id == bindparam("learner"), _RUN.c.mode == "placement")
-    .order_by(_RUN.c.id.desc())
-    .limit(1)
+_OF_PLACING = _RUN.c.mode == "placement"
+_NEWEST = select(_RUN.c.id, _RUN.c.mode, _RUN.c["items"].label("asked")).where(
+    _RUN.c.id.in_(
+        select(func.max(_RUN.c.id))
+        .where(_RUN.c.learner_id == bindparam("learner"))
+        .group_by(_OF_PLACING)
+    )
 )
-_PLACED = select(_ATTEMPT.c.item).where(_ATTEMPT.c.run_id == bindparam("run"))
+_DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
+    _ATTEMPT.c.run_id.in_(bindparam("runs", expanding=True))
+)
 
 
-def placing(db: Session, learner_id: int, known: Collection[str]) -> Placing | None:
-    """The placement test begun last, while questions of it are open.
+def left_runs(
+    db: Session, learner_id: int, known: Collection[str]
+) -> tuple[Placing | None, LeftRun | None]:
+    """The placement test and the practice run that were left with open questions.
 
-    `known` are the questions that the course still has.
+    Each is the one begun last; a practice run before a placement test is over. `known`
+    are the questions that the course still has.
     """
-    row = db.connection().execute(_PLACING, {"learner": learner_id}).first()
-    if row is None:
-        return None
-    done = set(db.connection().execute(_PLACED, {"run": row[0]}).scalars())
-    left = [i for i in json.loads(row[1]) if i in known and i not in done]
-    return Placing(row[0], len(left)) if left else None
+    rows = db.connection().execute(_NEWEST, {"learner": learner_id}).all()
+    if not rows:
+        return None, None
+    asked = db.connection().execute(_DONE, {"runs": [row.id for row in rows]})
+    done = {(row.run_id, row.item) for row in asked}
+    placing, left_run = None, None
+    for row in rows:
+        items = [item for item in json.loads(row.asked) if item in known]
+        left = sum((row.id, item) not in done for item in items)
+        if left and row.mode == "placement":
+            placing = Placing(row.id, left)
+        elif left and row.id == max(one.id for one in rows):
+            left_run = LeftRun(row.id, left, len(items))
+    return placing, left_run
 
 
 _LAST_SAT = select(func.max(_SITTING.c.started_at)).where(

@@ -2,8 +2,9 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from app.content.model import Domain
@@ -22,6 +23,7 @@ from app.web.course import find_topic
 from app.web.page_cache import keep
 
 router = APIRouter()
+Count = Annotated[int, Query(ge=1, le=100)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def index(desk: Reader) -> HTMLResponse:
 
 
 @router.get("/{topic}")
-def topic(desk: Reader, topic: str) -> HTMLResponse:
-    """The questions of one topic and how they went."""
+def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
+    """The questions of one topic and how they went; a run of so many is offered."""
     keep(desk.request)
     found = find_topic(desk.library, topic)
     past = store.history(desk.db, desk.learner.id)
@@ -95,6 +97,7 @@ def topic(desk: Reader, topic: str) -> HTMLResponse:
         topic=found,
         all=_tally(questions, past),
         rows=rows,
+        count=min(len(rows), count),
         kept=sum(q.id in kept for q in questions),
         token=new_token(),
     )
