@@ -48,6 +48,8 @@
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
+    // Enter in a field sends the form of that field, whatever else a page would check.
+    if (key === "enter" && target.form && target.form !== hit?.form) return;
     if (gone) location.assign(gone);
     else if (key === "?") document.getElementById("keys").togglePopover();
     else if (hit && !hit.disabled) hit.click();

@@ -142,7 +142,9 @@ class _Writer(RendererHTML):
             return ""
         number = scope.cited.index(key) + 1
         label = f'aria-label="Source {number}"'
-        return f'<a class="cite" href="#src-{escapeHtml(key)}" {label}>[{number}]</a>'
+        # A word joiner keeps it in the line of what it proves.
+        href = f"#src-{escapeHtml(key)}"
+        return f'<a class="cite" href="{href}" {label}>&#8288;[{number}]</a>'
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]
