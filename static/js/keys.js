@@ -20,8 +20,7 @@
   const pick = (by) => {
     const links = [...document.querySelectorAll("[data-result]")];
     const at = links.indexOf(document.activeElement) + by;
-    if (at >= 0) links[at]?.focus();
-    else document.getElementById("q").focus();
+    (at >= 0 ? links[at] : document.getElementById("q"))?.focus();
   };
   const step = (by) => {
     if (document.querySelector("[data-result]")) return pick(by);
@@ -48,8 +47,7 @@
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
-    // Enter in a field sends the form of that field, whatever else a page would check.
-    if (key === "enter" && target.form && target.form !== hit?.form) return;
+    if (key === "enter" && target.form && target.form !== hit?.form) return; // its own form is sent
     if (gone) location.assign(gone);
     else if (key === "?") document.getElementById("keys").togglePopover();
     else if (hit && !hit.disabled) hit.click();

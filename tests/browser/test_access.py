@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.conftest import set_exam, sign_in
 from tests.browser.server import Server
@@ -202,3 +202,23 @@ def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_plan(
     for path in ("/flashcards/deck", "/settings/cards", "/plan", "/"):
         reader.goto(server.url + path)
         assert serious(reader) == [], path
+
+
+def test_with_colors_of_ones_own_the_choice_and_the_place_are_still_seen(
+    server: Server, browser: Browser
+) -> None:
+    context = browser.new_context(forced_colors="active", viewport=WIDE)
+    page = context.new_page()
+    page.goto(f"{server.url}/exams/nca-aiio")
+    page.get_by_role("button", name="Start the clock").click()
+    options, ground = page.locator(".opt"), "e => getComputedStyle(e).backgroundColor"
+
+    options.nth(0).click()
+
+    expect(options.nth(0).locator("input")).to_be_checked()
+    assert options.nth(0).evaluate(ground) != options.nth(1).evaluate(ground)
+    page.goto(f"{server.url}/quiz")
+    edge = "e => getComputedStyle(e).borderBottomColor"
+    current = page.locator(".nav [aria-current]").evaluate(edge)
+    assert page.locator(".nav a:not([aria-current])").first.evaluate(edge) != current
+    context.close()

@@ -162,6 +162,15 @@ def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
     assert printed["width"] >= shown["width"]
 
 
+def test_what_is_pressed_is_not_printed(page: Page, server: Server) -> None:
+    page.goto(server.url + "/quiz")
+    expect(page.locator("main .btn").first).to_be_visible()
+
+    page.emulate_media(media="print")
+
+    assert page.locator(".btn, .btns, .top").filter(visible=True).count() == 0
+
+
 def test_on_a_low_screen_nothing_stands_in_front_of_the_text(
     server: Server, page: Page
 ) -> None:

@@ -141,10 +141,8 @@ class _Writer(RendererHTML):
         if not scope.page:
             return ""
         number = scope.cited.index(key) + 1
-        label = f'aria-label="Source {number}"'
-        # A word joiner keeps it in the line of what it proves.
-        href = f"#src-{escapeHtml(key)}"
-        return f'<a class="cite" href="{href}" {label}>&#8288;[{number}]</a>'
+        told = f'aria-label="Source {number}">&#8288;[{number}]'  # joined to its sentence
+        return f'<a class="cite" href="#src-{escapeHtml(key)}" {told}</a>'
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]
