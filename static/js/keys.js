@@ -4,8 +4,7 @@
   const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", e: "exams", k: "calculators" };
   const offered = (key) => key in rooms && rooms[key] !== document.body.dataset.without;
   let leader = 0;
-  const typing = (element) =>
-    element.isContentEditable ||
+  const typing = (element) => element.isContentEditable ||
     element.matches("textarea, select, input:not([type=radio], [type=checkbox])");
   const seen = (element) => {
     const box = element.getBoundingClientRect();

@@ -46,4 +46,5 @@ def test_enter_beside_a_note_saves_the_note_and_checks_no_question(
     page.keyboard.press("Enter")
 
     expect(note.locator(".written")).to_have_text("Sixteen bytes.")
+    expect(note.locator("summary")).to_be_focused()
     expect(page.get_by_role("alert")).to_have_count(0)
