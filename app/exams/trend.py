@@ -13,7 +13,7 @@ from app.mastery.turnout import says_enough
 from app.web.words import percent_of, short_date_of
 
 MOST = 12
-_PLANE = Plane(Box(0, 6.0, 92, 120.0), SHARES)
+_PLANE = Plane(Box(0, 6.0, 87, 120.0), SHARES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

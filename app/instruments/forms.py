@@ -30,7 +30,7 @@ _STEPPED_MOST = 1e6
 _DOUBLED = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
 # Characters of a choice that are seen beside the label of its field, and below it.
-_BESIDE, _WHOLE = 13, 30
+_BESIDE, _WHOLE = 13, 36
 _LINE = 1000  # characters up to which a text is one line of a form
 _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 

@@ -12,7 +12,7 @@ from app.mastery.turnout import Turnout, inside_words
 from app.web.words import short_date_of
 
 MOST = 12
-_PLANE = Plane(Box(0, 6.0, 92, 120.0), SHARES)
+_PLANE = Plane(Box(0, 6.0, 87, 120.0), SHARES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

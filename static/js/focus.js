@@ -6,10 +6,11 @@
     const { elt } = event.detail;
     if (!held || held.isConnected || document.activeElement !== document.body) return;
     const same = held.name && `[name="${CSS.escape(held.name)}"]:not([type=hidden])`;
-    const own = held.id && document.getElementById(held.id);
+    const own = document.getElementById(held.id);
     held = null;
-    const goal = own || elt.querySelector("#go") || (same && elt.querySelector(same)) ||
-      elt.querySelector("input:not([type=hidden]), textarea, .btn, button, a") || elt;
+    const any = "input:not([type=hidden]), textarea, .btn, button, a, summary";
+    const found = ["#go", same, any].flatMap((what) => (what ? [...elt.querySelectorAll(what)] : []));
+    const goal = [own, ...found, elt].find((e) => e?.checkVisibility());
     if (goal === elt) elt.setAttribute("tabindex", "-1");
     goal.focus({ preventScroll: true });
   });

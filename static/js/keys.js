@@ -4,8 +4,7 @@
   const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", e: "exams", k: "calculators" };
   const offered = (key) => key in rooms && rooms[key] !== document.body.dataset.without;
   let leader = 0;
-  const typing = (element) =>
-    element.isContentEditable ||
+  const typing = (element) => element.isContentEditable ||
     element.matches("textarea, select, input:not([type=radio], [type=checkbox])");
   const seen = (element) => {
     const box = element.getBoundingClientRect();
@@ -20,8 +19,7 @@
   const pick = (by) => {
     const links = [...document.querySelectorAll("[data-result]")];
     const at = links.indexOf(document.activeElement) + by;
-    if (at >= 0) links[at]?.focus();
-    else document.getElementById("q").focus();
+    (at >= 0 ? links[at] : document.getElementById("q"))?.focus();
   };
   const step = (by) => {
     if (document.querySelector("[data-result]")) return pick(by);
@@ -48,6 +46,7 @@
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
+    if (key === "enter" && target.form && target.form !== hit?.form) return; // its own form is sent
     if (gone) location.assign(gone);
     else if (key === "?") document.getElementById("keys").togglePopover();
     else if (hit && !hit.disabled) hit.click();

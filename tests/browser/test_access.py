@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.conftest import set_exam, sign_in
 from tests.browser.server import Server
@@ -103,7 +103,9 @@ def serious(page: Page) -> list[str]:
     page.evaluate(AXE.read_text())
     # What passes is counted and not described.
     only = 'resultTypes: ["violations"]'
-    rest = 'rules: {"color-contrast": {enabled: false}}'
+    # Whether a finger meets a target is a rule that is off unless asked for.
+    asked = '"color-contrast": {enabled: false}, "target-size": {enabled: true}'
+    rest = f"rules: {{ {asked} }}"
     found = page.evaluate(f"axe.run({{ {only}, {rest} }}).then((r) => r.violations)")
     colors = f'{{ {only}, runOnly: ["color-contrast"] }}'
     for theme in THEMES:
@@ -122,6 +124,21 @@ def overhang(page: Page) -> float:
     """By how many pixels a page is wider than the window."""
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     return float(page.evaluate(wide))
+
+
+def cut_words(page: Page) -> list[str]:
+    """The words of drawings that end outside of the window, where nobody can scroll."""
+    return list(
+        page.locator("svg text").evaluate_all(
+            """(texts) => {
+              const { clientWidth } = document.documentElement;
+              const cut = (e) => e.getBoundingClientRect().right > clientWidth;
+              return texts
+                .filter((e) => e.checkVisibility() && !e.closest(".scroll") && cut(e))
+                .map((e) => e.textContent);
+            }"""
+        )
+    )
 
 
 @pytest.mark.parametrize(("theme", "pale"), [("light", "#bbb"), ("dark", "#444")])
@@ -146,6 +163,7 @@ def test_axe_finds_nothing_serious_and_no_page_scrolls_sideways(
     assert overhang(reader) <= 0
     reader.set_viewport_size(NARROW)
     assert overhang(reader) <= 0
+    assert cut_words(reader) == []
     reader.set_viewport_size(WIDE)
 
 
@@ -184,3 +202,23 @@ def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_plan(
     for path in ("/flashcards/deck", "/settings/cards", "/plan", "/"):
         reader.goto(server.url + path)
         assert serious(reader) == [], path
+
+
+def test_with_colors_of_ones_own_the_choice_and_the_place_are_still_seen(
+    server: Server, browser: Browser
+) -> None:
+    context = browser.new_context(forced_colors="active", viewport=WIDE)
+    page = context.new_page()
+    page.goto(f"{server.url}/exams/nca-aiio")
+    page.get_by_role("button", name="Start the clock").click()
+    options, ground = page.locator(".opt"), "e => getComputedStyle(e).backgroundColor"
+
+    options.nth(0).click()
+
+    expect(options.nth(0).locator("input")).to_be_checked()
+    assert options.nth(0).evaluate(ground) != options.nth(1).evaluate(ground)
+    page.goto(f"{server.url}/quiz")
+    edge = "e => getComputedStyle(e).borderBottomColor"
+    current = page.locator(".nav [aria-current]").evaluate(edge)
+    assert page.locator(".nav a:not([aria-current])").first.evaluate(edge) != current
+    context.close()

@@ -135,6 +135,17 @@ def test_who_pressed_a_button_that_is_replaced_goes_on_in_its_place(
     expect(asked.get_by_label("Your answer")).to_be_focused()
 
 
+def test_who_asks_for_a_hint_is_led_to_it(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/concepts/training-memory")
+    asked = page.locator("#q-tm-page-seven")
+
+    asked.get_by_role("button", name="Hint").focus()
+    page.keyboard.press("Enter")
+
+    expect(asked.get_by_role("note").last).to_be_focused()
+    expect(asked.get_by_role("note").last).to_contain_text("Hint")
+
+
 def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
     page: Page, server: Server
 ) -> None:
@@ -149,6 +160,15 @@ def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
     assert shown
     assert printed
     assert printed["width"] >= shown["width"]
+
+
+def test_what_is_pressed_is_not_printed(page: Page, server: Server) -> None:
+    page.goto(server.url + "/quiz")
+    expect(page.locator("main .btn").first).to_be_visible()
+
+    page.emulate_media(media="print")
+
+    assert page.locator(".btn, .btns, .top").filter(visible=True).count() == 0
 
 
 def test_on_a_low_screen_nothing_stands_in_front_of_the_text(

@@ -33,3 +33,18 @@ def test_it_works_without_javascript(plain_page: Page, server: Server) -> None:
     first.get_by_role("button").click()
 
     expect(first.get_by_role("textbox")).to_have_value("Sixteen bytes.")
+
+
+def test_enter_beside_a_note_saves_the_note_and_checks_no_question(
+    page: Page, server: Server
+) -> None:
+    page.goto(server.url + "/concepts/training-memory")
+    note = page.locator(".mine").last
+    note.locator("summary").click()
+    note.get_by_role("textbox").fill("Sixteen bytes.")
+    note.get_by_label("Bookmark").focus()
+    page.keyboard.press("Enter")
+
+    expect(note.locator(".written")).to_have_text("Sixteen bytes.")
+    expect(note.locator("summary")).to_be_focused()
+    expect(page.get_by_role("alert")).to_have_count(0)

@@ -112,7 +112,7 @@ def test_a_block_has_the_fields_it_names_and_the_short_reading(templates):
 
 def test_the_form_works_without_and_with_htmx(templates):
     html = html_of(templates, instrument(ENTRY, {}))
-    assert 'action="/calculators/sample"' in html
+    assert 'action="/calculators/sample#reading"' in html
     assert 'hx-post="/calculators/sample/result"' in html
     assert 'hx-target="next .out"' in html
     assert re.search(r"<noscript><button[^>]*>Calculate</button></noscript>", html)

@@ -20,7 +20,7 @@ def test_the_calculator_in_the_text_is_a_form_that_works_without_scripts(
 ):
     page = client.get("/concepts/kv-cache").text
 
-    assert 'action="/calculators/kv-cache"' in page
+    assert 'action="/calculators/kv-cache#reading"' in page
     assert "<noscript>" in page
 
 

@@ -171,7 +171,7 @@ def test_footnotes_are_numbered_by_mention_and_end_in_the_sources() -> None:
     assert topic.sources == ("zero", "herd")
     assert topic.notes["zero"].html == "Section <em>3</em>."
     found = html("One.[^zero] Two.[^herd] Again.[^zero]\n")
-    assert re.findall(r'href="#src-(\w+)"[^>]*>\[(\d)\]', found) == [
+    assert re.findall(r'href="#src-(\w+)"[^>]*>&#8288;\[(\d)\]', found) == [
         ("zero", "1"),
         ("herd", "2"),
         ("zero", "1"),

@@ -141,8 +141,8 @@ class _Writer(RendererHTML):
         if not scope.page:
             return ""
         number = scope.cited.index(key) + 1
-        label = f'aria-label="Source {number}"'
-        return f'<a class="cite" href="#src-{escapeHtml(key)}" {label}>[{number}]</a>'
+        name = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
+        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # joined to its words
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]
