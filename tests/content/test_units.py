@@ -84,4 +84,4 @@ def test_a_unit_that_nobody_knows_has_a_way_around() -> None:
     with pytest.raises(BadRange) as refused:
         read_range("3 Schritte")
 
-    assert "name its unit in the question" in refused.value.hint
+    assert "write “Schritte” into the question" in refused.value.hint
