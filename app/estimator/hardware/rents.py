@@ -10,13 +10,16 @@ from app.estimator.units import format_value
 # The accelerator whose list price stands in forms that ask for none.
 _EXAMPLE = "h100-sxm5-80"
 
-
 UNKNOWN = "No list price of this GPU is kept here; write what you pay."
+"""What is said beside a cost that nobody can compute."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rent:
-    """The price of an hour of one accelerator on demand [USD/h], and who asks it."""
+    """The price of an hour of one accelerator on demand [USD/h], and who asks it.
+
+    `source` is the provider's list, `read_on` the day on which the price stood there.
+    """
 
     usd_per_hour: float
     provider: str
