@@ -141,10 +141,9 @@ def placing_step(placing: Placing | None) -> Step | None:
     """The rest of a placement test."""
     if placing is None:
         return None
-    noun = "question" if placing.left == 1 else "questions"
     return Step(
         "place",
-        f"Placement test: {placing.left} {noun} left",
+        f"Placement test: {_left(placing.left)}",
         f"/quiz/runs/{placing.run}",
         "it shows which pages to read first",
         placing.left * PLACING_MINUTES,
@@ -155,15 +154,19 @@ def run_step(left: LeftRun | None, pace: Pace = USUAL) -> Step | None:
     """The rest of the practice run that was left, which Practice proposes as well."""
     if left is None:
         return None
-    noun = "question" if left.left == 1 else "questions"
     return Step(
         "run",
-        f"Practice: {left.left} {noun} left",
+        f"Practice: {_left(left.left)}",
         f"/quiz/runs/{left.run}",
         f"you stopped after {left.count - left.left} of {left.count}",
         left.left * pace.question_minutes,
         questions=left.left,
     )
+
+
+def _left(questions: int) -> str:
+    """How many questions of a run or a test are left."""
+    return f"{questions} {'question' if questions == 1 else 'questions'} left"
 
 
 def cards_step(left: Left) -> Step | None:
