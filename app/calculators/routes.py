@@ -224,6 +224,11 @@ def compare(
 ) -> Response:
     keep(request)
     entry = _entry(name)
+    if not typed:
+        # Two equal sides would teach nothing: B opens with what would change A most.
+        proposed = instrument(entry, typed, course=course_of(library)).compare
+        if "?" in proposed:
+            return RedirectResponse(proposed, status_code=303)
     sides = scenarios_in(typed)
     scenarios = comparison.answer_all(entry, sides)
     rows = comparison.rows_of(entry, scenarios, course_of(library))

@@ -155,6 +155,12 @@ def test_a_comparison_shows_two_scenarios_and_marks_what_differs(client):
     assert f'value="{link}"' in page.text
 
 
+def test_a_comparison_of_nothing_opens_with_two_sides_that_differ(client):
+    page = client.get(f"{PATH}/compare", follow_redirects=True)
+    assert str(page.url).partition("/compare?")[2].startswith("b.")
+    assert "What differs: Context" in page.text
+
+
 def test_a_comparison_can_be_swapped_and_gets_a_third(client):
     page = client.get(f"{PATH}/compare?b.weights=fp8").text
     assert 'href="/calculators/inference-memory/compare?a.weights=fp8"' in page
