@@ -221,10 +221,17 @@ def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
     if tree is None:
         assert leaves > switches.most_leaves(ports, ratio, 3)
         return
-    assert tree.down + tree.up == ports
+    assert tree.down == ports - max(switches.ways_up(ports, ratio))
+    assert tree.down + tree.up <= ports
     assert tree.down / tree.up <= ratio + 1e-9
     assert tree.leaf_spine + tree.spine_core <= tree.spines * ports
     assert tree.spine_core <= tree.cores * ports
+
+
+def test_a_port_stays_free_where_it_would_cost_spines():
+    # 22 links up of each leaf spread evenly only over 11 spines, 21 over three.
+    tree = switches.two_tiers(8, 64, 2.0)
+    assert (tree.down, tree.up, tree.spines) == (42, 21, 3)
 
 
 @given(SMALL, PORTS)

@@ -9,8 +9,9 @@ import math
 class Tree:
     """One plane of a fat tree; links are counted once each.
 
-    `down` ports of a leaf lead to nodes, `up` ports to spines. `pods` are the groups
-    of leaves and spines that cores join; 1 below three tiers.
+    `down` ports of a leaf lead to nodes, `up` ports to spines; ports that would not
+    spread evenly stay free. `pods` are the groups of leaves and spines that cores
+    join; 1 below three tiers.
     """
 
     tiers: int
@@ -81,6 +82,17 @@ def even_spines(leaves: int, up: int, ports: int) -> int | None:
     return None
 
 
+def ways_up(ports: int, oversubscription: float) -> range:
+    """Numbers of links up that keep the ratio of a leaf, the most first.
+
+    >>> list(ways_up(64, 1.0)), list(ways_up(64, 2.0))
+    ([32], [22, 21])
+    """
+    down, most = split_ports(ports, oversubscription)
+    fewest = max(1, math.ceil(down / oversubscription - 1e-9))
+    return range(most, min(fewest, most) - 1, -1)
+
+
 def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | None:
     """Leaves joined by spines, every leaf to every spine; None if too many.
 
@@ -91,14 +103,16 @@ def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | 
 
     Source: superpod-h100, table 4.
 
-    >>> two_tiers(32, 64).spines
-    16
+    >>> two_tiers(32, 64).spines, two_tiers(8, 64, 2.0).spines
+    (16, 3)
     """
-    down, up = split_ports(ports, oversubscription)
-    spines = even_spines(leaves, up, ports)
-    if spines is None:
-        return None
-    return Tree(2, ports, leaves, spines, 0, down, up)
+    down, _ = split_ports(ports, oversubscription)
+    trees = [
+        Tree(2, ports, leaves, spines, 0, down, up)
+        for up in ways_up(ports, oversubscription)
+        if (spines := even_spines(leaves, up, ports)) is not None
+    ]
+    return min(trees, key=lambda tree: tree.switches, default=None)
 
 
 def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | None:
@@ -114,15 +128,19 @@ def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree 
     >>> tree.spines, tree.cores
     (512, 256)
     """
-    down, up = split_ports(ports, oversubscription)
+    down, _ = split_ports(ports, oversubscription)
     half = ports // 2
     pods = -(-leaves // half)
-    spines = even_spines(-(-leaves // pods), up, half)
     cores = even_spines(pods, half, ports)
-    if spines is None or cores is None:
+    if cores is None:
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
-    return Tree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
+    trees = [
+        Tree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
+        for up in ways_up(ports, oversubscription)
+        if (spines := even_spines(-(-leaves // pods), up, half)) is not None
+    ]
+    return min(trees, key=lambda tree: tree.switches, default=None)
 
 
 def one_switch(endpoints: int, ports: int) -> Tree | None:

@@ -156,11 +156,12 @@ def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
 
 def _tree_steps(asked: Fabric, found: Found) -> list[Step]:
     tree, planes = found.tree, found.planes
+    free = tree.ports - tree.down - tree.up
     steps = [
         _WORKING.line(
             "leaves",
-            "ports − ports to spines",
-            f"{tree.ports} − {tree.up}",
+            "ports − ports to spines" + " − ports left free" * bool(free),
+            f"{tree.ports} − {tree.up}" + f" − {free}" * bool(free),
             tree.down,
             "leiserson-1985",
             label="Ports of a leaf to nodes",

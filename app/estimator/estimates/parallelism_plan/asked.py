@@ -28,7 +28,8 @@ class ParallelismPlan:
         unit="sequence",
         minimum=1,
         maximum=10**7,
-        help="Sequences per optimizer step; left empty: about eight million tokens.",
+        help="Sequences per optimizer step; left empty: about eight million tokens, "
+        "in a multiple of the GPUs.",
         term="batch-size",
         topic="parallelism",
     )

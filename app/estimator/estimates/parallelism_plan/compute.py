@@ -79,7 +79,7 @@ def job_of(asked: ParallelismPlan) -> Job:
 def _rounded(batch: int, gpus: int) -> int:
     """A batch that the whole cluster divides, or a power of two below it."""
     if batch >= gpus:
-        return batch // gpus * gpus
+        return round(batch / gpus) * gpus
     power = 1
     while 2 * power <= batch:
         power *= 2

@@ -23,7 +23,7 @@ PARTS = (
 def described(candidate: Candidate) -> str:
     """A layout in one line, degrees of one left out.
 
-    Tensor 8 × pipeline 16 × data 128.
+    Tensor 8 × pipeline 16 (8 chunks a stage) × data 128.
     """
     plan = candidate.plan
     degrees = (
@@ -32,7 +32,12 @@ def described(candidate: Candidate) -> str:
         ("context", plan.context),
         ("data", plan.data),
     )
-    named = [f"{name} {degree}" for name, degree in degrees if degree > 1]
+    chunks = f" ({plan.pieces} chunks a stage)" if plan.pieces > 1 else ""
+    named = [
+        f"{name} {degree}{chunks if name == 'pipeline' else ''}"
+        for name, degree in degrees
+        if degree > 1
+    ]
     text = " × ".join(named) or "one GPU"
     if plan.expert > 1:
         text += f", experts over {plan.expert}"
@@ -66,8 +71,7 @@ def ranking(ranked: tuple[Candidate, ...]) -> Table:
 
 def _in_full(candidate: Candidate) -> str:
     plan = candidate.plan
-    pieces = f", {plan.pieces} chunks per stage" if plan.pieces > 1 else ""
-    batch = f", micro-batch {plan.micro_batch}{pieces}, ZeRO {plan.zero}"
+    batch = f", micro-batch {plan.micro_batch}, ZeRO {plan.zero}"
     return described(candidate) + batch
 
 

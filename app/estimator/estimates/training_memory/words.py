@@ -257,7 +257,10 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     model, layout = case.model, case.layout
     moves = moving_on(model, _stage(case), layout, step_of(case.asked), case.tuning)
     kept, beside = format_value(moves.kept, "B"), format_value(moves.beside, "B")
-    rule = "tokens × (kept of one by all layers × micro-batches in flight + at work)"
+    rule = (
+        "tokens × (bytes per token that all layers keep × micro-batches in flight + "
+        "bytes per token of the layer at work)"
+    )
     numbers = (
         f"{format_number(moves.tokens)} × ({kept} × {format_number(moves.flight, 5)} + "
         f"{beside})"
@@ -288,7 +291,7 @@ def _logits_step(case: Case, load: Load, tokens: float) -> Step:
     """The loss, where it is part of the fullest instant."""
     asked = case.asked
     if not load.logits:
-        formula = "not there at the fullest instant"
+        formula = "none held at the moment of highest memory use"
         return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
     framework = framework_of(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss

@@ -195,12 +195,18 @@ def on_a_stage(plan: Plan, step: StepTime) -> float:
 
 def one_step(plan: Plan, step: StepTime) -> Step:
     """How the time of one training step comes about."""
+    rule = "micro-batches × one on a stage"
+    numbers = f"{format_number(plan.micro_batches)} × "
+    numbers += format_value(on_a_stage(plan, step), "s")
+    if plan.pipeline > 1:
+        rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
+        average = step.bubble * plan.pieces / (plan.pipeline - 1)
+        numbers += f" + ({plan.pipeline} − 1) ÷ {plan.pieces} × "
+        numbers += format_value(average, "s")
     return _WORKING.line(
         "step_time",
-        "micro-batches × one on a stage + bubble + gradients and weights + optimizer",
-        f"{format_number(plan.micro_batches)} × "
-        f"{format_value(on_a_stage(plan, step), 's')} + "
-        + added((step.bubble, step.data, step.optimizer), "s"),
+        f"{rule} + gradients and weights + optimizer",
+        f"{numbers} + {added((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
     )
