@@ -296,6 +296,9 @@ def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
     assert alone["gpus"].value == 4
 
 
+NVLINK = "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch."
+
+
 @pytest.mark.parametrize(
     ("setting", "link"),
     [
@@ -303,13 +306,9 @@ def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
         ({"gpus": 64, "message": "16 GB"}, "Of the network adapter's 50\u00a0GB/s."),
         (
             {"gpus": 8, "message": "16 GB"},
-            "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch. "
-            "The switch adds up, so a GPU sends less than is counted.",
+            f"{NVLINK} The switch adds up, so a GPU sends less than is counted.",
         ),
-        (
-            {"gpus": 8, "message": "16 GB", "operation": "all-gather"},
-            "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch.",
-        ),
+        ({"gpus": 8, "message": "16 GB", "operation": "all-gather"}, NVLINK),
     ],
 )
 def test_the_share_of_a_link_says_of_which(
