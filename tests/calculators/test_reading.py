@@ -129,7 +129,7 @@ def test_a_share_of_a_link_names_the_link_beside_its_likely_range(client):
     )
 
     assert "Of the 450 GB/s of NVLink 4 with NVSwitch." in inside
-    assert "Of the network adapter's 50 GB/s." in across
+    assert "GB/s between nodes, of the network adapter's 50 GB/s." in across
 
 
 def test_a_long_choice_stands_below_its_label():

@@ -303,7 +303,10 @@ NVLINK = "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch."
     ("setting", "link"),
     [
         ({"gpus": 1}, ""),
-        ({"gpus": 64, "message": "16 GB"}, "Of the network adapter's 50\u00a0GB/s."),
+        (
+            {"gpus": 64, "message": "16 GB"},
+            "35.8\u00a0GB/s between nodes, of the network adapter's 50\u00a0GB/s.",
+        ),
         (
             {"gpus": 8, "message": "16 GB"},
             f"{NVLINK} The switch adds up, so a GPU sends less than is counted.",

@@ -146,7 +146,9 @@ def _link_of(
     if asked.gpus == 1:
         return ""
     if measured.limit == "network":
-        return f"Of the network adapter's {format_value(fabric.nic_rate, 'B/s')}."
+        used = format_value(share * fabric.nic_rate, "B/s")
+        rate = format_value(fabric.nic_rate, "B/s")
+        return f"{used} between nodes, of the network adapter's {rate}."
     text = f"Of the {format_value(fabric.rate, 'B/s')} of {fabric.link.name}."
     summed = asked.operation == "all_reduce" and fabric.link.switch_gain > 1
     if share > 1 and summed:
