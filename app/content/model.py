@@ -230,7 +230,10 @@ class Term:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """An entry of the bibliography, and the file that it stands in."""
+    """An entry of the bibliography, and the file that it stands in.
+
+    A book may have an `isbn` and no `address`.
+    """
 
     key: str
     title: str
@@ -240,6 +243,7 @@ class Source:
     year: str = ""
     note: str = ""
     path: str = "sources.toml"
+    isbn: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

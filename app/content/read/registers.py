@@ -20,7 +20,7 @@ from app.content.model import (
 from app.content.read.toml_words import in_words
 from app.content.source_file import Manuscript
 
-_SOURCE_KEYS = ("title", "publisher", "address", "read", "year", "note")
+_SOURCE_KEYS = ("title", "publisher", "address", "isbn", "read", "year", "note")
 _SYLLABUS_KEYS = (
     "exam",
     "title",
@@ -189,13 +189,35 @@ def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
     return tuple(found)
 
 
+def is_isbn(text: str) -> bool:
+    """Whether a text is an ISBN of 10 or 13 digits, hyphens and spaces apart.
+
+    Source: ISBN Users' Manual, International ISBN Agency: the check digit.
+
+    >>> is_isbn("978-0-306-40615-7"), is_isbn("0-306-40615-2"), is_isbn("978-0")
+    (True, True, False)
+    """
+    digits = re.sub(r"[- ]", "", text)
+    if re.fullmatch(r"[0-9]{13}", digits):
+        return sum(int(d) * (1, 3)[n % 2] for n, d in enumerate(digits)) % 10 == 0
+    if re.fullmatch(r"[0-9]{9}[0-9Xx]", digits):
+        values = [10 if d in "Xx" else int(d) for d in digits]
+        return sum(v * (10 - n) for n, v in enumerate(values)) % 11 == 0
+    return False
+
+
 def _source(
     key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: Manuscript
 ) -> Source:
-    address = _text(table, "address", sheet)
-    if not address.startswith("https://"):
+    address, isbn = _text(table, "address", sheet), _text(table, "isbn", sheet)
+    if isbn and not is_isbn(isbn):
+        at = _place_below("isbn", place[0], sheet)
+        message = f"“{isbn}” is not an ISBN: its check digit does not fit."
+        sheet.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
+    if not address.startswith("https://") and (address or not isbn):
         message = f"The source “{key}” has no https address."
-        sheet.report("W17", *place, message, 'Write address = "https://…".')
+        hint = 'Write address = "https://…", or isbn = "978…" for a book.'
+        sheet.report("W17", *place, message, hint)
     read = table.get("read")
     at = _place_below("read", place[0], sheet)
     if isinstance(read, dt.date):
@@ -213,6 +235,7 @@ def _source(
         _text(table, "year", sheet),
         _text(table, "note", sheet),
         sheet.path,
+        isbn,
     )
 
 
