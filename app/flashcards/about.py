@@ -79,7 +79,7 @@ def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
             ("Falls to 90% after", stability),
             ("Last review", day_of(standing.last_day)),
             ("Reviews", f"{standing.reviews:,}"),
-            ("Forgotten", f"{standing.lapses:,}"),
+            ("Forgotten after learning", f"{standing.lapses:,}"),
         ]
     return facts
 

@@ -342,5 +342,10 @@ def _cards(today: dt.date, ahead: Ahead | None) -> tuple[Cards, ...]:
     if ahead is None:
         return ()
     days = ahead.outlook.days
-    found = {dt.date.fromordinal(d.day): Cards(d.due, d.fresh, d.final) for d in days}
+    found = {
+        dt.date.fromordinal(d.day): Cards(
+            d.due, d.fresh, d.final, minutes=d.seconds / 60
+        )
+        for d in days
+    }
     return cards_by_day(today, found, len(days))

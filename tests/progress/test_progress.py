@@ -134,7 +134,7 @@ def test_the_head_counts_weeks_days_answers_and_reviews(rosa: TestClient, past: 
     past.day("2026-06-08")  # a grade that was undone leaves a day without work
 
     assert (
-        "Twelve weeks so far: 2 days of study, 612 answers (0 to new questions), "
+        "Since March 20: 2 days of study, 612 answers (0 to new questions), "
         "1,480 reviews."
     ) in read(rosa)
 
