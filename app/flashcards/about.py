@@ -97,6 +97,6 @@ def _line(desk: Desk, row: LogRow) -> Line:
     said = {
         "bury": f"Buried until {until}",
         "due": f"Due date set to {until}",
-        "forget": "Forgotten: back to new",
+        "forget": "Reset to new",
     }
     return Line(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))

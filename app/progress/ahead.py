@@ -26,8 +26,9 @@ class Held:
     """The cards of a learner: those begun, and how many of the course never were.
 
     Of those begun, `added` were added and never graded: the plan has to ask them, as
-    little known as after a first “again”. `answered` cards were answered on the study day, of which `fresh` were begun on it.
-    Cards put aside and cards that left the course are in none of these.
+    little known as after a first “again”. `answered` cards were answered on the study
+    day, of which `fresh` were begun on it. Cards put aside and cards that left the
+    course are in none of these.
     """
 
     begun: tuple[Begun, ...] = ()

@@ -135,16 +135,6 @@ class StudyPlan:
         return sum(day.questions for day in self.days)
 
     @property
-    def fresh(self) -> int:
-        """How many new cards are planned."""
-        return sum(day.cards.fresh for day in self.days)
-
-    @property
-    def reviews(self) -> int:
-        """How many looks at cards that were begun are planned."""
-        return sum(day.cards.due + day.cards.final for day in self.days)
-
-    @property
     def has_usual_pace(self) -> bool:
         """Whether nothing is known of this learner's own pace."""
         return self.pace == USUAL

@@ -284,9 +284,9 @@ def test_less_than_a_minute_is_not_none():
     told = hours(weeks(weeks_of, TUESDAY))
 
     assert told.sentence.replace("\u00a0", " ") == (
-        "Under a minute in twelve weeks, for 5 answers and 0 reviews."
+        "Less than a minute in twelve weeks, for 5 answers and 0 reviews."
     )
-    assert "This week under a minute." in told.svg
+    assert "This week less than a minute." in told.svg
 
 
 def test_short_times_add_up_before_they_are_rounded():
