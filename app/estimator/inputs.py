@@ -331,8 +331,10 @@ def _named(field: Input) -> str:
 
 
 def _example(field: Input) -> str:
+    if field.minimum is not None or field.maximum is not None:
+        return f"write {allowed(field)}"
     unit = field.typed_unit or units.PLURALS.get(field.unit, field.unit)
-    return f"write a number{' in ' + unit if unit else ''}, {allowed(field)}"
+    return f"write a number{' in ' + unit if unit else ''}"
 
 
 def _bound(field: Input, bound: float | None) -> str:

@@ -79,7 +79,7 @@ def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
             ("Falls to 90% after", stability),
             ("Last review", day_of(standing.last_day)),
             ("Reviews", f"{standing.reviews:,}"),
-            ("Forgotten", f"{standing.lapses:,}"),
+            ("Forgotten after learning", f"{standing.lapses:,}"),
         ]
     return facts
 
@@ -97,6 +97,6 @@ def _line(desk: Desk, row: LogRow) -> Line:
     said = {
         "bury": f"Buried until {until}",
         "due": f"Due date set to {until}",
-        "forget": "Forgotten: back to new",
+        "forget": "Reset to new",
     }
     return Line(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))

@@ -17,7 +17,7 @@ from app.mastery.evidence import Evidence, First, Lot, gather, lots
 from app.mastery.fading import TAUGHT, Cards
 from app.mastery.guessing import UNKNOWN
 
-NOT_TESTED, TOO_FEW = "not tested", "too few"
+NOT_TESTED, TOO_FEW = "not tested", "few answers"
 """What every page says of an objective without answers, and with too few to judge."""
 GOOD = 0.8
 """An objective with this chance of a right answer is known well."""

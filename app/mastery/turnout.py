@@ -98,8 +98,8 @@ def inside_words(found: Iterable[Turnout]) -> str:
     if not counted:
         return ""
     inside = sum(turnout.inside for turnout in counted)
-    noun = "result" if len(counted) == 1 else "results"
-    return (
-        f"{inside} of {len(counted)} {noun} lay inside the range; "
-        "nine of ten should, if the predictions are sound."
-    )
+    said = f"{inside} of {len(counted)} results lay inside the range"
+    if len(counted) == 1:
+        where = "inside" if inside else "outside"
+        said = f"The one result so far lay {where} its range"
+    return f"{said}; nine of ten should lie inside, if the predictions are sound."

@@ -25,14 +25,27 @@ SKIPPED = 3
 class Held:
     """The cards of a learner: those begun, and how many of the course never were.
 
-    `answered` cards were answered on the study day, of which `fresh` were begun on it.
-    Cards put aside and cards that left the course are in none of these.
+    Of those begun, `added` were added and never graded: the plan has to ask them, as
+    little known as after a first “again”. `answered` cards were answered on the study
+    day, of which `fresh` were begun on it. Cards put aside and cards that left the
+    course are in none of these.
     """
 
     begun: tuple[Begun, ...] = ()
     unseen: int = 0
+    added: int = 0
     answered: int = 0
     fresh: int = 0
+
+    @property
+    def started(self) -> int:
+        """How many cards were graded at least once."""
+        return len(self.begun) - self.added
+
+    @property
+    def cards(self) -> int:
+        """All cards there are to learn."""
+        return len(self.begun) + self.unseen
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +93,7 @@ class Ahead:
             lost = self.without.known - self.plan.known
             change = self.without.mean - self.plan.mean
             said.append(
-                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, with "
+                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, "
                 f"{_minutes(change)} a day after that."
             )
         return " ".join(said)
@@ -131,7 +144,7 @@ def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
         said = _last_days(left)
     elif short.short:
         # From counts alone nobody can tell when the last days begin.
-        said = f"{pace_words(short) or 'what is due'}, and in the last days {again}"
+        said = f"{pace_words(short) or 'what is due'}, and just before the exam {again}"
     elif short.fresh:
         said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
     else:
@@ -195,8 +208,8 @@ def _less(cards: int) -> str:
 def _minutes(change: float) -> str:
     whole = round(change)
     if not whole:
-        return "no more minutes"
-    return f"{count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+        return "in as many minutes"
+    return f"with {count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
 
 
 def _next(days: int) -> str:

@@ -283,7 +283,7 @@ def _that_fit(left: Left, today: TodayPlan) -> Left:
 def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDay:
     """What Today proposes, as the first day of the plan; `left` of the cards fit."""
     cards = work.cards[0] if work.cards else Cards()
-    asked = next((step for step in today.steps if step.questions), None)
+    asked = [step for step in today.steps if step.questions]
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
     return PlannedDay(
         day,
@@ -292,8 +292,8 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDa
             for step in today.steps
             if step.topic
         ),
-        questions=asked.questions if asked else 0,
-        about=asked.objective if asked else "",
+        questions=sum(step.questions for step in asked),
+        about=asked[0].objective if len(asked) == 1 else "",
         cards=dataclasses.replace(cards, learning=left.steps),
         mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
@@ -342,5 +342,10 @@ def _cards(today: dt.date, ahead: Ahead | None) -> tuple[Cards, ...]:
     if ahead is None:
         return ()
     days = ahead.outlook.days
-    found = {dt.date.fromordinal(d.day): Cards(d.due, d.fresh, d.final) for d in days}
+    found = {
+        dt.date.fromordinal(d.day): Cards(
+            d.due, d.fresh, d.final, minutes=d.seconds / 60
+        )
+        for d in days
+    }
     return cards_by_day(today, found, len(days))

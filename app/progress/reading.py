@@ -60,9 +60,10 @@ def reading_order(
 ) -> list[Topic]:
     """The pages of the course in the order in which they are worth reading.
 
-    That on the weakest objective leads where nothing on it was read. Where time
-    `is_short`, the first page of every objective comes before the second of any, so
-    that what is left out is never a whole domain.
+    That on the weakest objective leads where nothing on it was read; those on what
+    is known well come last. Where time `is_short`, the first page of every objective
+    comes before the second of any, also where the few answers so far were right: what
+    is left out is never a whole domain.
     """
     known, weak = _known_well(domains), weakest_first(library, record, domains)[:1]
     urgent = {w.topic.slug for w in weak if w.low and not w.standing.pages.read}
@@ -73,8 +74,8 @@ def reading_order(
             topic.slug not in urgent,
             topic.level,
             known.issuperset(topic.objectives),
-            never_missed(library, record, topic.objectives),
             rounds.get(topic.slug, 0),
+            never_missed(library, record, topic.objectives),
         )
     )
     return order

@@ -36,7 +36,8 @@ def plan(now: Situation) -> TodayPlan:
 
     The next thing is offered however long it takes, and so is a mock exam; of the
     others, those that the minutes still hold. Cards have them first, then as many
-    pages as the plan of days wants, which leave a round of questions.
+    pages as the plan of days wants, which leave a round of questions; a practice run
+    that was left comes before a new round.
     """
     started = any(s.started for d in now.domains for s in d.standings)
     cards = cards_step(now.left) if started or now.left.due else None
@@ -51,10 +52,10 @@ def plan(now: Situation) -> TodayPlan:
     day.take(page)
     day.take(cards)
     day.read_on(page, pages[1:], now.reading)
-    day.take(
-        run_step(now.left_run, now.pace)
-        or practice_step(now.library, now.record, now.domains, now.pace, page)
-    )
+    begun = run_step(now.left_run, now.pace)
+    day.take(begun)
+    if begun is None or begun in day.steps:
+        day.take(practice_step(now.library, now.record, now.domains, now.pace, page))
     if waits:
         day.steps.sort(key=lambda step: step.kind in {"learn", "review"})
     return TodayPlan(tuple(day.steps), tuple(day.beyond))

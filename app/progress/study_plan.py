@@ -41,7 +41,7 @@ class Page:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cards:
-    """The cards of a day as the plan of cards has them.
+    """The cards of a day, and their `minutes`, as the plan of cards has them.
 
     Of those `due` or `final`, today some are in their steps: `learning`.
     """
@@ -50,6 +50,7 @@ class Cards:
     fresh: int = 0
     final: int = 0
     learning: int = 0
+    minutes: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,14 +111,15 @@ class PlannedDay:
 class StudyPlan:
     """The days up to the one before the exam; `left` are pages that do not fit.
 
-    `over` are the minutes that these take, and with about so many `more` a day they
-    would fit, 0 where that is no advice. `pace` is what all minutes are reckoned with.
+    `over` are the minutes that these take as pages show them, and with about so many
+    `more` a day they would fit, 0 where that is no advice. `pace` is what all minutes
+    are reckoned with.
     """
 
     exam: dt.date
     days: tuple[PlannedDay, ...]
     left: tuple[str, ...] = ()
-    over: float = 0.0
+    over: int = 0
     more: int = 0
     pace: Pace = USUAL
     is_short: bool = False
@@ -199,7 +201,7 @@ def plan_days(
     for place, day in list(enumerate(days))[len(made) :]:
         cards = work.cards[place] if place < len(work.cards) else Cards()
         left = student.left(day, exam, now=not place)
-        room = left - card_minutes(cards, student.pace)
+        room = left - cards.minutes
         mock = None
         if day in mocks:
             unread = part_of(reader.left / student.pace.page, work.whole)
@@ -252,12 +254,11 @@ def _with_unread(
     plan: StudyPlan, reader: "_Reader", reading: Sequence[dt.date]
 ) -> StudyPlan:
     """The plan with what it does not hold; `reading` are the days with pages."""
-    over = reader.left
     return dataclasses.replace(
         plan,
         left=tuple(page.title for page in reader.pages),
-        over=over,
-        more=_more(over / len(reading)) if reading else 0,
+        over=sum(whole_minutes(page.minutes) for page in reader.pages),
+        more=_more(reader.left / len(reading)) if reading else 0,
     )
 
 
@@ -277,7 +278,7 @@ def _with_questions(
     day: PlannedDay, left: float, reading: float, about: str, pace: Pace
 ) -> PlannedDay:
     """The day with as many questions as its minutes still hold, and how long it is."""
-    spent = card_minutes(day.cards, pace) + reading
+    spent = day.cards.minutes + reading
     spent += day.mock.minutes if day.mock else 0
     asked = _questions(max(0.0, left - spent), pace)
     on = _MISSED if day.mock else about
@@ -308,12 +309,6 @@ def mock_days(
     if sat is None or (last - sat).days >= LAST_MOCK:
         found.append(last)
     return frozenset(found)
-
-
-def card_minutes(cards: Cards, pace: Pace) -> float:
-    """How long the cards of a day take at this pace."""
-    looks = cards.due + cards.final
-    return (looks * pace.look + cards.fresh * pace.first) / 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -28,6 +28,14 @@ class Begun:
     note: str = ""
 
 
+def never_graded(card: str, note: str, due: int, day: int, curve: Curve) -> Begun:
+    """A card that was added, due on a study day, as one of `day` sees it (ordinals).
+
+    It is as little known as after a first “again”.
+    """
+    return Begun(card, *curve.begun(1), min(due - 1, day), due, note)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Worth:
     """What a look at a card today does.

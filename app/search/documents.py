@@ -117,4 +117,6 @@ def _hardware(part: Part) -> Document:
 
 
 def _line(text: str) -> str:
-    return _BEFORE_A_STOP.sub("", " ".join(in_words(text).split()))
+    """A text in one line, its blocks apart: a figure is no part of a sentence."""
+    blocks = (" ".join(block.split()) for block in in_words(text).splitlines())
+    return _BEFORE_A_STOP.sub("", " · ".join(filter(None, blocks)))

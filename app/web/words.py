@@ -36,10 +36,10 @@ def time_of(minutes: float) -> str:
     """Time that was spent, in hours and minutes.
 
     >>> [time_of(n).replace(NBSP, " ") for n in (0.4, 40, 120, 160)]
-    ['under a minute', '40 min', '2 h', '2 h 40 min']
+    ['less than a minute', '40 min', '2 h', '2 h 40 min']
     """
     if minutes < 1:
-        return "under a minute"
+        return "less than a minute"
     hours, rest = divmod(round(minutes), 60)
     parts = [f"{hours:,}{NBSP}h"] if hours else []
     if rest:

@@ -22,7 +22,7 @@
       leaf.hidden = leaf !== now;
       leaf.querySelector("details").open = false;
     }
-    place.textContent = `${leaves.length - left.length} of ${leaves.length} cards done, tomorrow’s included`;
+    place.textContent = `${leaves.length - left.length} of ${leaves.length} cards done`;
     bar.hidden = hint.hidden = !now;
     rest.hidden = !!now;
     show.hidden = false;

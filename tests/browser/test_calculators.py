@@ -48,7 +48,7 @@ def test_a_wrong_number_is_told_at_its_field_and_mended_there(sheet: Page) -> No
     expect(sheet.locator("form .err")).to_contain_text("cannot be read")
     assert field.get_attribute("aria-invalid") == "true"
     assert field.get_attribute("aria-describedby")
-    expect(sheet.locator(".out")).to_contain_text("No reading until this is mended.")
+    expect(sheet.locator(".out")).to_contain_text("No result until this is corrected.")
     field.fill("8k")
     expect(sheet.locator("form .err")).to_have_count(0)
     assert field.get_attribute("aria-invalid") is None

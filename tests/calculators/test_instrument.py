@@ -86,7 +86,7 @@ def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
     html = html_of(templates, shown)
     assert html.count('aria-invalid="true"') == 3
     assert '<option value="H9000" selected>H9000</option>' in html
-    assert "No reading until these are mended." in html
+    assert "No result until these are corrected." in html
 
 
 def test_a_combination_that_cannot_be_is_named_at_its_field():

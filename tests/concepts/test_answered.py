@@ -21,7 +21,7 @@ def answer(client: TestClient, address: str, **changes: str) -> str:
 
 def marks(html: str) -> tuple[str, str]:
     """What stands beside the question, and below the list of sections."""
-    html = html.replace("\u00a0", " ")
+    html = html.replace("\u00a0", " ").replace("\n", " ")
     beside = re.search(rf'id="tries-{ITEM}"[^>]*>([^<]*)<', html)
     below = re.search(r'id="answered"[^>]*>([^<]*)<', html)
     return (beside[1] if beside else "", below[1] if below else "")
@@ -30,14 +30,15 @@ def marks(html: str) -> tuple[str, str]:
 def test_an_answer_renews_the_marks_of_its_page(htmx: TestClient) -> None:
     assert marks(htmx.get(PAGE).text) == (
         "not answered yet",
-        "0 of 1 question answered",
+        "0 of 1 question on this page answered",
     )
 
     for tries in ("1 attempt", "2 attempts"):
         answered = answer(htmx, PAGE)
 
         assert answered.count('hx-swap-oob="true"') == 2
-        assert marks(answered) == (f"{tries} so far", "1 of 1 question answered")
+        below = "1 of 1 question on this page answered"
+        assert marks(answered) == (f"{tries} so far", below)
         assert marks(htmx.get(PAGE).text) == marks(answered)
 
 

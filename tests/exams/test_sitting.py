@@ -329,8 +329,8 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     done = finish(rosa, sitting)
     told = " ".join(rosa.get(done.headers["location"]).text.split())
 
-    assert "Go over the 4 questions you left open" in told
-    assert "Practice what you missed" not in told
+    assert "Read the answers to the 4 questions you left open" in told
+    assert "Answer them again" not in told
     assert "Read where you lost most" not in told
     assert "With 4 questions left open, this says little about" in told
     assert "too many open" in rosa.get("/exams").text

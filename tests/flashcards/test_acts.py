@@ -249,7 +249,7 @@ def test_the_page_of_a_card_tells_its_log(hands: Hands, client) -> None:
     html = client.get("/flashcards/weights-1/more").text.replace("\xa0", " ")
 
     assert re.findall(r"<li><span>([^<]+)</span>", html) == [
-        "Forgotten: back to new",
+        "Reset to new",
         "Due date set to June 20, 2026",
         "Good",
     ]
@@ -297,6 +297,6 @@ class TestSearch:
 
     def test_questions_that_were_missed_are_found(self, client) -> None:
         assert (
-            "No card has all of these words."
+            "No card has all of these words in its text."
             in client.get("/flashcards/deck?q=nothinglikethis").text
         )

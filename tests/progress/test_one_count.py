@@ -214,6 +214,20 @@ def test_the_cards_not_started_are_those_that_no_day_begins(app: FastAPI) -> Non
         assert int(way[2]) == begun
 
 
+def test_what_is_to_go_is_what_the_days_hold(pages: Pages, days: int | None) -> None:
+    if not days:
+        return
+    words, rows = pages.words("/plan"), pages.rows("/plan")
+    first = next(n for n, row in enumerate(rows) if row[0:2] == HEAD) + 1
+    ahead = rows[first : first + days]
+
+    looks = sum(int(row[1]) + int(row[3]) for row in ahead)
+    assert number(r"([\d,]+) new cards?, [\d,]+ reviews?", words) == sum(
+        int(row[2]) for row in ahead
+    )
+    assert number(r"new cards?, ([\d,]+) reviews?", words) == looks
+
+
 def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> None:
     _, _, today = pages.words("/").partition("Today\u2019s plan takes")
     whole, _, steps = today.partition("1 Study")
@@ -282,7 +296,7 @@ def test_what_is_said_of_an_objective_is_one_word(
         for domain in library.syllabus.domains:
             for goal in domain.objectives:
                 said = practice[goal.number]
-                assert re.fullmatch(r"\d+%|too few|not tested", said)
+                assert re.fullmatch(r"\d+%|few answers|not tested", said)
                 assert progress[goal.number][2].partition(" ,")[0] == said
                 assert f" {goal.number} {goal.name} {said} " in today
 
@@ -290,7 +304,8 @@ def test_what_is_said_of_an_objective_is_one_word(
 def test_too_few_answers_are_fewer_than_the_five_that_are_asked_for(
     pages: Pages,
 ) -> None:
-    rows = [r for r in pages.rows("/progress") if "too few" in r and " of " in r[-1]]
+    every = pages.rows("/progress")
+    rows = [r for r in every if "few answers" in r and " of " in r[-1]]
 
     assert rows
     for row in rows:

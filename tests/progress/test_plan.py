@@ -14,7 +14,7 @@ from app.mastery.grounds import weak_ground
 from app.mastery.standing import NOTHING, Record, standings
 from app.mastery.weakest import weakest_first
 from app.progress.reading import reading_order
-from app.progress.situation import Mock, Running, Situation, TodayPlan
+from app.progress.situation import LeftRun, Mock, Running, Situation, TodayPlan
 from app.progress.steps import plan, practice_step
 from app.scheduling import Left
 
@@ -301,6 +301,18 @@ def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
     assert made.beyond == ()
 
 
+def test_what_a_run_that_was_left_does_not_take_is_a_round(library: Library):
+    run, record = LeftRun(run=4, left=2, count=5), read(library, "weights")
+    ample, cards = planned(library, record, left_run=run, minutes=240), Left(due=40)
+    *_, left, round_ = ample.steps
+    few = planned(library, record, left=cards, left_run=run, minutes=8)
+
+    assert (left.kind, left.questions) == ("run", 2)
+    assert (round_.kind, round_.questions > 2) == ("practice", True)
+    assert [step.kind for step in few.steps] == ["review"]
+    assert [step.kind for step in few.beyond] == ["read", "run"]
+
+
 def test_before_anything_is_known_practice_begins_at_the_foundations(library: Library):
     assert steps(library)[-1].address == "/quiz/weights"
 
@@ -338,10 +350,13 @@ def test_on_steady_ground_the_page_itself_is_offered(library: Library):
 def test_where_time_is_short_every_objective_has_a_page_before_any_has_two(
     shipped: Library,
 ):
-    domains = standings(shipped, NOTHING, TODAY)
+    dpu = answered(1.0, *shipped.topics["dpu"].questions[:3])
+    # Three right answers are too few to leave a whole objective out.
+    record = dataclasses.replace(NOTHING, firsts=dpu)
+    domains = standings(shipped, record, TODAY)
 
-    usual = reading_order(shipped, NOTHING, domains)
-    short = reading_order(shipped, NOTHING, domains, is_short=True)
+    usual = reading_order(shipped, record, domains)
+    short = reading_order(shipped, record, domains, is_short=True)
 
     objectives = len({topic.objectives[0] for topic in usual if not topic.level})
     begun = [topic.objectives[0] for topic in short[:objectives]]

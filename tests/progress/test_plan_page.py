@@ -181,6 +181,33 @@ def test_a_card_put_aside_or_gone_is_not_counted(
     assert f"1 of {len(library.cards) - 1} cards are started" in student.page()
 
 
+def test_a_card_added_and_never_graded_is_one_of_all_and_not_started(
+    student: Student, library: Library
+) -> None:
+    student.knows(next(iter(library.cards)))
+    question = next(iter(library.questions))
+    student.session.add(
+        Memory(
+            learner_id=student.row.id or 0,
+            card=f"q:{question}",
+            note=f"q:{question}",
+            topic="weights",
+            state="new",
+            due_day=(TODAY - dt.timedelta(days=3)).isoformat(),
+            due_at=0,
+            first_day="",
+            last_day="",
+            reviews=0,
+            turns=0,
+        )
+    )
+    student.aims(10)
+
+    page, whole = student.page(), len(library.cards) + 1
+    assert f"1 of {whole} cards are started" in page
+    assert f"of {whole} cards are known" in page
+
+
 @ABOUT_SQLITE
 def test_the_page_asks_the_database_few_things(
     student: Student, library: Library, app
@@ -363,7 +390,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
         (0, 30, 9, "what is due, and from"),
         (50, 1, 60, "the cards you started once more, 60 of them today"),
         (50, 1, 0, "nothing more to review today"),
-        (900, 30, 9, "a day, and in the last days the cards you started that gain"),
+        (900, 30, 9, "a day, and just before the exam the cards you started"),
     ],
 )
 def test_the_plan_in_short(unseen: int, days: int, left: int, words: str) -> None:

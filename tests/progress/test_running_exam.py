@@ -37,6 +37,19 @@ def test_the_running_exam_is_the_next_thing(rosa: TestClient, sitting: str):
     assert "The clock is running · about 6\u00a0minutes" in page
 
 
+def test_nothing_is_offered_for_more_time_while_the_clock_runs(
+    rosa: TestClient, sitting: str
+):
+    answer_all(rosa, sitting)
+    rosa.post(f"{sitting}/submission")
+    more = "If you have more time"
+    assert more in rosa.get("/").text
+
+    rosa.post("/exams/short/sittings", data={"token": "a second one"})
+    assert "The clock is running" in rosa.get("/").text
+    assert more not in rosa.get("/").text
+
+
 def test_the_minutes_on_its_clock_are_those_of_now(
     rosa: TestClient, sitting: str, clock: Clock
 ):

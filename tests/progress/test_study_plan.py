@@ -51,7 +51,7 @@ def planned(
 
 WHOLE = Work(
     pages=pages(12),
-    cards=[Cards(due=10, fresh=5)] * 60,
+    cards=[Cards(due=10, fresh=5, minutes=7)] * 60,
     weak=["DPUs", "Storage", "Networks"],
     mocks=[SHORT, FULL],
 )
@@ -212,7 +212,7 @@ def test_questions_follow_the_page_of_the_day():
 
 @pytest.mark.parametrize("minutes", [30, 45])
 def test_every_day_with_room_holds_a_round_of_questions(minutes: float):
-    full = Work(pages=pages(90), cards=[Cards(fresh=15)] * 20)
+    full = Work(pages=pages(90), cards=[Cards(fresh=15, minutes=15)] * 20)
 
     assert all(day.questions >= 3 for day in planned(20, full, minutes).days)
     assert all(day.pages for day in planned(20, full, minutes).days)
@@ -420,7 +420,7 @@ def test_a_plan_without_questions_has_no_column_for_them(aiming: TestClient):
 @pytest.mark.parametrize("minutes", [10.0, 30.0, 45.0, 240.0])
 def test_days_hold_about_as_many_pages_as_is_said(minutes: float):
     work = dataclasses.replace(
-        WHOLE, pages=pages(400), cards=[Cards(fresh=round(minutes / 2))] * 60
+        WHOLE, pages=pages(400), cards=[Cards(minutes=round(minutes / 2))] * 60
     )
     exam, student = exam_in(30), Student(minutes)
 

@@ -226,7 +226,7 @@ class _Made:
             why = f"{entry.architecture} has no units for this format."
             return ("not supported", why)
         if field.name == "nvlink" and entry.interconnect.startswith("none"):
-            return ("none", "Cards of this kind meet over PCIe only.")
+            return ("none", "Cards of this kind connect over PCIe only.")
         if field.name == "pcie_generation" and entry.form_factor == "cloud-only":
             return ("not sold", "It is rented as part of a machine.")
         return ("", "")

@@ -41,6 +41,7 @@ def offline(desk: Reader) -> HTMLResponse:
         "flashcards/offline.html",
         leaves=leaves(desk),
         who=mark_of(desk.learner),
+        most=_MOST,
     )
 
 

@@ -14,9 +14,7 @@ from app.cards.store.log import IN_TIME, LOG, LOGGED
 from app.content.live.library import Library
 from app.scheduling import Replayed
 from app.scheduling.curve import Curve
-from app.scheduling.exam import Begun
-
-_AGAIN = 1
+from app.scheduling.exam import Begun, never_graded
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,9 +87,8 @@ def begun_of(rows: Iterable[Row], day: dt.date, curve: Curve) -> Iterator[Begun]
             continue
         if row.state == "new":
             if row.due_day < today:
-                # Added and never graded: as little known as after a first “again”.
                 due = _ordinal(row.due_day)
-                yield Begun(row.card, *curve.begun(_AGAIN), due - 1, due, row.note)
+                yield never_graded(row.card, row.note, due, day.toordinal(), curve)
         elif row.last_day < today:
             days = _ordinal(row.last_day), _ordinal(row.due_day)
             yield Begun(row.card, row.stability, row.difficulty, *days, row.note)

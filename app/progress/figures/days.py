@@ -5,13 +5,9 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 
 from app.cards.store import Studied
-from app.web.words import NBSP, count_of, short_date_of
+from app.web.words import count_of, date_of, day_of, short_date_of
 
 WEEKS = 12
-_NUMBERS = (
-    *("No", "One", "Two", "Three", "Four", "Five", "Six"),
-    *("Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve"),
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,15 +60,13 @@ def weeks(recent: Mapping[str, Studied], today: dt.date) -> tuple[Week, ...]:
 
 
 def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
-    """How long, on how many days, and how much, in one sentence.
+    """Since when, on how many days, and how much, in one sentence.
 
     `firsts` are the first answers to different questions among all answers.
     """
     if days.first is None:
         return "You have not answered or reviewed anything yet."
-    # The first day lies ahead where the clock of the machine was set back.
-    number = max(0, (today - days.first).days) // 7 + 1
-    word = _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
+    since = date_of(days.first) if days.first.year == today.year else day_of(days.first)
     total = days.total
     new = f" ({firsts:,} to new questions)" if total.answers else ""
     parts = (
@@ -80,8 +74,7 @@ def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
         count_of(total.answers, "answer") + new,
         count_of(total.reviews, "review"),
     )
-    weeks = f"{word}{NBSP}{'week' if number == 1 else 'weeks'}"
-    return f"{weeks} so far: {', '.join(parts)}."
+    return f"Since {since}: {', '.join(parts)}."
 
 
 def _sum(recent: Mapping[str, Studied], monday: dt.date) -> Studied:

@@ -50,7 +50,7 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         whole=WHOLE,
         beyond=any(topic.level for topic in picture.library.topics.values()),
         held=held,
-        cards=len(held.begun) + held.unseen,
+        cards=held.cards,
         study=made.study,
         card_words=card_words,
         missed=None if learner.is_off(day - _DAY) else _missed_yesterday(picture, days),

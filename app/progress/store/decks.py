@@ -9,7 +9,8 @@ from sqlmodel import Session, SQLModel
 from app.cards.names import is_added
 from app.content.live.library import Library
 from app.progress.ahead import Held
-from app.scheduling.exam import Begun
+from app.scheduling.curve import curve_of
+from app.scheduling.exam import Begun, never_graded
 
 _MEMORY = SQLModel.metadata.tables["memory"]
 _ROWS = select(
@@ -37,8 +38,17 @@ def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> 
     rows = [row for row in found if is_added(row.card) or row.card in library.cards]
     live = [row for row in rows if not row.suspended]
     today = day.isoformat()
+    added = [row for row in live if not row.last_day]
+    now, curve = day.toordinal(), curve_of()
     return Held(
-        begun=tuple(_begun(row) for row in live if row.last_day and row.stability),
+        begun=(
+            *(_begun(row) for row in live if row.last_day and row.stability),
+            *(
+                never_graded(row.card, row.note, _ordinal(row.due_day), now, curve)
+                for row in added
+            ),
+        ),
+        added=len(added),
         unseen=len(library.cards) - sum(not is_added(row.card) for row in rows),
         answered=sum(row.last_day == today for row in live),
         fresh=sum(row.first_day == today and not is_added(row.card) for row in live),
@@ -46,7 +56,9 @@ def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> 
 
 
 def _begun(row: Any) -> Begun:
-    last, due = (
-        dt.date.fromisoformat(day).toordinal() for day in (row.last_day, row.due_day)
-    )
+    last, due = _ordinal(row.last_day), _ordinal(row.due_day)
     return Begun(row.card, row.stability, row.difficulty, last, due, row.note)
+
+
+def _ordinal(day: str) -> int:
+    return dt.date.fromisoformat(day).toordinal()
