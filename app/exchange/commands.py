@@ -132,6 +132,9 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -
     head = f"{_count(written.carried, 'item')} written."
     if left and form not in CARDS:
         head += f" {_count(left, 'card')} left out; apkg takes them."
+    waiting = sum(_takes(form, item) for item in reading.waiting)
+    if waiting:
+        head += f" {_count(waiting, 'item')} left out as not live (draft or review)."
     return _report(head, refused, lost)
 
 

@@ -144,11 +144,15 @@ class Remark:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file of another format holds: items, refusals, and what was lost."""
+    """What a file holds: items, refusals, what was lost, and what is not live.
+
+    Only the files of a course have items that are `waiting`, as draft or for review.
+    """
 
     items: tuple[Item, ...]
     refused: tuple[Remark, ...] = ()
     lost: tuple[Remark, ...] = ()
+    waiting: tuple[Item, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

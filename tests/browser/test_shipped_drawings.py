@@ -116,6 +116,36 @@ def test_every_drawing_is_whole_and_legible(
     assert found == {}
 
 
+BARE = """<svg class="g dia" viewBox="0 0 60 40">
+  <path d="M5 5h40"/><g class="frame"><rect x="5" y="9" width="9" height="9"/></g>
+  <rect class="hit" x="5" y="9" width="24" height="24"/><rect class="band"/>
+  <text x="5" y="30">Words</text></svg>"""
+
+
+def test_a_shape_without_a_class_is_an_outline(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/concepts/cooling")
+
+    seen = page.evaluate(
+        """(text) => {
+          document.querySelector("main").innerHTML = text;
+          const ink = document.createElement("i");
+          ink.style.color = "var(--ink)";
+          document.querySelector("main").append(ink);
+          const color = getComputedStyle(ink).color;
+          return [...document.querySelectorAll("svg.dia *")].map((element) => {
+            const { stroke } = getComputedStyle(element);
+            return [element.tagName, stroke === color ? "ink" : stroke];
+          });
+        }""",
+        BARE,
+    )
+
+    line, _, framed, *rest = seen
+    assert line == ["path", "ink"]
+    assert framed[1] not in {"ink", "none"}
+    assert rest == [["rect", "none"], ["rect", "none"], ["text", "none"]]
+
+
 def asked(drawing: Path) -> dict[str, object]:
     """A drawing, and the width at which its page shows it: a column, or a phone."""
     width = 358 if drawing.name.endswith(".narrow.svg") else 624

@@ -101,6 +101,35 @@ def test_a_course_leaves_and_comes_back(
     assert errors(course) == errors(TINY)
 
 
+def draft(path: Path, below: str = "---\n", status: str = "draft") -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(below, f"{below}status: {status}\n", 1))
+
+
+@pytest.mark.parametrize("form", sorted(WRITERS))
+def test_what_is_not_live_stays_and_is_counted(
+    course: Path, form: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    draft(course / "topics" / "kv-cache" / "concept.md")
+    draft(course / "topics" / "weights" / "cards.md", status="review")
+    draft(course / "topics" / "weights" / "quiz.md", "<!-- q: w-bf16-70b\n")
+    known = load(course).as_authored()
+    live = set(load(course).questions)
+    assert live
+    assert not load(course).cards
+
+    assert main(["export", form, "-", "--content", str(course)]) == 0
+
+    written, said = capfdbinary.readouterr()
+    if form in {"csv", "json", "gift", "moodle"}:
+        assert all(name.encode() in written for name in live)
+    gone = {*known.questions, *known.cards} - live
+    assert not [name for name in gone if name.encode() in written]
+    count = int(said.decode().partition(" left out as not live")[0].split()[-2])
+    assert count >= 4
+    assert b"draft or review" in said
+
+
 @pytest.mark.parametrize("form", ["qti", "qti21"])
 def test_an_item_says_the_language_of_its_course(tmp_path: Path, form: str) -> None:
     target = tmp_path / "out.zip"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import WatchedFiles
+from app.content.model import Topic
 from app.content.parsed import ParsedFile
 from app.content.rules.bank import NO_SYLLABUS
 from app.exchange.course.authored import read_authored
@@ -113,9 +114,13 @@ def about(folder: Path) -> About:
 
 
 def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
-    """Every sound item of a course, or of one topic, in authored order."""
+    """Every sound item of a course, or of one topic, in authored order.
+
+    What learners do not see yet is in `waiting`, whatever else is true of it.
+    """
     readings, _ = WatchedFiles(folder, None).read()
     items: list[Item] = []
+    waiting: list[Item] = []
     refused: list[Remark] = []
     lost: list[Remark] = []
     wanted = [
@@ -125,18 +130,22 @@ def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
         where = folder.absolute().name
         raise Unusable(f"There is no topic “{slug}” in {where}.")
     for path in wanted:
-        sound = {q.id for q in readings[path].questions} | {
-            c.id for c in readings[path].cards
-        }
-        found = read_authored(_text(folder / path), path, seed)
         topic = path.split("/")[1]
-        items += [
-            dataclasses.replace(
-                with_pictures(folder / "topics" / topic, i), topic=topic
-            )
-            for i in found.items
-            if i.name in sound
-        ]
-        refused += found.refused
-        lost += found.lost
-    return Reading(tuple(items), tuple(refused), tuple(lost))
+        page = readings.get(f"topics/{topic}/concept.md")
+        live = _live(readings[path], page.topic if page else None)
+        found = read_authored(_text(folder / path), path, seed)
+        for item in found.items:
+            if item.name in live:
+                there = with_pictures(folder / "topics" / topic, item)
+                whole = dataclasses.replace(there, topic=topic)
+                (items if live[item.name] else waiting).append(whole)
+        refused += (r for r in found.refused if live.get(r.name, True))
+        lost += (r for r in found.lost if live.get(r.name, True))
+    return Reading(tuple(items), tuple(refused), tuple(lost), tuple(waiting))
+
+
+def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
+    """The sound items of a file, and whether learners see them: with their page."""
+    open_page = page is None or page.status == "live"
+    found = (*reading.questions, *reading.cards)
+    return {item.id: open_page and item.status == "live" for item in found}
