@@ -147,5 +147,6 @@ def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
 def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
     """The sound items of a file, and whether learners see them: with their page."""
     open_page = page is None or page.status == "live"
-    found = (*reading.questions, *reading.cards)
-    return {item.id: open_page and item.status == "live" for item in found}
+    questions = {q.id: open_page and q.status == "live" for q in reading.questions}
+    cards = {c.id: open_page and c.status == "live" for c in reading.cards}
+    return questions | cards
