@@ -10,13 +10,14 @@ from app.mastery.course import anchors
 from app.mastery.grounds import Ground, never_missed, weak_ground
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.store import PageRow
-from app.mastery.weakest import weakest_first
+from app.mastery.weakest import Weak, weakest_first
 from app.progress.situation import Situation, Step
 
 
 def reading_step(now: Situation) -> Step | None:
     """The page left open, or the next in the order of the course that stands well.
 
+    Where the weakest objective was never read and rests on something weak, that leads.
     Pages whose objectives were all answered rightly so far come after all others,
     those on what is known well later, and what lies beyond the exam last. Where every
     page left rests on something weak, that comes first.
@@ -26,6 +27,9 @@ def reading_step(now: Situation) -> Step | None:
     going_on = _reading(begun, record) if begun else None
     if going_on is not None:
         return going_on
+    urgent = _urgent(library, record, now.domains)
+    if urgent is not None and urgent.ground is not None:
+        return first_this(urgent.ground, urgent.topic, record)
     needed: Step | None = None
     for topic in reading_order(library, record, now.domains, is_short=now.is_short):
         step = _reading(topic, record)
@@ -65,13 +69,12 @@ def reading_order(
     comes before the second of any, also where the few answers so far were right: what
     is left out is never a whole domain.
     """
-    known, weak = _known_well(domains), weakest_first(library, record, domains)[:1]
-    urgent = {w.topic.slug for w in weak if w.low and not w.standing.pages.read}
+    known, urgent = _known_well(domains), _urgent(library, record, domains)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     rounds = _rounds(order) if is_short else {}
     order.sort(
         key=lambda topic: (
-            topic.slug not in urgent,
+            urgent is None or topic != urgent.topic,
             topic.level,
             known.issuperset(topic.objectives),
             rounds.get(topic.slug, 0),
@@ -79,6 +82,14 @@ def reading_order(
         )
     )
     return order
+
+
+def _urgent(
+    library: Library, record: Record, domains: Sequence[DomainStanding]
+) -> Weak | None:
+    """The weakest objective where it was tested and nothing on it was read."""
+    weak = next(iter(weakest_first(library, record, domains)), None)
+    return weak if weak and weak.low and not weak.standing.pages.read else None
 
 
 def _rounds(order: Iterable[Topic]) -> dict[str, int]:
