@@ -230,10 +230,11 @@ def ask_recompute(default: str = "selective") -> Any:
         choices=(
             ("none", "None"),
             ("selective", "Selective: the core of attention"),
-            ("operators", "Every second product"),
+            ("operators", "Every second matrix product"),
             ("full", "Full: every layer from its input"),
         ),
-        help="What is computed again in the backward pass instead of kept.",
+        help="What is computed again in the backward pass instead of kept. With every "
+        "second matrix product, the results of the others and of attention are kept.",
         term="activation-checkpointing",
     )
 

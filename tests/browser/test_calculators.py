@@ -103,7 +103,7 @@ def test_everything_works_without_javascript(server: Server, plain_page: Page) -
 def test_two_scenarios_are_compared_live_and_swapped_by_key(
     server: Server, page: Page
 ) -> None:
-    page.goto(f"{server.url}{PATH}/compare")
+    page.goto(f"{server.url}{PATH}/compare?scenarios=2")
     page.get_by_label("Weights, B").select_option("fp8")
     expect(page.locator(".out .verdict")).to_contain_text("B has more room")
     expect(page).to_have_url(re.compile(r"compare\?b\.weights=fp8$"))

@@ -121,6 +121,17 @@ def test_a_text_shows_what_matters_first_and_folds_nothing(client):
     assert 'id="per_gpu"' not in fragment
 
 
+def test_a_share_of_a_link_names_the_link_beside_its_likely_range(client):
+    address = "/calculators/collectives/reading?gpus="
+    inside, across = (
+        unescape(client.get(f"{address}{n}").text).replace("\u00a0", " ")
+        for n in (8, 64)
+    )
+
+    assert "Of the 450 GB/s of NVLink 4 with NVSwitch." in inside
+    assert "Of the network adapter's 50 GB/s." in across
+
+
 def test_a_long_choice_stands_below_its_label():
     shown = instrument(registry.find("training-memory"), {})
     fields = {f.name: f for group in shown.groups for f in group.fields}

@@ -294,3 +294,37 @@ def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
     alone = registry.estimate("serving-capacity", {"spare": "0"})
     assert "1 replica of 4 H100 SXM5 80GB: first token" in alone.verdict.text
     assert alone["gpus"].value == 4
+
+
+NVLINK = "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch."
+
+
+@pytest.mark.parametrize(
+    ("setting", "link"),
+    [
+        ({"gpus": 1}, ""),
+        ({"gpus": 64, "message": "16 GB"}, "Of the network adapter's 50\u00a0GB/s."),
+        (
+            {"gpus": 8, "message": "16 GB"},
+            f"{NVLINK} The switch adds up, so a GPU sends less than is counted.",
+        ),
+        ({"gpus": 8, "message": "16 GB", "operation": "all-gather"}, NVLINK),
+    ],
+)
+def test_the_share_of_a_link_says_of_which(
+    setting: dict[str, object], link: str
+) -> None:
+    share = next(
+        f
+        for f in registry.estimate("collectives", setting).figures
+        if f.name == "link_share"
+    )
+    assert share.note == link
+
+
+def test_what_crosses_the_network_explains_a_bus_bandwidth_above_its_rate() -> None:
+    crossing = " ".join(registry.estimate("collectives", {"gpus": 64}).notes)
+    inside = " ".join(registry.estimate("collectives", {"gpus": 8}).notes)
+    assert "cross the network" in crossing
+    assert "cross the network" not in inside
+    assert "Bus bandwidth, as NCCL's tests print it" in inside

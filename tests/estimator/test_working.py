@@ -200,3 +200,10 @@ def test_what_is_no_expression_is_refused(line: str) -> None:
 )
 def test_lines_that_once_did_not_compute(name: str, given: dict[str, Any]) -> None:
     assert not [why for step in estimate(name, given).steps if (why := fault(step))]
+
+
+def test_the_line_of_a_whole_cache_starts_from_one_token() -> None:
+    steps = estimate("kv-cache", {"model": "llama-3.1-8b", "context": 2048}).steps
+    line = next(step for step in steps if step.figure == "total")
+    assert line.formula == "bytes per token × tokens kept × sequences"
+    assert line.substituted.replace("\u00a0", " ").startswith("131.1 kB × 2,048 × ")

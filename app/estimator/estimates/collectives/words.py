@@ -116,9 +116,10 @@ def _figures(
     sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
     plain = asked.message / seconds if seconds else 0.0
-    rate = fabric.nic_rate if measured.limit == "network" else fabric.rate
     across = _across(asked, fabric)
-    moved = across if measured.limit == "network" else sent
+    moved, rate = sent, fabric.rate
+    if measured.limit == "network":
+        moved, rate = across, fabric.nic_rate
     share = moved / seconds / rate if seconds else 0.0
     low, high = around("collective", seconds)
     return (
@@ -128,9 +129,29 @@ def _figures(
         Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
         Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
         Figure(_OUT["latency"], measured.floor, *_times(measured.floor)),
-        Figure(_OUT["link_share"], share, *_rates(share)),
+        Figure(
+            _OUT["link_share"],
+            share,
+            *_rates(share),
+            note=_link_of(asked, fabric, measured, share),
+        ),
         Figure(_OUT["limit"], measured.limit if asked.gpus > 1 else "nothing"),
     )
+
+
+def _link_of(
+    asked: Collectives, fabric: Fabric, measured: Measured, share: float
+) -> str:
+    """Which link a share is of."""
+    if asked.gpus == 1:
+        return ""
+    if measured.limit == "network":
+        return f"Of the network adapter's {format_value(fabric.nic_rate, 'B/s')}."
+    text = f"Of the {format_value(fabric.rate, 'B/s')} of {fabric.link.name}."
+    summed = asked.operation == "all_reduce" and fabric.link.switch_gain > 1
+    if share > 1 and summed:
+        text += " The switch adds up, so a GPU sends less than is counted."
+    return text
 
 
 def _rates(value: float) -> tuple[float, float]:
@@ -301,6 +322,14 @@ def _notes(asked: Collectives, fabric: Fabric) -> tuple[str, ...]:
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
+    bus = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
+    across = _across(asked, fabric)
+    if across:
+        bus += (
+            f" Only {format_value(across, 'B')} of them cross the network, so it can "
+            "exceed the rate of an adapter."
+        )
+    notes.append(bus)
     if fabric.link.crowding:
         notes.append("Cards without NVLink share the host's lanes and slow each other.")
     if asked.in_network and asked.gpus <= fabric.domain:

@@ -243,7 +243,8 @@ def _break_even_steps(found: Found) -> tuple[Step, ...]:
     return (
         _WORKING.line(
             "break_even",
-            "(owning − renting, idle) ÷ (renting − owning, from idle to full)",
+            "(owning − renting, a year at 0%) ÷ (rise of renting − rise of owning, "
+            "from 0% to 100%)",
             f"({_money(idle)} − {_money(none)}) ÷ ({_money(every - none)} − "
             f"{_money(full - idle)})",
             found.meets,

@@ -125,7 +125,7 @@ def _figures(found: Found) -> tuple[Figure, ...]:
 
 def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
     hosts, tree = found.hosts, found.tree
-    nodes = "hosts × adapters + links of managers"
+    nodes = "hosts × adapters + links of the fabric manager"
     steps = [
         _WORKING.line(
             "node_links",
@@ -290,8 +290,8 @@ def _notes(asked: Fabric, found: Found) -> tuple[str, ...]:
     notes = [_CABLES, _FULL]
     if found.design:
         notes.append(
-            f"A scalable unit is that of {found.design.name}: "
-            f"{format_number(found.per_unit)} systems."
+            "A scalable unit is the group of systems by which a cluster grows: "
+            f"{format_number(found.per_unit)} in {found.design.name}."
         )
     if asked.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)
@@ -343,7 +343,8 @@ _MANAGERS = (
 
 
 _MANAGEMENT = (
-    "In-band management is counted with two links per node and server and 3:1, "
-    "out-of-band with one for every node, server and switch; power strips and storage "
-    "controllers come on top."
+    "Ports of the storage network: the links of the nodes and, unless written, a "
+    "quarter more for the storage itself. In-band management: two for each node and "
+    "server, oversubscribed 3:1. Out-of-band: one for each node, server and switch; "
+    "power strips and storage controllers come on top."
 )

@@ -74,22 +74,22 @@ def _in_both(size: float) -> str:
 
 def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
     """The working from one token to all sequences."""
-    one = format_value(found.per_sequence, "B")
     bytes_each = CACHE_BITS[asked.cache] / 8
+    rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
+    numbers = cached(model, found.tokens, bytes_each, found.state)
     sequence = _WORKING.line(
         "per_sequence",
-        "bytes per token × tokens kept"
-        + (", by window" if model.window else "")
-        + (" + state" if found.state else ""),
-        cached(model, found.tokens, bytes_each, found.state),
+        rule + " + state" * bool(found.state),
+        numbers,
         found.per_sequence,
         cache_source(model, "shazeer-2019"),
         label="One sequence",
     )
+    # From one token on: a page shows this line alone.
     all_of_them = _WORKING.line(
         "total",
-        "one sequence × sequences",
-        f"{one} × {format_number(asked.sequences)}",
+        f"({rule} + state) × sequences" if found.state else f"{rule} × sequences",
+        times(numbers, asked.sequences),
         found.total,
         "paged-attention",
         topic="batching-and-latency",

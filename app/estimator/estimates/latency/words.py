@@ -198,7 +198,7 @@ def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ..
 
 _PARTS = {
     "weights": "waiting for weights",
-    "compute": "products",
+    "compute": "matrix products",
     "attention": "attention",
     "communication": "exchange",
     "launch": "launches",

@@ -5,7 +5,7 @@ from app.estimator.estimates.parallelism_plan.search import Candidate
 from app.estimator.units import format_value
 
 PARTS = (
-    ("matmul", "products"),
+    ("matmul", "matrix products"),
     ("attention", "attention"),
     ("head", "the output head"),
     ("traffic", "memory traffic"),

@@ -18,7 +18,7 @@ OUTPUTS = (
     Output("fits", "Weights fit", better="more"),
     Output("decode_floor", "Fastest token", "s", better="less", modeled=True),
     Output("decode_speedup", "Faster decoding at most", better="more"),
-    Output("peak", "Peak rate of products", "FLOP/s", better="more"),
+    Output("peak", "Peak rate of matrix products", "FLOP/s", better="more"),
     Output("peak_ratio", "Faster prefill at most", better="more"),
 )
 _OUT = by_name(OUTPUTS)
