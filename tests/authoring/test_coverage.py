@@ -76,6 +76,12 @@ def test_every_objective_is_counted(library: Library) -> None:
             assert row.computed == sum(q.computed is not None for q in named)
 
 
+def test_publishers_of_one_number_stand_by_name(library: Library) -> None:
+    for row in coverage(library):
+        said = list(row.publishers.items())
+        assert said == sorted(said, key=lambda one: (-one[1], one[0]))
+
+
 def test_papers_without_a_repeat_are_counted(library: Library) -> None:
     assert set(fresh_papers(library)) == {e.title for e in library.exams.values()}
 

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from app.content.live.library import Library
 from app.content.model import Calculator, Html, Topic
@@ -96,9 +96,14 @@ def _covered(
         cards=len(cards),
         terms=len({term for page in pages for term in page.terms}),
         sources=len(sources),
-        publishers=dict(Counter(s.publisher for s in sources).most_common()),
+        publishers=_by_number(s.publisher for s in sources),
         oldest=min(reviewed, default=None),
     )
+
+
+def _by_number(names: Iterable[str]) -> dict[str, int]:
+    """How often each stands there, the most frequent first, then by name."""
+    return dict(Counter(sorted(names)).most_common())
 
 
 def _pictures(html: str) -> int:

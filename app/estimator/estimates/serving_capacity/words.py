@@ -132,10 +132,11 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
         text = "Even one request alone is slower than the targets on this hardware."
         return Verdict("no", "Targets cannot be met.", text)
     gpus = serving_of(asked).gpus
-    copies = f"{format_number(found.replicas)} × {gpus} {gpu}"
+    noun = "replica" if found.replicas == 1 else "replicas"
+    copies = f"{format_number(found.replicas)} {noun} of {gpus} {gpu}"
     if asked.spare:
         whole = format_value(_gpus(asked, found), "GPU")
-        copies += f" and {format_number(asked.spare)} × {gpus} spare, {whole} in all"
+        copies += f" and {format_number(asked.spare)} spare, {whole} in all"
     if found.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     first = format_value(found.settled.ttft[_share(asked)], "s")
