@@ -117,6 +117,4 @@ def _hardware(part: Part) -> Document:
 
 
 def _line(text: str) -> str:
-    """A text in one line, its blocks apart: a figure is no part of a sentence."""
-    blocks = (" ".join(block.split()) for block in in_words(text).splitlines())
-    return _BEFORE_A_STOP.sub("", " · ".join(filter(None, blocks)))
+    return _BEFORE_A_STOP.sub("", " ".join(in_words(text).split()))

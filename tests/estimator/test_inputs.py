@@ -75,7 +75,7 @@ def test_all_problems_are_said_at_once() -> None:
         ("gpus", "2.5", "not a whole number"),
         ("gpus", "many", "cannot be read"),
         ("memory", "2000", "1 GB to 1,000 GB"),
-        ("memory", "4 s", "in GB"),
+        ("memory", "4 s", "write 1 GB to 1,000 GB"),
         ("weights", "fp7", "bf16 or fp8"),
         ("gpu", "H1000", "h100-sxm5-80"),
         ("model", "lama-2-7b", "llama-2-7b"),

@@ -204,7 +204,7 @@ def test_a_card_added_and_never_graded_is_one_of_all_and_not_started(
     student.aims(10)
 
     page, whole = student.page(), len(library.cards) + 1
-    assert f"1 of {whole} cards are started" in page
+    assert f"1 of {whole} cards are started, 1 more added." in page
     assert f"of {whole} cards are known" in page
 
 
