@@ -57,6 +57,7 @@ def test_a_course_is_named_and_another_refused(content: Path, capsys) -> None:
     assert main(["coverage", "--course", "aid"]) == 0
     assert "Herzdruckmassage" in capsys.readouterr().out
     assert main(["new", "topic", "x", "--title", "X", "--course=sizing"]) == 0
+    assert "at /courses/sizing/authoring/pages/x\n" in capsys.readouterr().out
     assert (content / "sizing" / "topics" / "x" / "quiz.md").is_file()
     assert main(["export", "gift", "-", "--course", "non"]) == 2
     assert "there is no course “non”" in capsys.readouterr().err

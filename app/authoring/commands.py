@@ -15,10 +15,17 @@ from app.authoring.course.reviews import reviews_due
 from app.authoring.new_files import Course, Unwilling, read_course
 from app.authoring.watching import watch
 
+# Taken out before the words are read, and named here for --help.
+_COURSE = "which course, where there are several"
 
-def new_command(words: Sequence[str], folder: Path) -> int:
-    """`headroom new …`: 0 when written, 2 when not, with a sentence on stderr."""
+
+def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
+    """`headroom new …`: 0 when written, 2 when not, with a sentence on stderr.
+
+    `name` is that of the course among several, empty for one alone.
+    """
     given = _parser(folder).parse_args(words)
+    given.base = f"/courses/{name}" if name else ""
     try:
         of_course = getattr(given, "begin", None)
         said: str = (
@@ -37,6 +44,7 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
         prog="headroom coverage", description="Count what serves each objective."
     )
     parser.add_argument("folder", nargs="?", type=Path, default=folder, metavar="DIR")
+    parser.add_argument("--course", metavar="NAME", help=_COURSE)
     library = read_course(parser.parse_args(words).folder).library
     for row in coverage(library):
         sys.stdout.write(f"{row.number} {row.name}\n")
@@ -76,6 +84,7 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
         default=folder,
         help="the course (HEADROOM_CONTENT)",
     )
+    shared.add_argument("--course", metavar="NAME", help=_COURSE)
     kinds = parser.add_subparsers(required=True, metavar="course|topic|question|exam")
     _add_course(kinds, folder)
     topic = kinds.add_parser("topic", parents=[shared], help="a page with all it needs")
@@ -137,7 +146,7 @@ def _topic(course: Course, given: argparse.Namespace) -> str:
     names = "\n".join(f"  {file}" for file in files)
     return (
         f"Written:\n{names}\nName “{given.slug}” in the order of syllabus.toml where "
-        f"it is to be read.\nSee it at /authoring/pages/{given.slug}"
+        f"it is to be read.\nSee it at {given.base}/authoring/pages/{given.slug}"
     )
 
 

@@ -189,13 +189,26 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
     """As many questions of each domain as wanted, or as the bank can give."""
     have = _bank(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}
-    wanted = [questions] if questions else range(_MOST_QUESTIONS, 0, -1)
-    for number in wanted:
+    most = questions or _MOST_QUESTIONS
+    for number in range(most, 0, -1):
         counts = shares(weights, number)
         if counts and all(have[name] >= count for name, count in counts.items()):
+            if questions and number < questions:
+                raise _too_few(have, shares(weights, questions), number)
             return {name: count for name, count in counts.items() if count}
-    lacking = ", ".join(f"{have[n]} of domain {n}" for n in weights) or "no domain"
-    raise Unwilling(f"The course has too few questions for this exam: {lacking}.")
+    raise _too_few(have, shares(weights, questions or 1), 0)
+
+
+def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> Unwilling:
+    """What each domain has of what it needs, and how many would do, if any."""
+    lacking = ", ".join(
+        f"domain {name} has {have[name]} of {count}"
+        for name, count in wanted.items()
+        if have[name] < count
+    )
+    said = f"The course has too few questions for this exam: {lacking or 'no domain'}."
+    more = f" --questions {fine} would do." if fine else ""
+    return Unwilling(f"{said} Drafts, designs and deeper ones do not count.{more}")
 
 
 def _bank(library: Library) -> Counter[str]:

@@ -1,6 +1,7 @@
 """`headroom new`, `coverage`, `import`, `export`: files of the course and others."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from app.authoring.commands import coverage_command, new_command
 from app.cli.course import chosen, taken_out
@@ -14,16 +15,19 @@ def new(words: Sequence[str]) -> int:
     if words[:1] == ["course"]:
         return new_command(words, read_settings().content)
     rest, folder = chosen(words, ("--content", "--dir"))
-    return new_command(rest, folder)
+    return new_command(rest, folder, _name_of(folder) or "")
 
 
 def exchange(words: Sequence[str]) -> int:
     """Take questions in from another format, or write them for others."""
     rest, folder = chosen(words, ("--content",))
-    settings = read_settings()
-    courses = folders(settings.content)
-    name = next((n for n, place in courses.items() if place == folder), None)
-    return exchange_command(rest, folder, settings.database, name)
+    return exchange_command(rest, folder, read_settings().database, _name_of(folder))
+
+
+def _name_of(folder: Path) -> str | None:
+    """The name under which a server has the course; None for a folder it has not."""
+    courses = folders(read_settings().content)
+    return next((name for name, place in courses.items() if place == folder), None)
 
 
 def coverage(words: Sequence[str]) -> int:

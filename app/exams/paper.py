@@ -83,16 +83,16 @@ def as_in_exam(
 ) -> Sequence[Question]:
     """The questions of the kinds that most exams have, single and multiple choice.
 
-    All of them where those cannot fill what each domain is asked.
+    A domain of which those cannot fill what is asked has all of its questions.
     """
-    alike = [q for q in questions if kinds.of(q).of_exam]
-    held = drawable(alike, domain_of)
+    held = drawable((q for q in questions if kinds.of(q).of_exam), domain_of)
     every = drawable(questions, domain_of)
-    lacking = any(
-        len(held.get(domain, ())) < min(count, len(every.get(domain, ())))
+    lacking = {
+        domain
         for domain, count in wanted.items()
-    )
-    return questions if lacking else alike
+        if len(held.get(domain, ())) < min(count, len(every.get(domain, ())))
+    }
+    return [q for q in questions if kinds.of(q).of_exam or q.home(domain_of) in lacking]
 
 
 def _pick(

@@ -83,6 +83,8 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     )
     for command in (into, out):
         command.add_argument("--content", type=Path, default=content, metavar="DIR")
+        # Taken out before these words are read, and named here for --help.
+        command.add_argument("--course", metavar="NAME", help="where there are several")
     return parser
 
 

@@ -168,6 +168,23 @@ def test_an_exam_follows_the_weights_and_passes_the_check(folder):
     assert exam.domains == {"1": 6, "2": 4}
 
 
+def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
+    quiz = folder / "topics/weights/quiz.md"
+    draft = "<!-- q: w-bf16-70b\n"
+    quiz.write_text(quiz.read_text().replace(draft, f"{draft}status: draft\n"))
+
+    assert new(folder, "exam", "e", "--questions", "40") == 2
+
+    said = capsys.readouterr().err
+    have = dict(re.findall(r"domain (\d) has (\d+) of \d+", said))
+    assert re.findall(r"of (\d+)", said) == ["24", "16"]
+    assert "Drafts, designs and deeper ones do not count." in said
+    fits = re.search(r"--questions (\d+) would do", said)[1]
+    assert shares({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
+    assert new(folder, "exam", "e", "--questions", str(int(fits) + 1)) == 2
+    assert new(folder, "exam", "e", "--questions", fits) == 0
+
+
 def test_an_exam_asks_at_most_what_the_bank_has(folder):
     new(folder, "exam", "longest")
 
@@ -187,6 +204,12 @@ def test_a_course_without_sources_says_what_comes_first(folder, capsys):
 def test_a_folder_that_is_none_is_one_sentence(tmp_path, capsys):
     assert new(tmp_path / "none", "topic", "t", "--title", "T") == 2
     assert "is not a folder" in capsys.readouterr().err
+
+
+def test_a_course_to_begin_with_names_no_license(tmp_path):
+    new_files.new_course(tmp_path / "c", "Backups", "", dt.date(2026, 6, 9))
+
+    assert load(tmp_path / "c").syllabus.license == ""
 
 
 def test_questions_are_parted_by_weight():

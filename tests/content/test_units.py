@@ -85,3 +85,23 @@ def test_a_unit_that_nobody_knows_has_a_way_around() -> None:
         read_range("3 Schritte")
 
     assert "write “Schritte” into the question" in refused.value.hint
+
+
+def test_a_fraction_is_written_as_learners_type_it():
+    found = read_range("1/250 s ± 3%")
+
+    assert found.center == 0.004
+    assert found.unit == "s"
+    assert read_range("-3 / 4 ± 1%").center == -0.75
+    assert read_range("1/2 .. 3/4 km").high == 750
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("1/250 s", "E41"), ("1/0 s ± 3%", "E40"), ("140 GB/150 GB", "E42")],
+)
+def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
+    with pytest.raises(BadRange) as refused:
+        read_range(text)
+
+    assert refused.value.code == code

@@ -57,6 +57,14 @@ def a_learner(client: TestClient) -> None:
     client.post("/quiz/runs", data={"pick": "placement"})
 
 
+def test_a_course_without_calculators_speaks_of_none(app: FastAPI) -> None:
+    with visit(app) as client:
+        words = client.get("/").text.replace('data-without="calculators"', "")
+
+    assert "alculator" not in words
+    assert "show the working" not in words
+
+
 VISITORS = (lambda _: None, a_learner, let_in)
 UNREADY = "/readyz"
 """Answers 503 as long as there is nothing to learn."""

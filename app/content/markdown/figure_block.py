@@ -96,7 +96,7 @@ def _amount(node: Node, unit: str) -> float:
     try:
         value = numbers.answer(target).value if target else quantities.read(written)
         if not isinstance(value, Quantity):
-            raise _Unusable(node, "E40", f"“{written}” is not a number.")
+            raise _no_number(node, written)
         amount = factor * quantities.convert(value, unit).value
     except Unanswerable as error:
         raise _Unusable(node, error.code, error.message, error.hint) from None
@@ -109,6 +109,14 @@ def _amount(node: Node, unit: str) -> float:
         message = f"“{written[:60]}” cannot be drawn."
         raise _Unusable(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
     return amount
+
+
+def _no_number(node: Scalar, written: str) -> _Unusable:
+    """What is said of words that are no amount: their unit, after a number."""
+    if not re.match(r"\W?\d", written):
+        return _Unusable(node, "E40", f"“{written}” is not a number.")
+    hint = "Write a unit that the guide lists under “Units”, or the number alone."
+    return _Unusable(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 
 def _html(rows: Rows) -> str:

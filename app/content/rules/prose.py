@@ -66,8 +66,8 @@ def _check_inline(inline: Token, scope: Scope) -> None:
             line, column = scope.sheet.find(match[0], first, last)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = (
-                "End its sentence with the [^key] of a source; what a calculator "
-                f"computes is [{match[0]}](calc:…#output)."
+                "End its sentence with the [^key] of a source; in a course with "
+                f"calculators one can compute it: [{match[0]}](calc:…#output)."
             )
             scope.sheet.report("W85", line, column, message, hint)
 

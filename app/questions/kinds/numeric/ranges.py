@@ -19,6 +19,9 @@ _NUMBER = re.compile(
     r"^(?P<number>[-+−]?[\d,_ \u00a0\u202f]*\d(?:\.\d+)?(?:[eE][-+]?\d+)?)"
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
+_FRACTION = re.compile(
+    r"^(?P<above>[-+−]?\d{1,6})\s*/\s*(?P<below>0*[1-9]\d{0,5})(?P<unit>(?!\d).*)$"
+)
 _TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
 # What stands between two numbers: “to” in any language, a dash, “or”, a slash.
 _SPAN = re.compile(
@@ -110,6 +113,9 @@ def _check_share(percent: float, center: float, unit: str) -> None:
 
 
 def _quantity(text: str) -> tuple[float, str]:
+    if fraction := _FRACTION.match(text.strip()):
+        above, named = _quantity(fraction["above"] + fraction["unit"])
+        return above / int(fraction["below"]), named
     match = _NUMBER.match(text.strip())
     if match is None:
         raise BadRange("E40", f"“{text.strip()}” is not a number.", _first(text))
