@@ -95,3 +95,20 @@ def lies_within(file: str) -> bool:
     (True, False)
     """
     return not re.search(r"[\\:]|(?:^|/)(?:\.|/|$)", file)
+
+
+def is_isbn(text: str) -> bool:
+    """Whether a text is an ISBN of 10 or 13 digits, hyphens and spaces apart.
+
+    Source: ISBN Users' Manual, International ISBN Agency: the check digit.
+
+    >>> is_isbn("978-0-306-40615-7"), is_isbn("0-306-40615-2"), is_isbn("978-0")
+    (True, True, False)
+    """
+    digits = re.sub(r"[- ]", "", text)
+    if re.fullmatch(r"[0-9]{13}", digits):
+        return sum(int(d) * (1, 3)[n % 2] for n, d in enumerate(digits)) % 10 == 0
+    if re.fullmatch(r"[0-9]{9}[0-9Xx]", digits):
+        values = [10 if d in "Xx" else int(d) for d in digits]
+        return sum(v * (10 - n) for n, v in enumerate(values)) % 11 == 0
+    return False

@@ -3,6 +3,7 @@
 import bisect
 import dataclasses
 import itertools
+import re
 from typing import Literal
 
 from app.content.limits import A_PROBLEM, MOST_EFFORT, TooMuch
@@ -135,3 +136,12 @@ class Manuscript:
 
     def _start(self, line: int) -> int:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
+
+
+def place_below(key: str, line: int, sheet: Manuscript) -> tuple[int, int]:
+    """Where the value of a key is set from a line on."""
+    setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
+    for number, text in enumerate(sheet.lines[line - 1 :], line):
+        if match := setting.match(text):
+            return number, match.end() + 1
+    return line, 1

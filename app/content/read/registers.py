@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from app.content.identity import SLUG, did_you_mean
+from app.content.identity import SLUG, did_you_mean, is_isbn
 from app.content.languages import tag_of
 from app.content.limits import MOST_ENTRIES, MOST_MINUTES
 from app.content.model import (
@@ -18,7 +18,7 @@ from app.content.model import (
     Syllabus,
 )
 from app.content.read.toml_words import in_words
-from app.content.source_file import Manuscript
+from app.content.source_file import Manuscript, place_below
 
 _SOURCE_KEYS = ("title", "publisher", "address", "isbn", "read", "year", "note")
 _SYLLABUS_KEYS = (
@@ -147,15 +147,6 @@ def _place(key: str, sheet: Manuscript) -> tuple[int, int]:
     return sheet.find(key, 1, len(sheet.lines))
 
 
-def _place_below(key: str, line: int, sheet: Manuscript) -> tuple[int, int]:
-    """Where the value of a key is set from a line on."""
-    setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
-    for number, text in enumerate(sheet.lines[line - 1 :], line):
-        if match := setting.match(text):
-            return number, match.end() + 1
-    return line, 1
-
-
 def _refuse(key: str, wanted: str, sheet: Manuscript) -> None:
     place = _place(key, sheet)
     sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
@@ -189,29 +180,12 @@ def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def is_isbn(text: str) -> bool:
-    """Whether a text is an ISBN of 10 or 13 digits, hyphens and spaces apart.
-
-    Source: ISBN Users' Manual, International ISBN Agency: the check digit.
-
-    >>> is_isbn("978-0-306-40615-7"), is_isbn("0-306-40615-2"), is_isbn("978-0")
-    (True, True, False)
-    """
-    digits = re.sub(r"[- ]", "", text)
-    if re.fullmatch(r"[0-9]{13}", digits):
-        return sum(int(d) * (1, 3)[n % 2] for n, d in enumerate(digits)) % 10 == 0
-    if re.fullmatch(r"[0-9]{9}[0-9Xx]", digits):
-        values = [10 if d in "Xx" else int(d) for d in digits]
-        return sum(v * (10 - n) for n, v in enumerate(values)) % 11 == 0
-    return False
-
-
 def _source(
     key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: Manuscript
 ) -> Source:
     address, isbn = _text(table, "address", sheet), _text(table, "isbn", sheet)
     if isbn and not is_isbn(isbn):
-        at = _place_below("isbn", place[0], sheet)
+        at = place_below("isbn", place[0], sheet)
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
         sheet.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
     if not address.startswith("https://") and (address or not isbn):
@@ -219,7 +193,7 @@ def _source(
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
         sheet.report("W17", *place, message, hint)
     read = table.get("read")
-    at = _place_below("read", place[0], sheet)
+    at = place_below("read", place[0], sheet)
     if isinstance(read, dt.date):
         sheet.mention("day", str(read)[:10], *at)
     elif read is not None:
@@ -352,7 +326,7 @@ def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
         sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
-        at = _place_below("weight", dict(entries(sheet)).get(number, 1), sheet)
+        at = place_below("weight", dict(entries(sheet)).get(number, 1), sheet)
         sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
         weight = 0
     return Domain(number, _text(table, "title", sheet), weight / full, objectives)

@@ -384,9 +384,7 @@ def _simulation(outcome: Outcome, settled: Settled) -> Table:
     return Table("Formula and simulation", columns, tuple(rows))
 
 
-def _notes(
-    asked: ServingCapacity, profile: Profile, found: Capacity
-) -> tuple[str, ...]:
+def _notes(asked: ServingCapacity, profile: Profile, found: Capacity) -> list[str]:
     label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
     notes = [
         f"{label}: {front} pass on the way to the engine and to launch a prompt.",
@@ -398,4 +396,4 @@ def _notes(
     if found.simulated is not None:
         served = format_number(found.simulated.served)
         notes.append(f"The simulated replica served {served} requests/s.")
-    return tuple(notes)
+    return notes
