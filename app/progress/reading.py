@@ -17,7 +17,8 @@ from app.progress.situation import Situation, Step
 def reading_step(now: Situation) -> Step | None:
     """The page left open, or the next in the order of the course that stands well.
 
-    Where the weakest objective was never read and rests on something weak, that leads.
+    Where nothing on the weakest objective was read and it rests on a weak page with
+    something left to read, that page leads.
     Pages whose objectives were all answered rightly so far come after all others,
     those on what is known well later, and what lies beyond the exam last. Where every
     page left rests on something weak, that comes first.
@@ -28,8 +29,9 @@ def reading_step(now: Situation) -> Step | None:
     if going_on is not None:
         return going_on
     urgent = _urgent(library, record, now.domains)
-    if urgent is not None and urgent.ground is not None:
-        return first_this(urgent.ground, urgent.topic, record)
+    ground = urgent.ground if urgent is not None else None
+    if urgent is not None and ground and _reading(ground.topic, record):
+        return first_this(ground, urgent.topic, record)
     needed: Step | None = None
     for topic in reading_order(library, record, now.domains, is_short=now.is_short):
         step = _reading(topic, record)

@@ -155,6 +155,24 @@ def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
         assert number in shipped.topics[page.topic].objectives
 
 
+def test_a_weak_page_that_was_read_does_not_lead_every_day(shipped: Library):
+    """The weakest rests on it; reading it again would open no page and ask nothing."""
+    base, rest = shipped.topics["gpu-and-cpu"], shipped.topics["software-stack"]
+    firsts = answered(0.4, *list(base.questions)[:8])
+    firsts |= answered(0.0, *rest.questions)
+    fresh = dataclasses.replace(NOTHING, firsts=firsts)
+    again = dataclasses.replace(fresh, read=read(shipped, base.slug).read)
+
+    for record in (fresh, again):
+        weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[0]
+        assert weakest.topic == rest
+        assert weakest.ground is not None
+        assert weakest.ground.topic == base
+
+    assert planned(shipped, fresh, minutes=240).steps[0].topic == base.slug
+    assert planned(shipped, again, minutes=240).steps[0].topic != base.slug
+
+
 @pytest.mark.parametrize("minutes", [-27.0, 0.0, 0.4])
 def test_when_the_minutes_are_used_no_new_card_fits(library: Library, minutes: float):
     record = read(library, *library.topics)
