@@ -138,10 +138,13 @@ class Manuscript:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
 
 
-def place_below(key: str, line: int, sheet: Manuscript) -> tuple[int, int]:
-    """Where the value of a key is set from a line on."""
+def place_of(key: str, sheet: Manuscript, first: int = 1) -> tuple[int, int]:
+    """Where the value of a key of a TOML file is set, from a line on.
+
+    A comment that speaks of the key is not meant; a key inside a table in one line is.
+    """
     setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
-    for number, text in enumerate(sheet.lines[line - 1 :], line):
+    for line, text in enumerate(sheet.lines[first - 1 :], first):
         if match := setting.match(text):
-            return number, match.end() + 1
-    return line, 1
+            return line, match.end() + 1
+    return sheet.find(key, first, len(sheet.lines))

@@ -18,7 +18,7 @@ from app.content.model import (
     Syllabus,
 )
 from app.content.read.toml_words import in_words
-from app.content.source_file import Manuscript, place_below
+from app.content.source_file import Manuscript, place_of
 
 _SOURCE_KEYS = ("title", "publisher", "address", "isbn", "read", "year", "note")
 _SYLLABUS_KEYS = (
@@ -132,23 +132,14 @@ def _rows(table: Mapping[str, Any], key: str, sheet: Manuscript) -> list[Any]:
 
 def _few(found: list[Any], key: str, sheet: Manuscript) -> list[Any]:
     if len(found) > MOST_ENTRIES:
-        place = _place(key, sheet)
+        place = place_of(key, sheet)
         message = f"“{key}” has {len(found):,} entries."
         sheet.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
     return found[:MOST_ENTRIES]
 
 
-def _place(key: str, sheet: Manuscript) -> tuple[int, int]:
-    """Where the value of a key is set, not where a comment speaks of it."""
-    setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
-    for line, text in enumerate(sheet.lines, 1):
-        if match := setting.match(text):
-            return line, match.end() + 1
-    return sheet.find(key, 1, len(sheet.lines))
-
-
 def _refuse(key: str, wanted: str, sheet: Manuscript) -> None:
-    place = _place(key, sheet)
+    place = place_of(key, sheet)
     sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
 
 
@@ -185,7 +176,7 @@ def _source(
 ) -> Source:
     address, isbn = _text(table, "address", sheet), _text(table, "isbn", sheet)
     if isbn and not is_isbn(isbn):
-        at = place_below("isbn", place[0], sheet)
+        at = place_of("isbn", sheet, place[0])
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
         sheet.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
     if not address.startswith("https://") and (address or not isbn):
@@ -193,7 +184,7 @@ def _source(
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
         sheet.report("W17", *place, message, hint)
     read = table.get("read")
-    at = place_below("read", place[0], sheet)
+    at = place_of("read", sheet, place[0])
     if isinstance(read, dt.date):
         sheet.mention("day", str(read)[:10], *at)
     elif read is not None:
@@ -264,7 +255,7 @@ def _language(table: Mapping[str, Any], sheet: Manuscript) -> str:
     found = _text(table, "language", sheet, _ENGLISH)
     tag = tag_of(found)
     if not tag:
-        place = _place("language", sheet)
+        place = place_of("language", sheet)
         message = f"“{found}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
         sheet.report("E13", *place, message, hint)
@@ -285,7 +276,7 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: Manuscript) -> None:
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
-    sheet.report("E70", *_place("weight", sheet), message, hint)
+    sheet.report("E70", *place_of("weight", sheet), message, hint)
 
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
@@ -326,7 +317,7 @@ def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
         sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
-        at = place_below("weight", dict(entries(sheet)).get(number, 1), sheet)
+        at = place_of("weight", sheet, dict(entries(sheet)).get(number, 1))
         sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
         weight = 0
     return Domain(number, _text(table, "title", sheet), weight / full, objectives)
@@ -364,7 +355,7 @@ def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
             sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
         return None
     if sum(counts.values()) != questions and not sheet.problems:
-        place = _place("questions", sheet)
+        place = place_of("questions", sheet)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
         sheet.report("E70", *place, message, "Make them equal.")
