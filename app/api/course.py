@@ -80,12 +80,16 @@ class SectionOut(BaseModel):
 
 
 class SourceOut(BaseModel):
-    """Where facts of a page come from; `read` is the day on which it was opened."""
+    """Where facts of a page come from; `read` is the day on which it was opened.
+
+    A book may have an `isbn` and an empty `address`.
+    """
 
     source: str
     title: str
     publisher: str
     address: str
+    isbn: str
     read: str | None
 
 
@@ -238,6 +242,7 @@ def whole_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
             title=source.title,
             publisher=source.publisher,
             address=source.address,
+            isbn=source.isbn,
             read=source.read.isoformat() if source.read else None,
         )
         for source in map(library.sources.get, topic.sources)
