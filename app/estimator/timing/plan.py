@@ -14,18 +14,21 @@ Recompute = Literal["none", "selective", "operators", "full"]
 class Software:
     """What the training software does well.
 
-    `framework`: what it is to the memory, by its id. `fused`: norms, activations and
-    losses run as fused kernels. `graphs`: the many small kernels of routed experts are
-    launched without waiting for the host.
-    `older_attention`: attention kernels of the generation before.
+    `framework`: what it is to the memory, by its id. `fused`: norms and activations
+    run as fused kernels; `fused_loss`: the loss does. `graphs`: the many small kernels
+    of routed experts are launched without waiting for the host.
+    `older_attention`: attention kernels of the generation before. `written_scores`:
+    attention of before FlashAttention, whose scores go through the memory.
     """
 
     id: str
     label: str
     framework: str = "megatron"
     fused: bool = True
+    fused_loss: bool = True
     graphs: bool = False
     older_attention: bool = False
+    written_scores: bool = False
 
 
 SOFTWARE: dict[str, Software] = {

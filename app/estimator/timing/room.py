@@ -66,5 +66,5 @@ def step_of(plan: Plan) -> Step:
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
         framework=FRAMEWORKS[plan.software.framework],
-        fused_loss=plan.software.fused,
+        fused_loss=plan.software.fused_loss,
     )

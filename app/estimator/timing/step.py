@@ -6,7 +6,7 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, collective_time
 from app.estimator.hardware.rates import Engine, engine_of, matmul_time
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, Matrix
+from app.estimator.models.layers import Layer, Matrix, Mixer
 from app.estimator.timing.flops import score_flops
 from app.estimator.timing.plan import (
     Plan,
@@ -32,6 +32,9 @@ _DATA_TRAFFIC = 1.12  # of gradient and weight traffic
 _GATHER_TRAFFIC = 0.45  # of sharded weights' traffic that slows products beside it
 
 _BACKWARD_ATTENTION = 2.5  # times forward: scores are computed again
+# Bytes per score where scores are written, by count of what each kernel reads and
+# writes: softmax 2 + 2 and dropout 2 + 2 with a mask of 1, then their gradients.
+_SCORES_FORWARD, _SCORES_BACKWARD = 9.0, 11.0
 _OPTIMIZER_BYTES = 30.0  # read and written per parameter by Adam in mixed precision
 _NORMS = 22  # passes over h per layer, forward and backward: norms and residuals
 _GATED, _PLAIN = 8, 5  # passes over the width of the MLP
@@ -240,12 +243,28 @@ def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: Plan) -> 
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
+    if plan.software.written_scores and mixer.heads:
+        return _written_time(mixer, tokens, engine, plan)
     forward = (
         score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
     )
     forward *= 1 + 300 / plan.sequence
     again = 1 if plan.recompute in ("full", "selective") else 0
     return forward * (1 + again + _BACKWARD_ATTENTION)
+
+
+def _written_time(mixer: Mixer, tokens: float, engine: Engine, plan: Plan) -> float:
+    """Attention whose scores are written to the memory, forward and backward [s].
+
+    Every operation is a kernel: two products forward and four backward, none of them
+    spared by the causal mask, and between them softmax and dropout of all scores.
+    """
+    rows = tokens * mixer.heads / plan.tensor
+    again = 1 if plan.recompute in ("full", "selective") else 0
+    product = matmul_time(rows, mixer.head_dim, plan.sequence, engine.matmul16, engine)
+    passes = _SCORES_FORWARD * (1 + again) + _SCORES_BACKWARD
+    moved = rows * plan.sequence * passes
+    return (2 * (1 + again) + 4) * product + moved / engine.bandwidth
 
 
 def _traffic_time(
@@ -322,7 +341,7 @@ def _head_time(model: Architecture, engine: Engine, plan: Plan) -> float:
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, engine.matmul16, engine)
-    logit = _HEAD_FUSED if plan.software.fused else _HEAD_PLAIN
+    logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
     return 3 * product + tokens * outputs * logit / engine.bandwidth
 
 
