@@ -145,8 +145,8 @@ def _figures(
         _rate("tokens_per_second_per_gpu", rate / asked.gpus, kind),
         _rate("mfu", run.mfu, kind),
         _rate("hfu", run.hfu, kind),
-        _time("time", run.seconds, kind, primary=True),
-        _scaled("gpu_hours", hours, kind),
+        _time("time", run.seconds, "run", primary=True),
+        _scaled("gpu_hours", hours, "run"),
         Figure(_OUT["goodput"], run.useful),
         Figure(_OUT["total_flops"], run.flops * asked.tokens),
         Figure(_OUT["flops_per_token"], run.flops),
@@ -159,17 +159,17 @@ def _figures(
             run.memory <= gpu.capacity,
             note=close_note(gpu.capacity, least, most),
         ),
-        _cost(gpu, asked, hours, kind),
-        _scaled("energy", spent, kind),
+        _cost(gpu, asked, hours),
+        _scaled("energy", spent, "run"),
         Figure(_OUT["checkpoint_interval"], run.interval),
     )
 
 
-def _cost(gpu: Accelerator, asked: TrainingTime, hours: float, kind: str) -> Figure:
+def _cost(gpu: Accelerator, asked: TrainingTime, hours: float) -> Figure:
     price = price_of(gpu, asked.usd_per_gpu_hour)
     if price is None:
         return Figure(_OUT["cost"], None, note=UNKNOWN)
-    return _scaled("cost", rent(hours, price), kind)
+    return _scaled("cost", rent(hours, price), "run")
 
 
 def _bubble(plan: Plan) -> float:
