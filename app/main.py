@@ -66,12 +66,11 @@ _GLANCE = 0.02
 
 
 def create_app(
-    settings: Settings | None = None,
+    settings: Settings,
     clock: Callable[[], dt.datetime] = system_clock,
     library: LiveLibrary | None = None,
 ) -> FastAPI:
     """The application; `clock` gives the present in UTC."""
-    settings = settings or Settings()
     app = FastAPI(
         title="Headroom",
         openapi_url=None,  # /api/v1 describes itself
@@ -106,7 +105,7 @@ def create_app(
     return app
 
 
-def courses_of(settings: Settings, library: LiveLibrary | None = None) -> Courses:
+def courses_of(settings: Settings, library: LiveLibrary | None) -> Courses:
     """The courses that the settings name, or the one that is there already."""
     if library is not None:
         return Courses({ALONE: library})

@@ -9,11 +9,11 @@ from app.drawings.svg import (
     Box,
     Drawing,
     Point,
+    band,
     dot,
     frame,
     line,
     nested,
-    polygon,
     polyline,
     text,
 )
@@ -146,7 +146,7 @@ def _bands(lines: list[Line], plane: _Plane) -> list[str]:
         high = by_label.get(label.removesuffix(_LOW) + _HIGH)
         if label.endswith(_LOW) and high is not None:
             edge = [*low.points, *reversed(high.points)]
-            shapes.append(polygon("band", map(plane.share, edge)))
+            shapes.append(band(map(plane.share, edge)))
     return [nested(shapes, _BOX)] if shapes else []
 
 

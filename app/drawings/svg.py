@@ -142,9 +142,9 @@ def polyline(classes: str, points: Iterable[Point]) -> str:
     return f'<polyline class="{classes}" points="{_points(points)}"/>'
 
 
-def polygon(classes: str, points: Iterable[Point]) -> str:
+def band(points: Iterable[Point]) -> str:
     """An area within points of a nested drawing."""
-    return f'<polygon class="{classes}" points="{_points(points)}"/>'
+    return f'<polygon class="band" points="{_points(points)}"/>'
 
 
 def nested(shapes: Iterable[str], box: Box) -> str:

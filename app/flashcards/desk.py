@@ -276,7 +276,7 @@ def mark_of(learner: CurrentLearnerValue) -> str:
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
 
-def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Turn:
+def turn_of(desk: Desk, held: Held, *, show: bool, since: int) -> Turn:
     """A card as the desk shows it; with the grades once its answer is shown."""
     found = find_card(desk, held.card)
     card, sources = found.card, desk.library.sources

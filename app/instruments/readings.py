@@ -212,7 +212,7 @@ def _quoted(value: str) -> str:
 _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
-def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:
+def show_figure(figure: Figure, keys: Mapping[str, str]) -> ShownFigure:
     """A figure in words, with its interval where it is modeled.
 
     One named like a component of a drawing gets its color from `keys`.
@@ -279,7 +279,7 @@ def interval(figure: Figure) -> str:
     return f"{number if high.endswith(NBSP + unit) else low} to {high}"
 
 
-def show_table(table: Table, keys: Mapping[str, str] = NO_KEYS) -> ShownTable:
+def show_table(table: Table, keys: Mapping[str, str]) -> ShownTable:
     """A table in words; rows named like a component get its color."""
     read = [[_cell(cell) for cell in row] for row in table.rows if row]
     numeric = [any(row[i][1] for row in read) for i in range(len(table.columns))]

@@ -4,7 +4,6 @@ import dataclasses
 import datetime as dt
 
 from app.scheduling import CardPace, Left
-from app.scheduling.card_pace import USUAL
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import (
@@ -105,7 +104,7 @@ def asked_of(
     seconds: float,
     day: dt.date,
     retention: float,
-    pace: CardPace = USUAL,
+    pace: CardPace,
 ) -> PlanInputs:
     """What is asked of the plan now; what was done today takes its time."""
     spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh

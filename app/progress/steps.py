@@ -151,7 +151,7 @@ def placing_step(placing: Placing | None) -> Step | None:
     )
 
 
-def run_step(left: LeftRun | None, pace: Pace = USUAL) -> Step | None:
+def run_step(left: LeftRun | None, pace: Pace) -> Step | None:
     """The rest of the practice run that was left, which Practice proposes as well."""
     if left is None:
         return None

@@ -15,6 +15,8 @@ from app.questions.kind import Kind
 from app.questions.model import Question, Variant
 from app.questions.variants import draw, next_seed
 
+_LONGEST = 90  # characters of a question or card in a list
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
@@ -119,7 +121,7 @@ def ask(
     return Asked(draw(question, seed), new_token(), context, back)
 
 
-def seed_for(question: Question, key: str, before: Sequence[int] = ()) -> int:
+def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
     """The seed of the next attempt; the same until the question was answered."""
     seed = next_seed(question, key, len(before))
     if before and question.computed:
@@ -144,12 +146,12 @@ def title_of(question: Question) -> str:
         return first_words(question.stem)
 
 
-def first_words(text: Text, most: int = 90) -> str:
+def first_words(text: Text) -> str:
     """The beginning of a text, cut at a word, for lists and titles.
 
     Numbers that are drawn for each attempt are left open.
     """
     words = " ".join(PLACEHOLDER.sub("…", text.plain).split())
-    if len(words) <= most:
+    if len(words) <= _LONGEST:
         return words
-    return words[: words.rfind(" ", 0, most)] + "…"
+    return words[: words.rfind(" ", 0, _LONGEST)] + "…"

@@ -28,5 +28,4 @@ from app.scheduling.memory import (
     after,
     previews,
     recall,
-    replay,
 )

@@ -19,7 +19,6 @@ from app.estimator.serving.profile import (
     first_token,
     profile_of,
     saturated_rate,
-    settle,
 )
 from app.estimator.serving.step import Placed, decode_time, place, prefill_time
 
@@ -119,11 +118,6 @@ def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
     assert prefill_time(CHAT, 2 * prompt).total >= once
 
 
-def test_two_prompts_of_one_step_see_only_themselves() -> None:
-    two = prefill_time(CHAT, 4096, 2).total
-    assert two < prefill_time(CHAT, 8192).total
-
-
 @given(st.floats(1, 1e5), st.sampled_from([(8, 2), (128, 8), (512, 10)]))
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
@@ -139,7 +133,6 @@ def test_the_settled_load_keeps_littles_law(
     profile = profiled(CHAT, prompt, answer)
     life = profile.ttft_at(concurrent) + answer * profile.tpot_at(concurrent)
     assert profile.rate_at(concurrent) * life == pytest.approx(concurrent)
-    assert 0 <= settle(profile, concurrent).prefill_share <= 1
 
 
 def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:

@@ -14,6 +14,7 @@ from app.db.tables import Learner, Memory
 from app.progress.ahead import Held, ahead_of, asked_of, in_short
 from app.progress.figures.plan import course_of, plan_figure
 from app.scheduling import Left
+from app.scheduling.card_pace import USUAL
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import PlanInputs, outline
 from app.web.clock import milliseconds
@@ -329,7 +330,7 @@ def test_the_last_week_may_take_twice_the_minutes(student: Student) -> None:
 def test_what_was_done_today_takes_its_time() -> None:
     held = Held(deck(30), unseen=10, answered=12, fresh=2)
 
-    asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9)
+    asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9, USUAL)
 
     assert asked.spent == 10 * 10 + 2 * 60
     assert asked.left == 9

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scheduling import Grade, Policy, Standing, after, recall, replay
+from app.scheduling import Grade, Policy, Standing, after, recall, replay_all
 from app.scheduling.card_pace import NEW_SECONDS, CardPace
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import (
@@ -18,7 +18,6 @@ from app.scheduling.exam import (
     Begun,
     before_exam,
     begin_worth,
-    gain,
     worth,
 )
 from app.scheduling.exam_plan import (
@@ -44,7 +43,7 @@ def grade(rating: int, days: int = 0) -> Grade:
 
 def standing(*answers: tuple[int, int]) -> Standing:
     """The standing after (rating, days since the start) pairs."""
-    found = replay(grade(*answer) for answer in answers)
+    found = replay_all(grade(*answer) for answer in answers).standing
     assert found is not None
     return found
 
@@ -153,9 +152,15 @@ def test_the_gain_is_what_the_cards_own_rules_say() -> None:
 
     expected = chance * recall(right, exam) + (1 - chance) * recall(wrong, exam)
 
-    assert gain(stands, day, exam) == pytest.approx(
-        expected - recall(stands, exam), rel=CLOSE
+    begun = Begun(
+        card="",
+        stability=stands.stability,
+        difficulty=stands.difficulty,
+        last=stands.last_day.toordinal(),
+        due=stands.due_day.toordinal(),
     )
+    found = worth(begun, day.toordinal(), exam.toordinal(), CURVE)
+    assert found.gain == pytest.approx(expected - recall(stands, exam), rel=CLOSE)
 
 
 @given(

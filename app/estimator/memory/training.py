@@ -203,7 +203,7 @@ class Moving:
 
 
 def moving_on(
-    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning = _ALL
+    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning
 ) -> Moving:
     """Activations and logits at the fuller of two instants.
 

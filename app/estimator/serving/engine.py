@@ -92,7 +92,7 @@ class Rates:
 
     `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
     `bandwidth` of reading weights and `narrow` of weights unpacked on the way, of
-    reading the cache `cache` [B/s]; `tiles`: multiprocessors [1].
+    reading the cache `cache` [B/s]; `rank_latency` of an all-reduce for each rank [s].
     """
 
     matmul: float
@@ -101,7 +101,6 @@ class Rates:
     bandwidth: float
     narrow: float
     cache: float
-    tiles: float
     rank_latency: float
 
 
@@ -186,7 +185,6 @@ def rates_of(gpu: Accelerator, weights: str) -> Rates:
         bandwidth=bandwidth * row["memory"],
         narrow=bandwidth * row["memory"] * row["unpacking"] * nibble,
         cache=bandwidth * row["cache"],
-        tiles=peak16 / row["flops_per_multiprocessor"],
         rank_latency=row["reduce_us"] * 1e-6,
     )
 

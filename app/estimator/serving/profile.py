@@ -34,7 +34,6 @@ class Settled:
     rate: float
     ttft: dict[float, float]
     tpot: dict[float, float]
-    prefill_share: float
 
 
 class Timed(NamedTuple):
@@ -194,7 +193,6 @@ def settle(
             q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
             for q in shares
         },
-        prefill_share=busy,
     )
 
 

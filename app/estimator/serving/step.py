@@ -333,10 +333,8 @@ def decode_time(placed: Placed, sequences: float, context: float) -> InferenceSt
     return step_time(placed, Batch(0.0, 0.0, sequences, context, sequences))
 
 
-def prefill_time(placed: Placed, prompt: float, prompts: float = 1.0) -> InferenceStep:
-    """Time to read `prompts` prompts of `prompt` tokens each in one step [s]."""
-    rows = prompt * prompts
-    end = (prompt + rows) / 2
-    step = step_time(placed, Batch(rows, end, 0.0, 0.0, prompts))
+def prefill_time(placed: Placed, prompt: float) -> InferenceStep:
+    """Time to read a prompt of so many tokens in one step [s]."""
+    step = step_time(placed, Batch(prompt, prompt, 0.0, 0.0, 1.0))
     slower = placed.engine.prefill
     return dataclasses.replace(step, compute=step.compute * slower)

@@ -28,7 +28,7 @@ USUAL = "usual"
 
 
 def usual_plans(
-    model: Architecture, gpu: Accelerator, number_format: str, software: str = USUAL
+    model: Architecture, gpu: Accelerator, number_format: str, software: str
 ) -> tuple[Plan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
@@ -106,30 +106,24 @@ def _experts(model: Architecture, data: int) -> int:
     return max(1, min(most, data))
 
 
-def gpu_hours(
-    model: Architecture,
-    gpu: Accelerator,
-    tokens: float,
-    number_format: str = "bf16",
-    lost: float = LOST,
-    software: str = USUAL,
+def hours_per_token(
+    model: Architecture, gpu: Accelerator, number_format: str, software: str
 ) -> float:
-    """Accelerator-hours to train on `tokens` with the best usual layout [h].
+    """Accelerator-hours to train on a token with the best usual layout [h].
 
-    tokens / (rate per GPU · (1 − lost)) / 3600.
+    1 / rate per GPU / 3600, in a run that loses nothing.
 
     Where:
         model: what is trained.
         gpu: the accelerator.
-        tokens: tokens of the run [token].
         number_format: of the products.
-        lost: share of booked time that is no progress [1].
         software: its id, or `USUAL` for what models of this kind run in.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> 1.4e5 < gpu_hours(find_model("llama-2-7b"), a100, 2e12) < 2.3e5
+    >>> each = hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL)
+    >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
     True
     """
     fabric = fabric_of(gpu)
@@ -137,4 +131,4 @@ def gpu_hours(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
         for plan in usual_plans(model, gpu, number_format, software)
     )
-    return tokens / (rate * (1 - lost)) / 3600
+    return 1 / rate / 3600
