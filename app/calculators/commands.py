@@ -16,7 +16,7 @@ from app.estimator.estimate import Estimate, Figure, Step
 from app.estimator.inputs import BadInputs, Input
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
-from app.instruments.readings import within
+from app.instruments.readings import interval, within
 
 _WIDTH = 88
 
@@ -201,7 +201,7 @@ def _figures(figures: Sequence[Figure]) -> str:
 def _value(figure: Figure) -> str:
     text = _plain(figure.words)
     if not figure.exact:
-        text += f"  ({exports.range_of(figure)})"
+        text += f"  ({_plain(interval(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
 
 

@@ -9,6 +9,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate, Figure, Step, Table
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_value
+from app.instruments.readings import interval
 
 
 def answer(entry: Entry, inputs: Any, estimate: Estimate) -> dict[str, Any]:
@@ -87,14 +88,6 @@ def as_markdown(entry: Entry, inputs: Any, estimate: Estimate, link: str = "") -
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def range_of(figure: Figure) -> str:
-    """The interval of a modeled figure in words, or “exact”."""
-    if figure.low is None or figure.high is None:
-        return "exact"
-    low, high = (format_value(v, figure.unit) for v in (figure.low, figure.high))
-    return plain(f"{low} to {high}")
-
-
 def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; nothing where there are no rows."""
     if not rows:
@@ -157,7 +150,7 @@ def _inputs_line(entry: Entry, inputs: Any) -> str:
 
 
 def _figure_rows(estimate: Estimate) -> list[tuple[str, ...]]:
-    return [(f.label, f.words, range_of(f)) for f in estimate.figures]
+    return [(f.label, f.words, plain(interval(f))) for f in estimate.figures]
 
 
 def _working(estimate: Estimate) -> str:

@@ -336,6 +336,26 @@ def format_value(value: float | str | bool | None, unit: str = "") -> str:
     return _scaled(value, unit)
 
 
+def format_range(low: float, high: float, unit: str = "") -> str:
+    """Write two ends in the unit of the larger one, unless the smaller gets too small.
+
+    >>> format_range(37.7 * 3600, 2.4 * 86400, "s").replace(NBSP, " ")
+    '1.6 to 2.4 days'
+    """
+    least, most = format_value(low, unit), format_value(high, unit)
+    number, _, word = most.partition(NBSP)
+    name, factor = _rung(abs(high), unit)
+    if least.endswith(f"{NBSP}{word}"):
+        least = least.partition(NBSP)[0]
+    elif word in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
+        shown = low / factor
+        least = _one_decimal(shown) if shown >= 1 else format_number(shown, 2)
+    return most if least in {number, most} else f"{least} to {most}"
+
+
+_LEAST = 0.01  # of a unit is still read with ease: 0.012 s, but 5 µs
+
+
 def _scaled(value: float, unit: str) -> str:
     shown, factor = _rung(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor

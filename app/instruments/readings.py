@@ -25,7 +25,7 @@ from app.estimator.estimate import (
 )
 from app.estimator.hardware.parts import address_of, find_part
 from app.estimator.registry import Entry
-from app.estimator.units import NBSP, format_value
+from app.estimator.units import NBSP, format_range, format_value
 from app.instruments.links import address
 
 LONGEST_LINK = 2000
@@ -271,12 +271,7 @@ def interval(figure: Figure) -> str:
         return ""
     if figure.low is None or figure.high is None:
         return "exact"
-    low = format_value(figure.low, figure.unit)
-    high = format_value(figure.high, figure.unit)
-    if low == high:
-        return low
-    number, _, unit = low.partition(NBSP)
-    return f"{number if high.endswith(NBSP + unit) else low} to {high}"
+    return format_range(figure.low, figure.high, figure.unit)
 
 
 def show_table(table: Table, keys: Mapping[str, str]) -> ShownTable:

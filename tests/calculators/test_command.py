@@ -36,7 +36,7 @@ def test_the_answer_is_verdict_figures_and_working(run):
     status, out, err = run("sample", "--gpus", "4", "--weights=int4")
     assert (status, err) == (0, "")
     assert out.startswith("Fits. Each GPU needs 5.4 GB")
-    assert "Tokens a second  1,000 tokens/s  (800 tokens/s to 1,300 tokens/s)" in out
+    assert "Tokens a second  1,000 tokens/s  (800 to 1,300 tokens/s)" in out
     assert "P × 2 B ÷ N" in out
     assert "from Ainslie et al., GQA" in out
     assert "Overhead is assumed." in out

@@ -130,6 +130,51 @@ def test_prices_rank_and_budgets_exclude():
 
 
 @pytest.mark.parametrize(
+    ("changed", "criterion"),
+    [
+        ({"rank": "gpus"}, "fewest GPUs, then least power"),
+        ({"rank": "power"}, "least power"),
+        ({"rank": "speed"}, "shortest time per token"),
+        ({"rank": "speed", "job": "training"}, "fewest GPU-hours"),
+        ({"rank": "cost", "prices": "h100 4"}, "lowest cost of an hour"),
+        (
+            {"rank": "cost", "prices": "h100 4", "job": "training"},
+            "lowest cost of the training",
+        ),
+    ],
+)
+def test_the_verdict_says_what_the_first_is_best_by(changed, criterion):
+    assert f"it comes first by {criterion}; next" in estimate(**changed).verdict.text
+
+
+def test_one_gpu_alone_is_first_of_nothing():
+    assert estimate(only="h200-sxm5-141").verdict.text == "It can serve Llama 3.1 70B."
+
+
+def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():
+    job = {"job": "training", "rank": "cost", "model": "llama-3.1-8b", "tokens": 1e9}
+    answer = found(**job, prices="h100 4, a100-sxm4-80 2.2")
+    best, other = answer.found[:2]
+    assert (best.gpu.id, other.gpu.id) == ("h100-sxm5-80", "a100-sxm4-80")
+    assert best.cost > other.cost
+    assert best.hours * best.price < other.hours * other.price
+    shown = estimate(**job, prices="h100 4, a100-sxm4-80 2.2")
+    assert shown["run_cost"].value == best.hours * best.price
+
+
+def test_a_cost_without_prices_does_not_apply_and_is_not_unknown():
+    assert estimate()["cost"].words == "does not apply"
+    assert estimate(prices="h100 4")["cost"].note == "No price was given for it."
+
+
+def test_a_value_without_a_primary_source_has_its_name_where_it_matters():
+    notes = " ".join(estimate(only="gh200-144").notes)
+    assert "_" not in " ".join(n for n in estimate().notes)
+    assert "no primary source" not in " ".join(estimate().notes)
+    assert "144GB (GPU part): Memory bandwidth." in notes
+
+
+@pytest.mark.parametrize(
     ("changed", "says"),
     [
         ({"rank": "cost"}, "Ranking by cost needs prices"),

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator import units
-from app.estimator.units import MINUS, NBSP, format_value, parse_quantity
+from app.estimator.units import (
+    MINUS,
+    NBSP,
+    format_range,
+    format_value,
+    parse_quantity,
+)
 
 
 def shown(value: float, unit: str) -> str:
@@ -38,6 +44,33 @@ def shown(value: float, unit: str) -> str:
 )
 def test_values_are_written_as_on_the_pages(value: float, unit: str, text: str) -> None:
     assert shown(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "text"),
+    [
+        (72.1e9, 86.4e9, "B", "72.1 to 86.4 GB"),
+        (37.7 * 3600, 57.6 * 3600, "s", "1.6 to 2.4 days"),
+        (7.8 * 3600, 51 * 3600, "s", "0.33 to 2.1 days"),
+        (0.3283, 1.3, "s", "0.33 to 1.3 s"),
+        (5e-6, 2, "s", "5\u00a0µs to 2 s"),
+        (0, 3e9, "B", "0 to 3 GB"),
+        (0, 0, "s", "0 s"),
+        (9.98e12, 10.1e12, "B", "10 to 10.1 TB"),
+        (9.99e12, 10.01e12, "B", "10 TB"),
+        (1, 3, "GPU", "1 to 3 GPUs"),
+        (0.396, 0.594, "%", "39.6% to 59.4%"),
+        (3.9e20, 4.1e21, "FLOP", "390\u00a0EFLOP to 4.1×10²¹ FLOP"),
+        (96210, 144314, "USD", "96,210 to 144,314 USD"),
+        (21.2, 34.5, "", "21.2 to 34.5"),
+        (-3e9, 2e9, "B", "\u22123 to 2 GB"),
+    ],
+)
+def test_both_ends_of_a_range_have_one_unit_where_both_can_be_read(
+    low: float, high: float, unit: str, text: str
+) -> None:
+    words = format_range(low, high, unit)
+    assert words.replace(NBSP, " ") == text.replace(NBSP, " ")
 
 
 def test_words_and_answers_pass_through() -> None:

@@ -46,6 +46,16 @@ class Candidate:
         """Price of an hour of all of them [USD/h]."""
         return None if self.price is None else self.price * self.count
 
+    @property
+    def bill(self) -> float | None:
+        """What is compared by cost: the training [USD], or an hour of serving [USD/h].
+
+        An hour of few slow GPUs is cheap, but the training takes more of them.
+        """
+        if self.price is None or self.hours is None:
+            return self.cost
+        return self.price * self.hours
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Search:
@@ -106,7 +116,7 @@ def _order(rank: str, one: Candidate) -> tuple[float, ...]:
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
     time = math.inf if work is None else work
-    cost = math.inf if one.cost is None else one.cost
+    cost = math.inf if one.bill is None else one.bill
     first = {"gpus": one.count, "power": power, "speed": time, "cost": cost}[rank]
     return (first, one.count, power, time, -(one.gpu.launch_year or 0))
 

@@ -19,7 +19,9 @@ _Cell = str | tuple[float, str]
 def ranking(asked: AcceleratorChoice, found: Search) -> Table:
     """The best candidates, each with what sets it off from the first."""
     best = found.found[0]
-    work = "GPU-hours" if asked.job == "training" else "Time per token"
+    training = asked.job == "training"
+    work = "GPU-hours" if training else "Time per token"
+    money = "USD" if training else "USD/h"
     priced = any(one.price for one in found.found)
     rows = tuple(
         (
@@ -30,14 +32,14 @@ def ranking(asked: AcceleratorChoice, found: Search) -> Table:
             (one.need, "B"),
             _work(one),
             _known(one.power, "W"),
-            *((_known(one.cost, "USD/h"),) if priced else ()),
+            *((_known(one.bill, money),) if priced else ()),
             _against_best(asked, best, one),
         )
         for place, one in enumerate(found.found[:_ROWS], 1)
     )
-    hour = ("Hour",) if priced else ()
+    cost = (("Training" if training else "Hour"),) if priced else ()
     first = ("Place", "GPU", "Number", "Bought")
-    columns = (*first, "Each holds", work, "Power", *hour, "Why")
+    columns = (*first, "Each holds", work, "Power", *cost, "Why")
     return Table("Ranking", columns, rows)
 
 
@@ -54,6 +56,8 @@ def _known(value: float | None, unit: str) -> _Cell:
 def _against_best(asked: AcceleratorChoice, best: Candidate, one: Candidate) -> str:
     """Why a candidate stands where it stands."""
     if one is best:
+        if asked.job == "training":
+            return {**_FIRST, **_FIRST_TRAINING}[asked.rank]
         return _FIRST[asked.rank]
     if asked.rank == "cost" and one.cost is None:
         return "No price given."
@@ -78,6 +82,7 @@ _FIRST = {
     "speed": "The fastest.",
     "cost": "The cheapest hour.",
 }
+_FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest training."}
 
 
 def _slower(best: Candidate, one: Candidate) -> float | None:

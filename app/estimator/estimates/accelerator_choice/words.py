@@ -28,6 +28,8 @@ from app.estimator.estimates.accelerator_choice.tables import (
 )
 from app.estimator.estimates.accelerator_choice.terms import bought, named
 from app.estimator.estimates.inference_memory.compute import Load
+from app.estimator.hardware.accelerators import Accelerator, field_of
+from app.estimator.hardware.fields import FIELDS, RATES
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import Working, added
@@ -44,6 +46,7 @@ OUTPUTS = (
     Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
     Output("duration", "Duration", "s", better="less", modeled=True),
     Output("cost", "Cost of an hour", "USD/h", better="less"),
+    Output("run_cost", "Cost of the training", "USD", better="less", modeled=True),
     Output("candidates", "That do it"),
     Output("excluded", "That do not"),
 )
@@ -77,10 +80,25 @@ def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
         )
     best, *rest = found.found
     job = "train" if asked.job == "training" else "serve"
-    text = f"It is the best of {len(found.found)} that can {job} {found.model.name}"
+    text = f"It can {job} {found.model.name}"
     if rest:
-        text += f"; next comes {named(rest[0].gpu, rest[0].count)}"
+        text = (
+            f"Of the {len(found.found)} GPUs of the catalog that can {job} "
+            f"{found.model.name}, it comes first by {_criterion(asked)}; next comes "
+            f"{named(rest[0].gpu, rest[0].count)}"
+        )
     return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
+
+
+def _criterion(asked: AcceleratorChoice) -> str:
+    """What the first of the ranking is best by."""
+    training = asked.job == "training"
+    return {
+        "gpus": "fewest GPUs, then least power",
+        "power": "least power",
+        "speed": "fewest GPU-hours" if training else "shortest time per token",
+        "cost": "lowest cost of the training" if training else "lowest cost of an hour",
+    }[asked.rank]
 
 
 _NONE = "No GPU of the catalog does it."
@@ -114,11 +132,7 @@ def _figures(
             note="At most, without their servers." if best.power else "Not known.",
         ),
         *(_served(asked, best) if best.hours is None else _trained(best)),
-        Figure(
-            _OUT["cost"],
-            best.cost,
-            note="" if best.cost else "No price was given for it.",
-        ),
+        *_costs(asked, best),
         *counts,
     )
 
@@ -135,6 +149,22 @@ def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
         Figure(_OUT["gpu_hours"], None, note=note, applies=False),
         Figure(_OUT["duration"], None, note=note, applies=False),
     )
+
+
+def _costs(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
+    hour, run = _OUT["cost"], _OUT["run_cost"]
+    if not asked.prices:
+        note = "Write prices of a GPU-hour to see it."
+        none = (Figure(o, None, note=note, applies=False) for o in (hour, run))
+        return tuple(none)
+    note = "" if best.price else "No price was given for it."
+    hourly = Figure(hour, best.cost, note=note)
+    if best.hours is None:
+        return hourly, Figure(run, None, note="For training.", applies=False)
+    if best.price is None:
+        return hourly, Figure(run, None, note=note)
+    low, high = around("gpu-hours", best.hours * best.price)
+    return hourly, Figure(run, best.hours * best.price, low, high)
 
 
 def _is_measured(best: Candidate) -> bool:
@@ -284,12 +314,14 @@ _RANKED = {
     "gpus": "Fewest GPUs come first, then least power, then speed.",
     "power": "Least power of the accelerators comes first, then fewest of them.",
     "speed": "The fastest comes first, each with the fewest GPUs that do the job.",
-    "cost": "The cheapest hour comes first; those without a price come last.",
+    "cost": "The cheapest comes first; those without a price come last.",
 }
 
 
 def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
     notes = [_RANKED[asked.rank], _OTHERS]
+    if asked.job == "training" and asked.rank == "speed":
+        notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
     if asked.job == "training":
         notes.append(
             "Training is mixed-precision AdamW with states sharded over all GPUs, at "
@@ -307,12 +339,21 @@ def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
         )
     if best is not None:
         notes.append(capacity_note(best.gpu))
-    if best is not None and best.gpu.unverified:
-        fields = ", ".join(sorted(best.gpu.unverified))
+    if best is not None and (doubtful := _doubtful(best.gpu)):
         notes.append(
-            f"Of the {best.gpu.name} no primary source was found for: {fields}."
+            f"The catalog has no primary source for these values of the "
+            f"{best.gpu.name}: {doubtful}."
         )
     return tuple(notes)
+
+
+def _doubtful(gpu: Accelerator) -> str:
+    """The values without a primary source that the ranking rests on, by their names."""
+    found = {field_of(key) for key in gpu.unverified} & _USED
+    return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in found)
+
+
+_USED = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
 
 
 _OTHERS = (
