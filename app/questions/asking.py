@@ -11,6 +11,7 @@ from app.content.numbers.templates import PLACEHOLDER
 from app.estimator import registry
 from app.instruments.forms import Field, fields_of
 from app.questions import kinds
+from app.questions.certainty import LEVELS, Level
 from app.questions.kind import Kind
 from app.questions.model import Question, Variant
 from app.questions.variants import draw, next_seed
@@ -58,6 +59,11 @@ class Asked:
     def shown(self) -> Any:
         """What the template of its kind gets beside the answer."""
         return self.kind.shown(self.variant.answer, self.typed)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """How sure the learner may say to be."""
+        return LEVELS
 
     @property
     def target(self) -> str:
