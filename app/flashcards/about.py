@@ -95,7 +95,7 @@ def _line(desk: Desk, row: LogRow) -> Line:
     day = day_of(desk.learner.study_day(moment(row.at)))
     until = day_of(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     said = {
-        "bury": f"Buried until {until}",
+        "bury": f"Skipped until {until}",
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }

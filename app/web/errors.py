@@ -39,9 +39,16 @@ def answer_to(request: Request, error: Exception, number: str) -> Response:
 
 
 def answer(
-    request: Request, status: int, problems: list[dict[str, str]], hint: str = ""
+    request: Request,
+    status: int,
+    problems: list[dict[str, str]],
+    hint: str = "",
+    onward: tuple[str, str] | None = None,
 ) -> Response:
-    """Problems as [{"field", "message"}] in the form the asker reads."""
+    """Problems as [{"field", "message"}] in the form the asker reads.
+
+    `onward` is an address and the words of the link to it.
+    """
     path: str = request.scope["path"]
     if path.removeprefix(request.scope.get("root_path", "")).startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
@@ -52,6 +59,7 @@ def answer(
         status=status,
         problems=problems,
         hint=hint,
+        onward=onward,
         code=status,
     )
     if fragment and status != 422:
@@ -64,7 +72,7 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101 - for the type checker
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
-    return answer(request, error.status, [problem], error.hint)
+    return answer(request, error.status, [problem], error.hint, error.onward)
 
 
 def _unanswerable(request: Request, error: Exception) -> Response:

@@ -47,6 +47,14 @@ def is_as_rebuilt(session: Session, course: HandLibrary) -> bool:
     return same
 
 
+def test_the_page_about_a_card_explains_each_thing_that_can_be_set(client) -> None:
+    page = " ".join(client.get("/flashcards/weights-1/more").text.split())
+
+    assert ">Skip until tomorrow</button>" in page
+    assert "A card that you skip (Anki calls it “bury”) is asked again" in page
+    assert "A card that you put aside is not asked until you take it up again." in page
+
+
 class TestBury:
     def test_a_new_card_waits_for_the_next_study_day(
         self, hands: Hands, client, clock: Clock, session, course

@@ -35,7 +35,7 @@ class Leaf:
 
 @router.get("/offline")
 def offline(desk: Reader) -> HTMLResponse:
-    """The cards due until tomorrow with their answers, to be kept by the browser."""
+    """The cards due by tomorrow with their answers, to be kept by the browser."""
     keep(desk.request, desk.learner.next_study_day(desk.now))
     return desk.page(
         "flashcards/offline.html",
