@@ -33,6 +33,11 @@ class InputRow:
     differs: bool
     advanced: bool
 
+    @property
+    def wide(self) -> bool:
+        """Whether a choice is too long for the scenarios to share a narrow line."""
+        return any(field.wide for field in self.fields)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Side:

@@ -157,14 +157,28 @@ def test_no_choice_of_a_calculator_is_cut(
     server: Server, page: Page, width: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": 900})
+    assert cut_choices(server, page, "") == {}
+
+
+@pytest.mark.parametrize(
+    ("width", "scenarios"), [(390, 2), (390, 3), (768, 3), (1280, 3)]
+)
+def test_no_choice_is_cut_where_scenarios_are_compared(
+    server: Server, page: Page, width: int, scenarios: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    assert cut_choices(server, page, f"/compare?scenarios={scenarios}") == {}
+
+
+def cut_choices(server: Server, page: Page, end: str) -> dict[str, list[str]]:
+    """The choices that are not seen whole, by calculator, with all that is folded."""
     cut = {}
     for name in registry.NAMES:
-        page.goto(f"{server.url}/calculators/{name}")
+        page.goto(f"{server.url}/calculators/{name}{end}")
         page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = 1)")
         if words := page.evaluate(CUT):
             cut[name] = words
-
-    assert cut == {}
+    return cut
 
 
 def test_a_comparison_has_room_for_its_values_on_a_phone(
