@@ -26,7 +26,8 @@ def draw_bar(
     >>> draw_bar(bar).says
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
-    used, whole = total(bar), reach_of(bar)
+    used = total(bar)
+    whole = max(used, bar.capacity or 0.0)
     own = linear(whole, bar.unit)
     axis = linear(reach, bar.unit) if reach > whole else own
     bottom = _TOP + height
