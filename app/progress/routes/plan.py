@@ -42,7 +42,6 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         request,
         "progress/plan.html",
         learner=learner,
-        syllabus=picture.library.syllabus,
         exam=main_exam(picture.library),
         day=day,
         days_left=(exam - day).days if exam else None,
