@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from app.content.live.library import Library
-from app.flashcards.left_words import made_of
+from app.flashcards.left_words import made_of, over_words
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
@@ -28,10 +28,10 @@ def plan(now: Situation) -> TodayPlan:
     """The steps of today in the order to take them; none when nothing is left.
 
     A running exam comes before everything: its clock does not wait. Then the rest of
-    a placement test, from which all else follows; then cards due,
+    a placement test, from which all else follows; then cards due or added,
     which are forgotten while one does other things; then the mock exam of a day that
     has one; then reading and practice. New
-    cards follow those due on the desk; where none is due they come last, and not
+    cards follow those on the desk; where there is none they come last, and not
     before something was read or answered.
 
     The next thing is offered however long it takes, and so is a mock exam; of the
@@ -40,8 +40,9 @@ def plan(now: Situation) -> TodayPlan:
     that was left comes before a new round.
     """
     started = any(s.started for d in now.domains for s in d.standings)
-    cards = cards_step(now.left) if started or now.left.due else None
-    waits = not now.left.due and not now.mock
+    asked = bool(now.left.due or now.left.added)
+    cards = cards_step(now.left) if started or asked else None
+    waits = not asked and not now.mock
     pages = list(reading_steps(now))
     page = pages[0] if pages else None
     day = _Day(now.minutes, now.pace)
@@ -174,24 +175,19 @@ def cards_step(left: Left) -> Step | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
     if not left.due and not left.fresh:
         return None
+    reason = "; ".join(
+        filter(None, (made_of(left), over_words(left.over, left.passed)))
+    )
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
-    if left.returning:
+    if left.returning or left.added:
         verb = "Study" if left.fresh else "Review"
         title = f"{verb} {left.cards:,} {noun}"
-        return Step("review", title, "/flashcards", _made_of(left), minutes)
+        return Step("review", title, "/flashcards", reason, minutes)
     title = f"Learn {left.cards:,} new {noun}"
     return Step(
         "learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh
     )
-
-
-def _made_of(left: Left) -> str:
-    """What the cards of the day are, and how many more would be due."""
-    if not left.over:
-        return made_of(left)
-    wait = "waits" if left.over == 1 else "wait"
-    return f"{made_of(left)}; {left.over:,} more {wait} for another day"
 
 
 def _some_of(step: Step, minutes: float) -> Step | None:

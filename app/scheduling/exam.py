@@ -17,7 +17,8 @@ class Begun:
     """A card that was begun, as plans see it.
 
     `stability` in days, `difficulty` 1..10; `last` and `due` are study days as
-    ordinals (date.toordinal). `note` is shared by a card and its reverse.
+    ordinals (date.toordinal). `note` is shared by a card and its reverse. `fresh` says
+    that it was added and never graded: to the learner it is a new card.
     """
 
     card: str
@@ -26,6 +27,7 @@ class Begun:
     last: int
     due: int
     note: str = ""
+    fresh: bool = False
 
 
 def never_graded(card: str, note: str, due: int, day: int, curve: Curve) -> Begun:
@@ -33,7 +35,7 @@ def never_graded(card: str, note: str, due: int, day: int, curve: Curve) -> Begu
 
     It is as little known as after a first “again”.
     """
-    return Begun(card, *curve.begun(1), min(due - 1, day), due, note)
+    return Begun(card, *curve.begun(1), min(due - 1, day), due, note, fresh=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

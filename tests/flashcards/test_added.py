@@ -149,6 +149,34 @@ def test_own_cards_are_cleaned_before_they_are_shown(client, own) -> None:
         assert bad not in html
 
 
+@pytest.mark.parametrize("exam", [None, 1, 20])
+@pytest.mark.usefixtures("missed", "own")
+def test_an_added_card_is_new_until_it_is_graded(
+    client, clock: Clock, session: Session, exam: int | None
+) -> None:
+    learner = session.exec(select(Learner)).one()
+    if exam is not None:
+        learner.exam_day = (DAY + dt.timedelta(days=1 + exam)).isoformat()
+        session.commit()
+    clock.tick(days=1)
+
+    def counts() -> dict[str, int]:
+        html = page(client, "/flashcards")
+        found = re.findall(r"(New|Learning|Due|Once more)\s*<b>(\d+)", html)
+        return {name: int(count) for name, count in found}
+
+    before = counts()
+    assert before["New"] >= 2
+    assert before.get("Due", before.get("Once more")) == (1 if exam == 1 else 0)
+    assert re.search(rf"\b{before['New']} new cards", page(client, "/"))
+
+    grade(client, "own:abc", 1)
+
+    after = counts()
+    assert after["New"] == before["New"] - 1
+    assert after["Learning"] == 1
+
+
 @pytest.mark.usefixtures("missed", "own")
 def test_added_cards_take_no_place_of_new_ones(client) -> None:
     html = page(client, "/flashcards?topic=weights")

@@ -195,14 +195,33 @@ def test_due_waiting_and_new_cards_are_one_number(library: Library):
     assert first.minutes == deck.seconds / 60
 
 
-def test_cards_that_the_plan_leaves_for_another_day_are_named(library: Library):
-    deck = Left(due=33, fresh=12, over=3)
+@pytest.mark.parametrize(
+    ("passed", "said"),
+    [
+        (0, " and wait for another day"),
+        (1, "; the plan has no time for about 1 of them before your exam"),
+        (2, "; the plan has no time for most of them before your exam"),
+        (3, "; the plan has no time for them before your exam"),
+    ],
+)
+def test_cards_that_wait_are_named_and_whether_they_come_before_the_exam(
+    library: Library, passed: int, said: str
+):
+    deck = Left(due=33, fresh=12, over=3, passed=passed)
 
     first, *_ = steps(library, left=deck)
 
     assert first.title == "Study 45 cards"
     words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
-    assert words == "33 reviews, 12 new cards; 3 more wait for another day"
+    assert words == f"33 reviews, 12 new cards; 3 more cards are due{said}"
+
+
+def test_cards_that_were_added_are_new_ones_and_come_before_pages(library: Library):
+    first, *rest = steps(library, left=Left(fresh=8, added=3))
+
+    assert first.title == "Study 8 cards"
+    assert first.reason.replace("\N{NO-BREAK SPACE}", " ") == "8 new cards"
+    assert rest[0].kind == "read"
 
 
 def test_cards_that_all_wait_are_no_step(library: Library):

@@ -205,8 +205,11 @@ def test_a_card_added_and_never_graded_is_one_of_all_and_not_started(
     student.aims(10)
 
     page, whole = student.page(), len(library.cards) + 1
-    assert f"1 of {whole} cards are started, 1 more added." in page
+    assert f"1 of {whole} cards are started." in page
     assert f"of {whole} cards are known" in page
+    fresh = sum(int(n) for n in re.findall(r"(\d+) new\b(?! card)", page))
+    assert f"{fresh} new cards" in page
+    assert f'<td class="n">{1 + fresh}</td>' in page  # started, as planned
 
 
 @ABOUT_SQLITE
@@ -391,7 +394,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
         (0, 30, 9, "what is due, and from"),
         (50, 1, 60, "the cards you started once more, 60 of them today"),
         (50, 1, 0, "nothing more to review today"),
-        (900, 30, 9, "a day, and just before the exam the cards you started"),
+        (900, 30, 9, "about 15 new cards a day."),
     ],
 )
 def test_the_plan_in_short(unseen: int, days: int, left: int, words: str) -> None:

@@ -94,6 +94,6 @@ def set_exam_day(
 def _shown(coming: CardsAhead, seconds: float) -> dict[str, Any]:
     ahead = coming.ahead
     if ahead is None:
-        return {"ahead": None, "figure": None}
+        return {"ahead": None, "figure": None, "over": ""}
     figure = plan_figure(ahead.outlook, seconds, coming.pace)
-    return {"ahead": ahead, "figure": figure}
+    return {"ahead": ahead, "figure": figure, "over": coming.over}

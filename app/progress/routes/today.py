@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.flashcards.desk import stack_of
+from app.flashcards.left_words import over_words
 from app.learners.desk import Desk
 from app.mastery.bank import missed
 from app.progress import store
@@ -114,6 +115,7 @@ def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
         "answered": time_of(so_far.answered) if so_far.answered else "",
         "read": time_of(so_far.read) if so_far.read else "",
         "left": cards.left,
+        "over": over_words(cards.left.over, cards.left.passed),
         "missed": missed(library, picture.record.firsts),
         "question_minutes": so_far.pace.question_minutes,
         "ahead": picture.ahead,
