@@ -37,3 +37,21 @@ def test_the_price_of_a_run_cites_a_report_that_multiplies_hours_by_it() -> None
 def test_states_cite_the_paper_on_the_way_of_tuning(method, weights, optimizer) -> None:
     found = sources("training-memory", model="llama-3.1-8b", method=method)
     assert (found["weights"], found["optimizer"]) == (weights, optimizer)
+
+
+# ZeRO, section 3.1: 2 bytes of weights, 2 of gradients, 12 of Adam; Muon keeps one
+# moment. MLPerf Storage prints sizes of checkpoints, but not what they are made of.
+@pytest.mark.parametrize(
+    ("content", "paper", "parts"),
+    [
+        ("adamw", "zero", "(2 B + 4 B + 4 B + 4 B)"),
+        ("adamw-12", "zero", "(4 B + 4 B + 4 B)"),
+        ("muon", "muon", "(2 B + 4 B + 4 B)"),
+        ("weights", "zero", "2 B"),
+    ],
+)
+def test_a_checkpoint_cites_the_paper_on_its_states(content, paper, parts) -> None:
+    answer = estimate("storage", {"content": content})
+    line = next(step for step in answer.steps if step.figure == "checkpoint")
+    assert line.source == paper
+    assert line.substituted.replace("\u00a0", " ").endswith(f"× {parts}")

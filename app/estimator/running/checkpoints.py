@@ -25,7 +25,8 @@ def checkpoint_bytes(parameters: float, bytes_per_parameter: float = 14.0) -> fl
     14 bytes per parameter hold 16-bit weights, their 32-bit copy and both
     moments of Adam; 12 without the 16-bit copy; 2 are weights alone.
 
-    Source: mlperf-storage.
+    Source: zero, whose 16 bytes include gradients, which are not saved. Checkpoints
+    of mlperf-storage have the same size.
 
     >>> checkpoint_bytes(70e9)
     980000000000.0

@@ -1,6 +1,7 @@
 """What `storage` asks for."""
 
 import dataclasses
+from typing import NamedTuple
 
 from app.estimator.inputs import Group, ask
 from app.estimator.shared_inputs import ask_gpus, ask_model
@@ -9,11 +10,31 @@ _DATA = Group("Data", "cluster-components")
 _CHECKPOINTS = Group("Checkpoints", "training-memory")
 _STORAGE = Group("Storage", "cluster-components")
 
-CONTENTS: dict[str, tuple[str, float]] = {
-    "adamw": ("Everything of AdamW, 14 B", 14.0),
-    "adamw-12": ("AdamW without the 16-bit copy, 12 B", 12.0),
-    "muon": ("Everything of Muon, 10 B", 10.0),
-    "weights": ("16-bit weights alone, 2 B", 2.0),
+
+class Content(NamedTuple):
+    """What a checkpoint holds: its label, [B per parameter] by part, who says so."""
+
+    label: str
+    parts: tuple[tuple[str, float], ...]
+    source: str
+
+    @property
+    def each(self) -> float:
+        """Bytes for each parameter [B]."""
+        return sum(size for _, size in self.parts)
+
+
+_WEIGHTS, _COPY = ("16-bit weights", 2.0), ("32-bit copy", 4.0)
+_MOMENTS = ("first moment", 4.0), ("second moment", 4.0)
+CONTENTS = {
+    "adamw": Content("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
+    "adamw-12": Content(
+        "AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"
+    ),
+    "muon": Content(
+        "Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"
+    ),
+    "weights": Content("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
 }
 
 SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
@@ -65,7 +86,7 @@ class Storage:
     content: str = _CHECKPOINTS.ask(
         "adamw",
         "Checkpoint",
-        choices=tuple((key, label) for key, (label, _) in CONTENTS.items()),
+        choices=tuple((key, content.label) for key, content in CONTENTS.items()),
         help="Resuming needs weights and optimizer states; serving only weights.",
         term="checkpoint",
     )

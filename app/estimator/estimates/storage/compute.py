@@ -83,7 +83,7 @@ GPU_MTBF = 50_000 * 3600.0
 def find(asked: Storage) -> Found:
     """Size and time the storage of a job."""
     parameters = find_model(asked.model).parameters
-    each = CONTENTS[asked.content][1]
+    each = CONTENTS[asked.content].each
     size = checkpoint_bytes(parameters, each)
     losses = losses_of(asked, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:

@@ -254,15 +254,18 @@ def _stall_words(asked: Storage, found: Found) -> tuple[str, str]:
 
 
 def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
-    each = CONTENTS[asked.content][1]
+    parts = CONTENTS[asked.content].parts
+    added = " + ".join(f"{format_number(size)} B" for _, size in parts)
+    named = " + ".join(what for what, _ in parts)
+    several = len(parts) > 1
     read = "bytes of a token × tokens per second of a GPU × GPUs"
     return (
         _WORKING.line(
             "checkpoint",
-            "parameters × bytes each",
-            f"{format_number(found.parameters)} × {format_number(each)} B",
+            f"parameters × {f'({named})' if several else named}, in bytes each",
+            f"{format_number(found.parameters)} × {f'({added})' if several else added}",
             found.checkpoint,
-            "mlperf-storage",
+            CONTENTS[asked.content].source,
         ),
         _WORKING.line(
             "needed_read",
@@ -364,6 +367,11 @@ def _notes(asked: Storage, found: Found) -> tuple[str, ...]:
         notes.append(
             "Saving beside the training holds a copy in host memory. Its stall is a "
             "second and the copy, and the next save waits until it is written."
+        )
+    if asked.content == "adamw":
+        notes.append(
+            "Gradients are not saved: the next step computes them anew. MLPerf Storage "
+            "also writes about 14 bytes for each parameter: 912 GiB for a 70B model."
         )
     if asked.content == "weights":
         notes.append(
