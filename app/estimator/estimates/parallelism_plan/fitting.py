@@ -7,8 +7,8 @@ from app.estimator.memory.frameworks import FRAMEWORKS
 from app.estimator.memory.layouts import Layout
 from app.estimator.memory.training import moving, standing, usual_overhead
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import Recompute
 from app.estimator.timing.room import layout_of, step_of, usual_states
+from app.estimator.timing.training_plan import Recompute
 
 _Stages = tuple[float, ...]
 
