@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.estimator.inputs import BadInputs
 from app.estimator.registry import estimate
-from app.estimator.timing.plan import SOFTWARE
+from app.estimator.timing.training_plan import SOFTWARE
 
 GIB = 2.0**30
 

@@ -13,10 +13,10 @@ from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.timing import plan, step
+from app.estimator.timing import step, training_plan
 from app.estimator.timing.flops import narayanan_flops
-from app.estimator.timing.plan import SOFTWARE, Plan
 from app.estimator.timing.step import step_time
+from app.estimator.timing.training_plan import SOFTWARE, TrainingPlan
 
 H100 = find_accelerator("H100")
 A100 = find_accelerator("a100-sxm4-80")
@@ -25,14 +25,16 @@ LLAMA = find_model("llama-3-8b")
 powers = st.sampled_from([1, 2, 4, 8])
 
 
-@pytest.mark.parametrize("module", [rates, plan, step], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [rates, training_plan, step], ids=lambda m: m.__name__
+)
 def test_examples_in_the_docstrings_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 def test_llama_3_405b_trains_near_its_published_rate() -> None:
     # Megatron-Bridge 26.06, 1,024 H100 in FP8: 326 tokens/s per GPU.
-    plan = Plan(
+    plan = TrainingPlan(
         tensor=8,
         pipeline=8,
         context=2,
@@ -49,7 +51,7 @@ def test_llama_3_405b_trains_near_its_published_rate() -> None:
 def test_deepseek_v3_keeps_its_published_pace_on_gb200() -> None:
     # Megatron-Bridge 26.06.01, 256 GB200 in MXFP8: 4,928 tokens/s per GPU.
     gpu = find_accelerator("gb200-gpu")
-    plan = Plan(
+    plan = TrainingPlan(
         pipeline=4,
         data=64,
         expert=64,
@@ -81,7 +83,7 @@ def test_small_models_lose_time_to_written_scores(
     # recomputation and the whole square of scores counted. One of 1.7B was said a
     # third too quick while attention counted as a fused kernel.
     layers, _, hidden = shape
-    plan = Plan(
+    plan = TrainingPlan(
         tensor=tensor,
         data=32,
         sequence=2048,
@@ -101,10 +103,10 @@ def test_small_models_lose_time_to_written_scores(
 @given(st.sampled_from([1024, 2048, 8192]), st.sampled_from([16, 32, 64]))
 def test_written_scores_cost_by_their_number(sequence: int, heads: int) -> None:
     now = SOFTWARE["megatron"]
-    plan = Plan(sequence=sequence, software=OLDEST)
+    plan = TrainingPlan(sequence=sequence, software=OLDEST)
     fused = dataclasses.replace(plan, software=now)
 
-    def attention(heads: int, plan: Plan) -> float:
+    def attention(heads: int, plan: TrainingPlan) -> float:
         return step_time(gpt(4, heads, 4096), A100, fabric_of(A100), plan).attention
 
     assert attention(heads, plan) > attention(heads, fused)
@@ -113,7 +115,7 @@ def test_written_scores_cost_by_their_number(sequence: int, heads: int) -> None:
 
 
 def test_the_parts_of_a_step_sum_to_the_whole() -> None:
-    plan = Plan(tensor=2, pipeline=2, data=4, micro_batches=8, zero=1)
+    plan = TrainingPlan(tensor=2, pipeline=2, data=4, micro_batches=8, zero=1)
     step = step_time(LLAMA, H100, FABRIC, plan)
     parts = (getattr(step, f.name) for f in dataclasses.fields(step))
     assert sum(parts) == pytest.approx(step.total)
@@ -123,7 +125,9 @@ def test_the_parts_of_a_step_sum_to_the_whole() -> None:
 def test_no_step_beats_its_peak(
     tensor: int, pipeline: int, data: int, batches: int
 ) -> None:
-    plan = Plan(tensor=tensor, pipeline=pipeline, data=data, micro_batches=batches)
+    plan = TrainingPlan(
+        tensor=tensor, pipeline=pipeline, data=data, micro_batches=batches
+    )
     step = step_time(LLAMA, H100, FABRIC, plan)
     needed = 6 * (LLAMA.parameters - LLAMA.embedding_parameters) * plan.tokens
     assert step.total > needed / plan.gpus / 989.4e12
@@ -133,7 +137,7 @@ def test_no_step_beats_its_peak(
 def test_more_microbatches_take_longer_and_idle_less(
     pipeline: int, batches: int
 ) -> None:
-    few = Plan(pipeline=pipeline, micro_batches=batches)
+    few = TrainingPlan(pipeline=pipeline, micro_batches=batches)
     many = dataclasses.replace(few, micro_batches=2 * batches)
     one = step_time(LLAMA, H100, FABRIC, few)
     two = step_time(LLAMA, H100, FABRIC, many)
@@ -143,14 +147,14 @@ def test_more_microbatches_take_longer_and_idle_less(
 
 @given(st.sampled_from(sorted(SOFTWARE)))
 def test_recomputation_costs_time(software: str) -> None:
-    plan = Plan(micro_batches=4, software=SOFTWARE[software])
+    plan = TrainingPlan(micro_batches=4, software=SOFTWARE[software])
     full = dataclasses.replace(plan, recompute="full")
     kept = step_time(LLAMA, H100, FABRIC, plan)
     assert kept.total < step_time(LLAMA, H100, FABRIC, full).total
 
 
 def test_fp8_beats_bf16_where_the_card_has_it() -> None:
-    plan = Plan(micro_batches=4)
+    plan = TrainingPlan(micro_batches=4)
     fp8 = dataclasses.replace(plan, number_format="fp8")
     slow = step_time(LLAMA, H100, FABRIC, plan).total
     assert step_time(LLAMA, H100, FABRIC, fp8).total < slow
@@ -160,7 +164,7 @@ def test_fp8_beats_bf16_where_the_card_has_it() -> None:
 
 def test_a_capped_card_is_slower() -> None:
     capped = dataclasses.replace(H100, tdp=400.0)
-    plan = Plan(micro_batches=4)
+    plan = TrainingPlan(micro_batches=4)
     now = step_time(LLAMA, H100, FABRIC, plan).total
     assert step_time(LLAMA, capped, FABRIC, plan).total > now
 

@@ -12,6 +12,7 @@ from app.db.tables import Learner, Memory
 from app.flashcards import store
 from app.flashcards.store import Aim
 from app.flashcards.store.planned import find_planned
+from tests.cards.known import known_card
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields, shown
 from tests.flashcards.course import HandLibrary, cards_of
@@ -42,24 +43,10 @@ class Student:
 
     def knows(self, number: int, stability: float, seen: int, due: int) -> None:
         """A card begun, last `seen` days ago and due in `due` days."""
-        day = TODAY - dt.timedelta(days=seen)
+        last, day = (TODAY + dt.timedelta(days=n) for n in (-seen, due))
+        card = f"weights-{number}"
         self.session.add(
-            Memory(
-                learner_id=self.row.id or 0,
-                card=f"weights-{number}",
-                note=f"weights-{number}",
-                topic="weights",
-                state="review",
-                stability=stability,
-                difficulty=5.0,
-                due_day=(TODAY + dt.timedelta(days=due)).isoformat(),
-                due_at=0,
-                first_day="2026-01-01",
-                last_day=day.isoformat(),
-                last_at=int(dt.datetime.combine(day, dt.time(12)).timestamp() * 1000),
-                reviews=4,
-                turns=4,
-            )
+            known_card(self.row.id or 0, card, last, day, stability=stability)
         )
         self.row.changes += 1
         self.session.commit()

@@ -17,7 +17,7 @@ from app.scheduling import Left
 from app.scheduling.card_pace import USUAL
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import PlanInputs, outline
-from app.web.clock import milliseconds
+from tests.cards.known import known_card
 from tests.databases import ABOUT_SQLITE
 from tests.exams.sitting import begin, finish
 
@@ -42,24 +42,9 @@ class Student:
 
     def knows(self, card: str, seen: int = 9, *, suspended: bool = False) -> None:
         last = TODAY - dt.timedelta(days=seen)
+        due = last + dt.timedelta(days=9)
         self.session.add(
-            Memory(
-                learner_id=self.row.id or 0,
-                card=card,
-                note=card,
-                topic="weights",
-                state="review",
-                stability=9.0,
-                difficulty=5.0,
-                due_day=(last + dt.timedelta(days=9)).isoformat(),
-                due_at=0,
-                first_day="2026-01-01",
-                last_day=last.isoformat(),
-                last_at=milliseconds(dt.datetime.combine(last, dt.time(), dt.UTC)),
-                reviews=3,
-                turns=3,
-                suspended=suspended,
-            )
+            known_card(self.row.id or 0, card, last, due, suspended=suspended)
         )
         self._save()
 

@@ -10,8 +10,9 @@ from sqlmodel import Session, select
 
 from app.cards.store import rebuild_days
 from app.content.live.library import Library
-from app.db.tables import Attempt, Learner, Memory
+from app.db.tables import Attempt, Learner
 from app.web.clock import milliseconds
+from tests.cards.known import known_card
 from tests.conftest import Clock
 
 
@@ -50,23 +51,10 @@ class Desk:
 
     def card(self, card: str, due: str, state: str = "review", **wait: float) -> None:
         at = self.clock.now + dt.timedelta(**wait)
+        last, day = dt.date(2026, 5, 20), dt.date.fromisoformat(due)
+        kept = {"note": card.removesuffix("~r"), "state": state}
         self.session.add(
-            Memory(
-                learner_id=self.id,
-                card=card,
-                note=card.removesuffix("~r"),
-                topic="weights",
-                state=state,
-                stability=9.0,
-                difficulty=5.0,
-                due_day=due,
-                due_at=milliseconds(at),
-                first_day="2026-05-01",
-                last_day="2026-05-20",
-                last_at=milliseconds(dt.datetime(2026, 5, 20, 12, tzinfo=dt.UTC)),
-                reviews=3,
-                turns=3,
-            )
+            known_card(self.id, card, last, day, due_at=milliseconds(at), **kept)
         )
         self._save()
 

@@ -6,9 +6,9 @@ import math
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import SOFTWARE, Plan
 from app.estimator.timing.room import memory_per_gpu
 from app.estimator.timing.step import step_time
+from app.estimator.timing.training_plan import SOFTWARE, TrainingPlan
 
 # Share of booked time that is no progress: restarts, checkpoints, evaluation, and
 # steps slower than in a benchmark. The middle of what published totals carry over
@@ -29,7 +29,7 @@ USUAL = "usual"
 
 def usual_plans(
     model: Architecture, gpu: Accelerator, number_format: str, software: str
-) -> tuple[Plan, ...]:
+) -> tuple[TrainingPlan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
     Each has the fewest pipeline stages with which it fits in memory, with as little
@@ -53,7 +53,9 @@ def usual_plans(
     return tuple(fitting or (plan for plan, _ in plans))
 
 
-def _shallowest(model: Architecture, gpu: Accelerator, flat: Plan) -> tuple[Plan, bool]:
+def _shallowest(
+    model: Architecture, gpu: Accelerator, flat: TrainingPlan
+) -> tuple[TrainingPlan, bool]:
     """The plan with the fewest stages that fits, or the deepest of all.
 
     `flat` is the plan without a pipeline.
@@ -71,10 +73,12 @@ def _shallowest(model: Architecture, gpu: Accelerator, flat: Plan) -> tuple[Plan
         pipeline *= 2
 
 
-def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> Plan:
+def _usual(
+    model: Architecture, number_format: str, software: str, tensor: int
+) -> TrainingPlan:
     """What all usual plans of one tensor parallelism have in common."""
     sequence = min(model.max_context or 4096, 8192)
-    return Plan(
+    return TrainingPlan(
         tensor=tensor,
         sequence=sequence,
         micro_batch=max(1, _TOKENS_AT_ONCE // sequence),
@@ -84,7 +88,7 @@ def _usual(model: Architecture, number_format: str, software: str, tensor: int) 
     )
 
 
-def _in_stages(model: Architecture, flat: Plan, pipeline: int) -> Plan:
+def _in_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
     """The plan on the usual cluster with so many stages of a pipeline."""
     data = max(1, _CLUSTER // (flat.tensor * pipeline))
     at_once = flat.micro_batch

@@ -12,8 +12,8 @@ from app.estimator.memory.training import (
     usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import Recompute
 from app.estimator.timing.room import layout_of, step_of, usual_states
+from app.estimator.timing.training_plan import Recompute
 
 _Stages = tuple[float, ...]
 

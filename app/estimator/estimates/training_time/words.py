@@ -24,8 +24,8 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
-from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
+from app.estimator.timing.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_rounded, format_value
 from app.estimator.working import Working, added, multiplied
 
@@ -172,7 +172,7 @@ def _cost(gpu: Accelerator, asked: TrainingTime, hours: float) -> Figure:
     return _scaled("cost", rent(hours, price), "run")
 
 
-def _bubble(plan: Plan) -> float:
+def _bubble(plan: TrainingPlan) -> float:
     """Idle over ideal time where every micro-batch takes as long [1]."""
     return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
 
@@ -187,13 +187,13 @@ def _scaled(name: str, value: float, kind: str) -> Figure:
     return Figure(_OUT[name], value, low, high)
 
 
-def on_a_stage(plan: Plan, step: StepTime) -> float:
+def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
     """The time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
     return busy / plan.micro_batches
 
 
-def one_step(plan: Plan, step: StepTime) -> Step:
+def one_step(plan: TrainingPlan, step: StepTime) -> Step:
     """How the time of one training step comes about."""
     rule = "micro-batches × one on a stage"
     numbers = f"{format_number(plan.micro_batches)} × "
@@ -353,6 +353,6 @@ def _notes(asked: TrainingTime, run: Run) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _batch_note(plan: Plan) -> str:
+def _batch_note(plan: TrainingPlan) -> str:
     tokens = format_number(plan.tokens)
     return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."

@@ -38,7 +38,7 @@ SOFTWARE: dict[str, Software] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """One layout of a training step.
 
     Degrees of tensor, pipeline, data, context and expert parallelism; `pieces` of
@@ -78,7 +78,7 @@ class Plan:
         return self.global_batch * self.sequence
 
 
-def local_parameters(model: Architecture, plan: Plan) -> float:
+def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
     """Parameters one GPU works on, before ZeRO shards them [parameter].
 
     (N − N_routed) / (t·p) + N_routed / (e·p), experts not split further.
@@ -88,7 +88,7 @@ def local_parameters(model: Architecture, plan: Plan) -> float:
     return (shared + routed) / plan.pipeline
 
 
-def balanced(model: Architecture, plan: Plan) -> bool:
+def balanced(model: Architecture, plan: TrainingPlan) -> bool:
     """Whether room for embedding and head is left among the stages.
 
     126 layers on 16 stages leave two places of 128 free: then the stage with the
@@ -102,7 +102,7 @@ def balanced(model: Architecture, plan: Plan) -> bool:
 FREE_PLACES = 3
 
 
-def layers_per_stage(model: Architecture, plan: Plan) -> float:
+def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
     """Layers of the fullest pipeline stage, whose chunks are of equal length."""
     if balanced(model, plan):
         return model.layers / plan.pipeline
