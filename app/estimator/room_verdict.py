@@ -5,6 +5,7 @@ import dataclasses
 from app.estimator.estimate import Status, Verdict
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.units import format_number, format_value
+from app.estimator.working import decimals_that_hold
 
 TIGHT = 0.1
 
@@ -50,6 +51,8 @@ def memory_verdict(
     'Each GPU would need 149.4 GB and has 80 GB.'
     >>> memory_verdict(80.012e9, room, 1).text.replace("\u00a0", " ")
     'The GPU would need 12 MB more than 80 GB and has 80 GB.'
+    >>> memory_verdict(39.45e9, Room(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
+    'The GPU needs 39.45 GB and has 85.52 GB: 46.1 GB free.'
     >>> close = memory_verdict(82e9, room, 8, least=74e9)
     >>> close.status, close.lead
     ('tight', 'May not fit.')
@@ -59,10 +62,11 @@ def memory_verdict(
     limit, whole, label = room.limit, room.whole, room.label
     status = status_of(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
-    has = f"has {held(whole, label)}"
+    more = decimals_that_hold((limit, -need), "B") if need <= limit else 0
+    has = f"has {held(whole, label, more)}"
     if limit < whole:
-        has = f"may use {format_value(limit, 'B')} of {held(whole, label)}"
-    words = format_value(need, "B")
+        has = f"may use {format_value(limit, 'B', more)} of {held(whole, label)}"
+    words = format_value(need, "B", more)
     if status == "no" and words == format_value(limit, "B"):
         words = f"{format_value(need - limit, 'B')} more than {words}"
     if status == "no" and least is not None and least <= limit:
@@ -91,14 +95,16 @@ def close_note(limit: float, least: float, most: float) -> str:
     )
 
 
-def held(capacity: float, label: float | None) -> str:
+def held(capacity: float, label: float | None, more: int = 0) -> str:
     r"""What a card holds, with what it is sold as where that is another number.
+
+    `more` decimals are for a number from which another is taken.
 
     >>> held(85.52e9, 80e9).replace("\u00a0", " "), held(48e9, 48e9) == "48\u00a0GB"
     ('85.5 GB (80 GB on the label)', True)
     """
-    words = format_value(capacity, "B")
-    if label is None or format_value(label, "B") == words:
+    words = format_value(capacity, "B", more)
+    if label is None or format_value(label, "B") == format_value(capacity, "B"):
         return words
     return f"{words} ({format_value(label, 'B')} on the label)"
 

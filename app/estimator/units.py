@@ -226,21 +226,10 @@ def format_number(value: float, digits: int = 3) -> str:
     elif size >= 1e15 or size < 1e-4:
         text = _scientific(size, digits)
     elif size >= 100:
-        text = _trimmed(f"{size:,.1f}")
+        text = _trimmed(f"{size:,.{max(1, _decimals(size, digits))}f}")
     else:
         text = _trimmed(f"{size:.{_decimals(size, digits)}f}")
     return (MINUS if value < 0 else "") + text
-
-
-def format_rounded(value: float) -> str:
-    """Write a number as `format_number` does, but never a rounded one as if whole.
-
-    >>> format_rounded(66), format_rounded(65.97), format_rounded(316.04)
-    ('66', '66.0', '316.0')
-    """
-    text = format_number(value)
-    whole = not math.isfinite(value) or value == int(value)
-    return text if whole or not text[-1:].isdigit() or "." in text else f"{text}.0"
 
 
 def _decimals(size: float, digits: int) -> int:
@@ -311,29 +300,28 @@ _MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
 # Many numbers of one answer stand in it twice, and in the next; 1, 1.0 and True are
 # not one value.
 @functools.lru_cache(maxsize=8192, typed=True)
-def format_value(value: float | str | bool | None, unit: str = "") -> str:
+def format_value(
+    value: float | str | bool | None, unit: str = "", more: int = 0
+) -> str:
     """Write a value in the words of the pages: `1,120 GB`, `42.7 ms`, `yes`.
 
     `value` is in the base unit. For a base unit a readable multiple is chosen; for
     any other known unit (`GB`, `%`, `h`) the value is shown in that unit. A no-break
-    space parts number and unit; a percent sign stands at its number.
+    space parts number and unit; a percent sign stands at its number. `more` decimals
+    than usual are for numbers that somebody computes with.
 
-    >>> format_value(1.12e12, "B").replace(NBSP, " ")
-    '1,120 GB'
-    >>> format_value(149.4e9, "B").replace(NBSP, " ")
-    '149.4 GB'
-    >>> format_value(0.413, "%").replace(NBSP, " ")
-    '41.3%'
-    >>> format_value(2.416e11, "FLOP/s").replace(NBSP, " ")
-    '241.6 GFLOP/s'
+    >>> format_value(149.43e9, "B").replace(NBSP, " "), format_value(0.413, "%")
+    ('149.4 GB', '41.3%')
+    >>> format_value(149.43e9, "B", 1).replace(NBSP, " ")
+    '149.43 GB'
     """
     if value is None or isinstance(value, bool | str):
         return _WORDS.get(value, str(value))
     if unit == "FLOP" and abs(value) >= 1e21:
-        return f"{_scientific(value, 3)}{NBSP}FLOP"
+        return f"{_scientific(value, 3 + more)}{NBSP}FLOP"
     if unit in _MONEY:
-        return f"{_money(value)}{NBSP}{unit}"
-    return _scaled(value, unit)
+        return f"{_money(value, more)}{NBSP}{unit}"
+    return _scaled(value, unit, more)
 
 
 def format_range(low: float, high: float, unit: str = "") -> str:
@@ -356,10 +344,11 @@ def format_range(low: float, high: float, unit: str = "") -> str:
 _LEAST = 0.01  # of a unit is still read with ease: 0.012 s, but 5 µs
 
 
-def _scaled(value: float, unit: str) -> str:
+def _scaled(value: float, unit: str, more: int) -> str:
     shown, factor = _rung(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
-    text = _one_decimal(scaled) if unit in _ONE_DECIMAL else format_number(scaled)
+    decimal = unit in _ONE_DECIMAL
+    text = _one_decimal(scaled, more) if decimal else format_number(scaled, 3 + more)
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
@@ -384,15 +373,16 @@ def _rung(size: float, unit: str) -> tuple[str, float]:
     return unit, UNITS.get(unit, ("", 1.0))[1]
 
 
-def _one_decimal(value: float) -> str:
+def _one_decimal(value: float, more: int = 0) -> str:
     size = abs(value)
-    text = f"{size:,.0f}" if size >= 999.95 else f"{size:.1f}".removesuffix(".0")
+    text = _trimmed(f"{size:,.{more if size >= 999.95 else 1 + more}f}")
     if text == "0" and size:
-        return format_number(value, 2)
+        return format_number(value, 2 + more)
     return (MINUS if value < 0 else "") + text
 
 
-def _money(value: float) -> str:
+def _money(value: float, more: int) -> str:
     size = abs(value)
     places = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
-    return (MINUS if value < 0 else "") + f"{size:,.{places}f}"
+    usual, exact = f"{size:,.{places}f}", _trimmed(f"{size:,.{places + more}f}")
+    return (MINUS if value < 0 else "") + max(usual, exact, key=len)

@@ -5,12 +5,13 @@ for the value before rounding.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 
 from app.estimator.estimate import Output, Step
 from app.estimator.memory.kv_cache import cached_elements, share
 from app.estimator.models.architecture import Architecture
-from app.estimator.units import format_number, format_value
+from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,28 +46,82 @@ class Working:
         )
 
 
-def added(values: Iterable[float], unit: str) -> str:
-    """The parts of a sum, without those that are nothing.
+def term(value: float, unit: str = "") -> str:
+    """A quantity as it stands in a line, with five digits or more.
 
-    >>> added([1e9, 0.0, 2e9], "B").replace("\u00a0", " "), added([], "B")[0]
-    ('1 GB + 2 GB', '0')
+    A result has fewer, so the line comes to the result that stands beside it.
+
+    >>> term(4.40962e9, "B").replace("\u00a0", " "), term(1.02345), term(8192)
+    ('4.4096 GB', '1.02345', '8,192')
     """
-    parts = [format_value(value, unit) for value in values if value]
-    return " + ".join(parts) or format_value(0.0, unit)
+    if not unit:
+        return format_number(value, 6)
+    for more in range(_DIGITS):
+        text = format_value(value, unit, more)
+        if sum(c.isdigit() for c in text.lstrip("0.")) >= _DIGITS:
+            break
+    return text
+
+
+_DIGITS = 5
+
+
+def terms(values: Iterable[float], unit: str) -> str:
+    """The parts of a sum within a line, without those that are nothing.
+
+    >>> terms([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
+    '1 GB + 2.345 GB'
+    """
+    return " + ".join(term(value, unit) for value in values if value) or term(0, unit)
+
+
+def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
+    """Decimals beyond the usual with which written parts come to their written sum.
+
+    >>> decimals_that_hold([1e9, 2e9], "B"), decimals_that_hold([1.24e9, 1.24e9], "B")
+    (0, 1)
+    """
+    parts = tuple(parts)
+    total = format_value(math.fsum(parts), unit)
+    for more in range(3):
+        words = (format_value(value, unit, more) for value in parts)
+        read = math.fsum(parse_quantity(w.replace(NBSP, " "), unit) for w in words)
+        # Half of the last place is rounded up by some and down by others.
+        either = (format_value(read * near, unit) for near in (1 - 1e-9, 1 + 1e-9))
+        if set(either) == {total}:
+            return more
+    return 3
+
+
+def added(values: Iterable[float], unit: str) -> str:
+    """The parts of a sum that is a line of its own, without those that are nothing.
+
+    They have as many digits as it takes for the printed parts to come to the printed
+    sum: 1 GB + 2 GB, but 1.24 GB + 1.24 GB for the 2.5 GB that they make.
+
+    >>> [added(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
+    ['1 GB + 2 GB', '0 B']
+    >>> added([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
+    '1.24 GB + 1.24 GB'
+    """
+    parts = [value for value in values if value]
+    more = decimals_that_hold(parts, unit)
+    words = [format_value(value, unit, more) for value in parts]
+    return " + ".join(words) or format_value(0.0, unit)
 
 
 def split(whole: str, total: float, each: float, ways: int) -> str:
     """What one of `ways` GPUs holds of `whole`: some is divided, the rest copied.
 
     >>> split("8 GB", 8e9, 2e9, 4), split("8 GB", 8e9, 8e9, 1)
-    ('(8 GB) ÷ 4', '8 GB')
+    ('8 GB ÷ 4', '8 GB')
     """
     if ways == 1:
         return whole
     copied = (each - total / ways) / (1 - 1 / ways)
     if abs(copied) < 1e-9 * total:
-        return f"({whole}) ÷ {ways}"
-    kept = format_value(copied, "B")
+        return f"{_bracketed(whole)} ÷ {ways}"
+    kept = term(copied, "B")
     return f"({whole} − {kept}) ÷ {ways} + {kept}"
 
 
@@ -92,11 +147,11 @@ def cached(
     parts = []
     for (kept, ways), elements in groups.items():
         over = f" ÷ {ways}" if gpus > 1 else ""
-        size = format_value(elements * width, "B")
-        parts.append(f"{size} × {format_number(kept)}{over}")
+        size = term(elements * width, "B")
+        parts.append(f"{size} × {term(kept)}{over}")
     if state:
-        parts.append(format_value(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
-    return " + ".join(parts) or format_value(0.0, "B")
+        parts.append(term(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
+    return " + ".join(parts) or term(0.0, "B")
 
 
 def cache_source(model: Architecture, usual: str) -> str:
@@ -120,8 +175,11 @@ def times(line: str, number: float, *, sign: str = "×") -> str:
     >>> times("1 + 2", 3), times("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
     """
-    inner = f"({line})" if " + " in line or " − " in line else line
-    return f"{inner} {sign} {format_number(number)}"
+    return f"{_bracketed(line)} {sign} {term(number)}"
+
+
+def _bracketed(line: str) -> str:
+    return f"({line})" if " + " in line or " − " in line else line
 
 
 def multiplied(model: Architecture, training: float) -> str:
@@ -131,5 +189,5 @@ def multiplied(model: Architecture, training: float) -> str:
         for layer, number in model.runs
         for matrix in layer.matrices
     )
-    attention = format_value(training - 6 * weights, "FLOP")
-    return f"6 × {format_number(weights)} + {attention}"
+    attention = term(training - 6 * weights, "FLOP")
+    return f"6 × {term(weights)} + {attention}"

@@ -45,9 +45,16 @@ def compute(line: str, unit: str) -> Span:
     return _Reader(line, hourly=hourly).whole()
 
 
+def as_typed(line: str, unit: str) -> float:
+    """What a pocket calculator shows for a line, in `unit`'s base."""
+    hourly = unit.startswith("USD") or unit in {"Wh", "kg"}
+    low, high = _Reader(line, hourly=hourly, exact=True).whole()
+    return (low + high) / 2
+
+
 class _Reader:
-    def __init__(self, line: str, *, hourly: bool) -> None:
-        self._line, self._hourly = line, hourly
+    def __init__(self, line: str, *, hourly: bool, exact: bool = False) -> None:
+        self._line, self._hourly, self._exact = line, hourly, exact
         self._tokens: list[re.Match[str]] = []
         at = 0
         while at < len(line):
@@ -156,7 +163,9 @@ class _Reader:
         token = self._tokens[self._next]
         self._next += 1
         digits = token["number"].replace(",", "")
-        value, half = float(digits), _half(digits, token["unit"], token["power"])
+        value, half = float(digits), 0.0
+        if not self._exact:
+            half = _half(digits, token["unit"], token["power"])
         factor = self._factor(token["unit"])
         if token["power"]:
             factor *= 10.0 ** int(token["power"][3:].translate(_DIGITS))

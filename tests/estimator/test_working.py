@@ -15,8 +15,9 @@ from app.estimator.hardware.accelerators import accelerators, systems
 from app.estimator.inputs import BadInputs, Input, declared
 from app.estimator.models.lookup import models
 from app.estimator.registry import Entry, entries, estimate, find
+from app.estimator.units import format_value
 from tests.amounts import FACTOR
-from tests.estimator.arithmetic import compute
+from tests.estimator.arithmetic import as_typed, compute
 
 SEED = 20261122
 # Answers asked of each estimate; a search or a simulation takes longer than a sum.
@@ -135,11 +136,46 @@ def test_every_model_and_every_card_is_asked_for() -> None:
     assert known <= given["gpu"]
 
 
+# A whole number steps, and an exponential of a hopeless job has no digits left.
+_STEEP = re.compile(r"[⌈⌊]|exp\(")
+_SUM = re.compile(r"[^×÷√^()⌈⌊]+")
+
+
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_what_rounding_leaves_open_is_little(entry: Entry) -> None:
-    for step in estimate(entry.name, {}).steps:
-        low, high = compute(step.substituted, step.unit)
-        assert high - low <= 0.3 * abs(step.value), step.substituted
+    for words, steps in answered(entry.name):
+        for step in steps:
+            typed = as_typed(step.substituted, step.unit)
+            line = step.substituted
+            if not _STEEP.search(line) and not _SUM.fullmatch(line):
+                close = pytest.approx(step.value, rel=2e-4, abs=1e-12)
+                assert typed == close, (step.substituted, words)
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_a_printed_sum_comes_to_what_is_printed(entry: Entry) -> None:
+    for words, steps in answered(entry.name):
+        for step in steps:
+            if _SUM.fullmatch(step.substituted):
+                typed = as_typed(step.substituted, step.unit)
+                # Half of the last place may be rounded either way.
+                near = (step.value * one for one in (1 - 1e-9, 1, 1 + 1e-9))
+                shown = {format_value(value, step.unit) for value in near}
+                assert format_value(typed, step.unit) in shown, (step, words)
+
+
+@pytest.mark.parametrize("name", ["inference-memory", "training-memory"])
+def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
+    sentence = re.compile(
+        r"needs (.+?) and (?:may use|has) (.+?)(?: of .+| \(.+)?: (.+) free"
+    )
+    for words in asked(find(name), USUAL):
+        with contextlib.suppress(BadInputs):
+            found = sentence.search(estimate(name, words).verdict.text)
+            if found:
+                need, limit, free = found.groups()
+                typed = as_typed(f"{limit} − {need}", "B")
+                assert format_value(typed, "B") == free, words
 
 
 @pytest.mark.parametrize(
@@ -206,4 +242,4 @@ def test_the_line_of_a_whole_cache_starts_from_one_token() -> None:
     steps = estimate("kv-cache", {"model": "llama-3.1-8b", "context": 2048}).steps
     line = next(step for step in steps if step.figure == "total")
     assert line.formula == "bytes per token × tokens kept × sequences"
-    assert line.substituted.replace("\u00a0", " ").startswith("131.1 kB × 2,048 × ")
+    assert line.substituted.replace("\u00a0", " ").startswith("131.07 kB × 2,048 × ")

@@ -31,8 +31,12 @@ from app.estimator.estimates.inference_memory.compute import Load
 from app.estimator.hardware.accelerators import Accelerator, field_of
 from app.estimator.hardware.fields import FIELDS, RATES
 from app.estimator.room_verdict import capacity_note
-from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import Working, added
+from app.estimator.units import format_value
+from app.estimator.working import (
+    Working,
+    added,
+    term,
+)
 
 OUTPUTS = (
     Output("choice", "Best"),
@@ -190,16 +194,15 @@ def _steps(
 ) -> tuple[Step, ...]:
     if best.hours is None:
         return _serving_steps(asked, best, found.loads[best.count])
-    parameters = format_number(found.model.parameters)
-    memory = format_value(best.gpu.capacity, "B")
+    parameters = term(found.model.parameters)
+    memory = term(best.gpu.capacity, "B")
     board = board_of(best.gpu)
     useful = 1 - asked.lost
     return (
         Step(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
-            f"{parameters} × {format_number(STATES)} B ÷ ({memory} × "
-            f"{format_value(FOR_STATES, '%')})",
+            f"{parameters} × {term(STATES)} B ÷ ({memory} × {term(FOR_STATES, '%')})",
             found.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
             "GPU",
             "zero",
@@ -209,18 +212,18 @@ def _steps(
         _WORKING.line(
             "gpu_hours",
             "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
-            f"{format_number(asked.tokens)} ÷ ("
-            f"{format_rounded(asked.tokens / (best.hours * 3600 * useful))} × "
-            f"(1 − {format_value(asked.lost, '%')})) ÷ 3,600",
+            f"{term(asked.tokens)} ÷ ("
+            f"{term(asked.tokens / (best.hours * 3600 * useful))} × "
+            f"(1 − {term(asked.lost, '%')})) ÷ 3,600",
             best.hours,
             "megatron-2021",
         ),
         _WORKING.line(
             "gpus",
             "the more of both, in whole boards",
-            f"⌈max({parameters} × {format_number(STATES)} B ÷ ({memory} × "
-            f"{format_value(FOR_STATES, '%')}), {format_number(best.hours)} ÷ "
-            f"{format_number(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
+            f"⌈max({parameters} × {term(STATES)} B ÷ ({memory} × "
+            f"{term(FOR_STATES, '%')}), {term(best.hours)} ÷ "
+            f"{term(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
             "megatron-2021",
         ),
@@ -243,7 +246,7 @@ def _serving_steps(
         _WORKING.line(
             "need",
             "memory × usable share",
-            f"{format_value(best.gpu.capacity, 'B')} × {format_value(USABLE, '%')}",
+            f"{term(best.gpu.capacity, 'B')} × {term(USABLE, '%')}",
             best.gpu.capacity * USABLE,
             "catalogue",
             label="Usable on each",
@@ -252,8 +255,8 @@ def _serving_steps(
         _WORKING.line(
             "token_time",
             "sequences at once ÷ tokens per second of all",
-            f"{format_number(asked.concurrent)} ÷ "
-            f"{format_rounded(asked.concurrent / (best.seconds or 1.0))}",
+            f"{term(asked.concurrent)} ÷ "
+            f"{term(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "pope-2022",
             topic="batching-and-latency",
@@ -269,7 +272,7 @@ def _power_steps(best: Candidate) -> tuple[Step, ...]:
         _WORKING.line(
             "power",
             "GPUs × TDP",
-            f"{format_number(best.count)} × {format_value(best.gpu.tdp, 'W')}",
+            f"{term(best.count)} × {term(best.gpu.tdp or 0.0, 'W')}",
             best.power,
             "catalogue",
             topic="power-and-cooling",
@@ -282,7 +285,7 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
         _WORKING.line(
             "excluded",
             "GPUs of the catalog left out",
-            format_number(len(found.against)),
+            term(len(found.against)),
             len(found.against),
             "catalogue",
             topic="cluster-components",

@@ -35,7 +35,10 @@ from app.estimator.hardware.networks import (
 from app.estimator.hardware.traffic import bytes_sent
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working
+from app.estimator.working import (
+    Working,
+    term,
+)
 
 OUTPUTS = (
     Output("time", "Time", "s", better="less", modeled=True),
@@ -191,7 +194,7 @@ def _within(asked: Collectives, fabric: Fabric, message: float) -> str:
     parts = parts_inside(operation_of(asked), inside, message, fabric)
     if not any(parts):
         return "0 s"
-    latency, transfer = (format_value(part, "s") for part in parts)
+    latency, transfer = (term(part, "s") for part in parts)
     return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
 
 
@@ -203,7 +206,7 @@ def _whole(asked: Collectives, fabric: Fabric, message: float) -> str:
     inner = collective_time(operation, inside, message, fabric)
     way = reducing(asked, fabric)
     outer = time_between(operation, inside, groups, message, way)
-    parts = (f"{format_value(part, 's')}^{TIERS:g}" for part in (inner, outer))
+    parts = (f"{term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
 
@@ -213,9 +216,9 @@ _BOTH = "(within domains² + between them²)^½"
 
 def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
     operation, ranks = operation_of(asked), asked.gpus
-    size, crosses = format_value(asked.message, "B"), measured.crosses
+    size, crosses = term(asked.message, "B"), measured.crosses
     empty = _whole(asked, fabric, 1.0) if crosses else _within(asked, fabric, 1.0)
-    whole = format_value(measured.seconds, "s")
+    whole = term(measured.seconds, "s")
     if crosses:
         whole = _whole(asked, fabric, asked.message)
     sent = bytes_sent(operation, ranks, asked.message)
@@ -237,7 +240,7 @@ def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step
 
 def _across_step(asked: Collectives, fabric: Fabric) -> Step:
     groups = math.ceil(asked.gpus / fabric.domain)
-    operation, size = operation_of(asked), format_value(asked.message, "B")
+    operation, size = operation_of(asked), term(asked.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"

@@ -18,8 +18,12 @@ from app.estimator.estimates.cost.changes import changes_of
 from app.estimator.estimates.cost.compute import Found, tokens_cost
 from app.estimator.hardware.rents import example
 from app.estimator.running.ownership import HOURS_PER_YEAR
-from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import Working
+from app.estimator.units import format_value
+from app.estimator.working import (
+    Working,
+    added,
+    term,
+)
 
 OUTPUTS = (
     Output("owned_hour", "Owned, used GPU-hour", "USD/h", better="less"),
@@ -111,14 +115,13 @@ def _never(found: Found) -> str:
 
 
 def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
-    gpus = format_number(asked.gpus)
-    share = format_value(asked.utilisation, "%")
+    gpus = term(asked.gpus)
+    share = term(asked.utilisation, "%")
     return (
         _WORKING.line(
             "purchase",
             "GPUs × price × (1 + network, storage and racks)",
-            f"{gpus} × {format_value(asked.price, 'USD')} × "
-            f"{format_number(1 + asked.infrastructure)}",
+            f"{gpus} × {term(asked.price, 'USD')} × {term(1 + asked.infrastructure)}",
             found.purchase,
             "barroso-2018",
         ),
@@ -126,8 +129,8 @@ def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "owned_hour",
             "a year of owning ÷ used GPU-hours",
-            f"{format_value(found.owned.total, 'USD/year')} ÷ "
-            f"({gpus} × {format_number(HOURS_PER_YEAR)} h × {share})",
+            f"{term(found.owned.total, 'USD/year')} ÷ "
+            f"({gpus} × {term(HOURS_PER_YEAR)} h × {share})",
             found.owned_hour,
             "barroso-2018",
         ),
@@ -136,15 +139,15 @@ def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
-            f"{format_value(found.owned_hour, 'USD/h')} ÷ (3,600 × "
-            f"{format_number(asked.token_rate)}) × 1,000,000",
+            f"{term(found.owned_hour, 'USD/h')} ÷ (3,600 × "
+            f"{term(asked.token_rate)}) × 1,000,000",
             tokens_cost(asked, found.owned_hour),
             "barroso-2018",
         ),
         _WORKING.line(
             "run_owned",
             "hours of the run × owned GPU-hour",
-            f"{format_number(asked.run)} × {format_value(found.owned_hour, 'USD/h')}",
+            f"{term(asked.run)} × {term(found.owned_hour, 'USD/h')}",
             asked.run * found.owned_hour,
             "deepseek-v3",
         ),
@@ -170,10 +173,10 @@ def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "owned_year",
             "kW × (idle + (1 − idle) × utilization) × hours × PUE × price",
-            f"{format_number(kilowatts)} kW × ({format_number(asked.idle)} + "
-            f"{format_number(1 - asked.idle)} × {format_number(asked.utilisation)}) × "
-            f"{format_number(HOURS_PER_YEAR)} h × {format_number(asked.pue)} × "
-            f"{format_value(asked.electricity, 'USD/kWh')}",
+            f"{term(kilowatts)} kW × ({term(asked.idle)} + "
+            f"{term(1 - asked.idle)} × {term(asked.utilisation)}) × "
+            f"{term(HOURS_PER_YEAR)} h × {term(asked.pue)} × "
+            f"{term(asked.electricity, 'USD/kWh')}",
             owned.electricity,
             "barroso-2018",
             label="Electricity, a year",
@@ -181,9 +184,16 @@ def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "owned_year",
             "machines + support + electricity + place + staff",
-            f"{_money(owned.capital)} + {_money(owned.upkeep)} + "
-            f"{_money(owned.electricity)} + {_money(owned.place)} + "
-            f"{_money(owned.staff)} USD",
+            added(
+                (
+                    owned.capital,
+                    owned.upkeep,
+                    owned.electricity,
+                    owned.place,
+                    owned.staff,
+                ),
+                "USD",
+            ),
             owned.total,
             "barroso-2018",
             label="A year of owning",
@@ -193,35 +203,28 @@ def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
 
 def _yearly(asked: Cost, found: Found, sold: float) -> str:
     """The yearly share of a price, with interest."""
-    bought, resale = format_value(found.purchase, "USD"), format_value(sold, "USD")
-    years, growth = format_number(found.years), format_number(1 + asked.interest, 6)
+    bought, resale = term(found.purchase, "USD"), term(sold, "USD")
+    years, growth = term(found.years), term(1 + asked.interest)
     if not asked.interest:
         return f"({bought} − {resale}) ÷ {years}"
-    interest = format_number(asked.interest, 6)
+    interest = term(asked.interest)
     return (
         f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ "
         f"(1 − {growth}^(−{years}))"
     )
 
 
-def _money(value: float) -> str:
-    """An amount within a sum; from 1,000 on with a decimal, or the sum is off."""
-    if abs(value) >= 1000:
-        return format_rounded(value)
-    return format_value(value, "USD").partition("\u00a0")[0]
-
-
 def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     every = asked.commitment == "all"
-    share = "" if every else f" × {format_value(asked.utilisation, '%')}"
+    share = "" if every else f" × {term(asked.utilisation, '%')}"
     return (
         _WORKING.line(
             "rented_year",
             f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data "
             "moved out",
-            f"{format_number(asked.gpus)} × {format_number(HOURS_PER_YEAR)} h{share} × "
-            f"{format_value(asked.rent, 'USD/h')} × "
-            f"{format_number(1 - asked.discount)} + {_money(found.egress)} USD",
+            f"{term(asked.gpus)} × {term(HOURS_PER_YEAR)} h{share} × "
+            f"{term(asked.rent, 'USD/h')} × "
+            f"{term(1 - asked.discount)} + {term(found.egress, 'USD')}",
             found.rented,
             "barroso-2018",
             label="A year of renting",
@@ -229,7 +232,7 @@ def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "rented_hour",
             "a year of renting ÷ used GPU-hours",
-            f"{format_value(found.rented, 'USD/year')} ÷ {format_number(found.hours)}",
+            f"{term(found.rented, 'USD/year')} ÷ {term(found.hours)}",
             found.rented_hour,
             "barroso-2018",
         ),
@@ -245,8 +248,8 @@ def _break_even_steps(found: Found) -> tuple[Step, ...]:
             "break_even",
             "(owning − renting, a year at 0%) ÷ (rise of renting − rise of owning, "
             "from 0% to 100%)",
-            f"({_money(idle)} − {_money(none)}) ÷ ({_money(every - none)} − "
-            f"{_money(full - idle)})",
+            f"({term(idle, 'USD')} − {term(none, 'USD')}) ÷ "
+            f"({term(every - none, 'USD')} − {term(full - idle, 'USD')})",
             found.meets,
             "barroso-2018",
         ),

@@ -14,7 +14,11 @@ from app.estimator.estimates.fabric.changes import changes_of, named, steps_char
 from app.estimator.estimates.fabric.compute import Found, most_systems
 from app.estimator.hardware.switches import Tree
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, times
+from app.estimator.working import (
+    Working,
+    term,
+    times,
+)
 
 OUTPUTS = (
     Output("switches", "Switches", better="less"),
@@ -131,7 +135,7 @@ def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
             "node_links",
             f"({nodes}) × planes" if found.planes > 1 else nodes,
             _planes(
-                f"{format_number(hosts.count)} × {hosts.rails} + {found.managers}",
+                f"{term(hosts.count)} × {hosts.rails} + {found.managers}",
                 found.planes,
             ),
             found.node_links,
@@ -144,9 +148,9 @@ def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "bisection",
             "adapters × rate ÷ 2 ÷ oversubscription",
-            f"{format_number(hosts.ports)} × "
-            f"{format_value(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
-            f"{format_number(tree.oversubscription)}",
+            f"{term(hosts.ports)} × "
+            f"{term(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
+            f"{term(tree.oversubscription)}",
             found.bisection,
             "leiserson-1985",
         )
@@ -214,7 +218,7 @@ def _leaf_step(asked: Fabric, found: Found) -> Step:
         line = f"{found.groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
-        line = f"⌈({format_number(found.node_links // planes)}) ÷ {tree.down}⌉"
+        line = f"⌈{term(found.node_links // planes)} ÷ {tree.down}⌉"
         together = max(1, tree.down // found.hosts.count)
         if asked.layout == "rail" and tree.leaves == -(-rails // together) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
@@ -239,7 +243,7 @@ def _side_steps(found: Found) -> list[Step]:
     return [
         _WORKING.line(
             f"{keys[side.name]}_switches",
-            f"leaf + spine + core switches: {format_number(side.endpoints)} ports on "
+            f"leaf + spine + core switches: {term(side.endpoints)} ports on "
             f"{side.switch.name}",
             " + ".join(
                 str(count)

@@ -38,7 +38,16 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, added, cache_source, cached, split, times
+from app.estimator.working import (
+    Working,
+    added,
+    cache_source,
+    cached,
+    split,
+    term,
+    terms,
+    times,
+)
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -229,10 +238,9 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
     tokens = min(asked.step_tokens, asked.context * own)
     gpus = sharing_gpus(asked, asked.tensor_parallel)
     numbers = (
-        f"max({format_number(tokens)} × 2 B × (3 × {format_number(widest(model))} ÷ "
-        f"{gpus} + 4 × {format_number(model.hidden)}), "
-        f"{format_number(own)} × {format_number(model.vocabulary)} × "
-        f"6 B ÷ {gpus})"
+        f"max({term(tokens)} × 2 B × (3 × {term(widest(model))} ÷ "
+        f"{gpus} + 4 × {term(model.hidden)}), "
+        f"{term(own)} × {term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
     formula = (
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
@@ -249,8 +257,8 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
         loading = loading_bytes(model, asked.weights) / asked.tensor_parallel
         held = (load.weights, load.cache, load.overhead)
         formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
-        numbers = f"max({format_value(running, 'B')}, {format_value(loading, 'B')}"
-        numbers += "".join(f" − {format_value(part, 'B')}" for part in held) + ")"
+        numbers = f"max({term(running, 'B')}, {term(loading, 'B')}"
+        numbers += "".join(f" − {term(part, 'B')}" for part in held) + ")"
         return _activations_line(formula, numbers, load)
     engine = ENGINES[asked.engine]
     formula = (
@@ -258,11 +266,10 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
         "vocabulary × bytes of the sampler"
     )
     numbers = (
-        f"max({format_number(engine.step_tokens)} × 2 B × (3 × "
-        f"{format_number(measured_width(model))} ÷ "
+        f"max({term(engine.step_tokens)} × 2 B × (3 × {term(measured_width(model))} ÷ "
         f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
-        f"{format_number(model.hidden)}), {format_number(engine.sequences)} × "
-        f"{format_number(model.vocabulary)} × {format_number(engine.sampler)} B)"
+        f"{term(model.hidden)}), {term(engine.sequences)} × "
+        f"{term(model.vocabulary)} × {term(engine.sampler)} B)"
     )
     return _activations_line(formula, numbers, load)
 
@@ -274,7 +281,7 @@ def _activations_line(formula: str, numbers: str, load: Load) -> Step:
 
 def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
     formula, others = "CUDA context + communication buffers", asked.tensor_parallel - 1
-    numbers = format_value(load.overhead, "B")
+    numbers = term(load.overhead, "B")
     if asked.overhead is not None:
         formula = "given"
     elif asked.engine == TRANSFORMERS:
@@ -282,8 +289,8 @@ def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
     elif asked.engine != GENERAL:
         engine = ENGINES[asked.engine]
         formula = "outside of the framework + more for each further GPU, as logged"
-        each = format_value(engine.outside_each, "B")
-        numbers = f"{format_value(engine.outside, 'B')} + {each} × {others}"
+        each = term(engine.outside_each, "B")
+        numbers = f"{term(engine.outside, 'B')} + {each} × {others}"
     elif others:
         numbers = added((CONTEXT, COMMUNICATION), "B")
     return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
@@ -291,7 +298,7 @@ def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
 
 def _sum_step(load: Load) -> Step:
     parts = (load.weights, load.cache, load.activations, load.overhead)
-    numbers = " + ".join(format_value(part, "B") for part in parts)
+    numbers = added(parts, "B")
     formula = "weights + KV cache + activations + overhead"
     return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
@@ -299,18 +306,18 @@ def _sum_step(load: Load) -> Step:
 def _usable_step(
     asked: InferenceMemory, gpu: Accelerator, load: Load, limit: float
 ) -> Step:
-    share = format_value(asked.memory_utilization, "%")
-    whole, formula = format_value(memory_of(asked, gpu), "B"), "memory × usable share"
+    share = term(asked.memory_utilization, "%")
+    whole, formula = term(memory_of(asked, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
     if asked.engine in ENGINES and ENGINES[asked.engine].static:
         formula = "(memory − outside) × usable share + outside"
         outside = ENGINES[asked.engine].outside_of(asked.tensor_parallel)
-        beside = format_value(outside, "B")
+        beside = term(outside, "B")
         numbers = f"({whole} − {beside}) × {share} + {beside}"
     if asked.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
         rest = (load.total - load.cache, asked.cache_memory)
-        numbers = f"min({numbers}, {added(rest, 'B')})"
+        numbers = f"min({numbers}, {terms(rest, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
     return Step(*line, "catalogue", "cluster-components")
 
@@ -320,15 +327,13 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
     table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"
-    numbers = f"{format_number(covered)} × {format_number(form.bits, 5)} ÷ 8"
+    numbers = f"{term(covered)} × {term(form.bits)} ÷ 8"
     if covered < model.parameters:
         formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
-        rest = format_number(model.parameters - covered)
-        numbers += f" + {rest} × {format_number(form.rest / 8)} B"
+        numbers += f" + {term(model.parameters - covered)} × {term(form.rest / 8)} B"
     if model.tower:
         formula += " + the vision tower × its bytes"
-        tower = format_number(model.tower_parameters)
-        numbers += f" + {tower} × {format_number(form.rest / 8)} B"
+        numbers += f" + {term(model.tower_parameters)} × {term(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = split(numbers, table.total, load.weights, gpus)

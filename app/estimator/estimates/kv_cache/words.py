@@ -18,7 +18,13 @@ from app.estimator.memory.kv_cache import elements_per_sequence
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, cache_source, cached, times
+from app.estimator.working import (
+    Working,
+    cache_source,
+    cached,
+    term,
+    times,
+)
 
 OUTPUTS = (
     Output("per_token", "Per token", "B", better="less"),
@@ -114,7 +120,7 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
 
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
-    width = f"{format_number(CACHE_BITS[cache] / 8)} B"
+    width = f"{term(CACHE_BITS[cache] / 8)} B"
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
     kinds: dict[int, int] = {}
     for layer, number in model.runs:
@@ -132,12 +138,12 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
         numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
     else:
         formula = "layers of each kind × values of a token × bytes per value"
-        parts = (f"{n} × {format_number(size)}" for size, n in kinds.items())
+        parts = (f"{n} × {term(size)}" for size, n in kinds.items())
         numbers = f"({' + '.join(parts)}) × {width}"
     indexed = value - model.cache_elements * CACHE_BITS[cache] / 8
     if indexed > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
-        numbers += f" + {format_value(indexed, 'B')}"
+        numbers += f" + {term(indexed, 'B')}"
     return _WORKING.line(
         "per_token", formula, numbers, value, source, label="One token"
     )

@@ -23,7 +23,11 @@ from app.estimator.serving.load import weights_per_gpu
 from app.estimator.serving.step import InferenceStep, Placed
 from app.estimator.timing.flops import score_flops
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, added
+from app.estimator.working import (
+    Working,
+    added,
+    term,
+)
 
 OUTPUTS = (
     Output("ttft", "Time to first token", "s", better="less", modeled=True),
@@ -158,7 +162,7 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
         _WORKING.line(
             "communication_time",
             "exchanges, two for each layer × time of one",
-            f"{exchanges} × {format_value(each, 's')}",
+            f"{exchanges} × {term(each, 's')}",
             timed.decode.communication,
             "aiconfigurator",
             topic="interconnects",
@@ -175,13 +179,13 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
 
 
 def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
-    tokens = format_number(timed.accepted)
+    tokens = term(timed.accepted)
     return (
         _parts("decode_time", timed.decode),
         _WORKING.line(
             "tpot",
             "one step ÷ tokens kept per step",
-            f"{format_value(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
+            f"{term(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
             timed.per_token,
             "leviathan-2023" if asked.draft_tokens else "pope-2022",
         ),

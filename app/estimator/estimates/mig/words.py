@@ -13,8 +13,10 @@ from app.estimator.estimate import (
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.partitions import Card, Profile, most
 from app.estimator.room_verdict import capacity_note
-from app.estimator.units import format_value
-from app.estimator.working import Working
+from app.estimator.working import (
+    Working,
+    added,
+)
 
 OUTPUTS = (
     Output("fits", "Fits", better="more"),
@@ -97,7 +99,7 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
         _WORKING.line(
             "memory",
             "Σ memory of the profiles",
-            " + ".join(format_value(p.capacity, "B") for p in wanted),
+            added((p.capacity for p in wanted), "B"),
             sum(p.capacity for p in wanted),
             "mig-guide",
             label="Memory",

@@ -6,7 +6,11 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.towers.tower import Tower
 from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, multiplied
+from app.estimator.working import (
+    Working,
+    multiplied,
+    term,
+)
 
 OUTPUTS = (
     Output("parameters", "Parameters", "parameter"),
@@ -87,7 +91,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
 def steps(model: Architecture, training: float) -> tuple[Step, ...]:
     """The working: parameters by part, those in use, operations."""
     parts = model.parts()
-    summed = " + ".join(format_number(count) for count in parts.values())
+    summed = " + ".join(term(count) for count in parts.values())
     added = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
     numbers = multiplied(model, training)
@@ -102,9 +106,9 @@ def steps(model: Architecture, training: float) -> tuple[Step, ...]:
 
 def _active_step(model: Architecture) -> Step:
     numbers = (
-        f"{format_number(model.parameters)} − "
-        f"{format_number(model.routed_parameters)} × "
-        f"(1 − {format_number(model.experts_per_token)} ÷ {model.experts})"
+        f"{term(model.parameters)} − "
+        f"{term(model.routed_parameters)} × "
+        f"(1 − {term(model.experts_per_token)} ÷ {model.experts})"
     )
     formula = "all − those of experts × (1 − experts per token ÷ experts)"
     return _WORKING.line(
@@ -119,7 +123,7 @@ def _active_step(model: Architecture) -> Step:
 
 
 def _tower_step(tower: Tower) -> Step:
-    numbers = f"{format_number(tower.encoder)} + {format_number(tower.projector)}"
+    numbers = f"{term(tower.encoder)} + {term(tower.projector)}"
     formula = "tower + projector"
     return _WORKING.line(
         "tower_parameters",
@@ -133,7 +137,7 @@ def _tower_step(tower: Tower) -> Step:
 
 def _weights_step(model: Architecture) -> Step:
     every = (model.parameters, model.tower_parameters)
-    numbers = f"({' + '.join(format_number(count) for count in every)}) × 2 B"
+    numbers = f"({' + '.join(term(count) for count in every)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
     return _WORKING.line(
         "weights", formula, numbers, value, "shape", topic="number-formats"

@@ -26,8 +26,12 @@ from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.room_verdict import capacity_note
 from app.estimator.timing.flops import flops_per_token, utilization
-from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import Working, added
+from app.estimator.units import format_number, format_value
+from app.estimator.working import (
+    Working,
+    added,
+    term,
+)
 
 OUTPUTS = (
     Output("fits", "A layout fits", better="more"),
@@ -254,8 +258,7 @@ def _steps(
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step",
-            f"{format_number(asked.tokens)} ÷ {format_number(plan.tokens)} × "
-            f"{format_value(step.total, 's')}",
+            f"{term(asked.tokens)} ÷ {term(plan.tokens)} × {term(step.total, 's')}",
             asked.tokens / first.tokens_per_second,
             "megatron-2021",
             topic="parallelism",
@@ -263,8 +266,8 @@ def _steps(
         _WORKING.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_value(each, 'FLOP')} × {format_rounded(rate)} ÷ "
-            f"{format_value(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
+            f"{term(each, 'FLOP')} × {term(rate)} ÷ "
+            f"{term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
             _mfu(model, gpu, first),
             "palm",
             topic="number-formats",
@@ -277,7 +280,7 @@ def _tried(found: Found) -> Step:
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts "
         "and the batch",
-        format_number(found.count),
+        term(found.count),
         found.count,
         "",
         "megatron-2021",

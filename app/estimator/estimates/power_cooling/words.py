@@ -24,7 +24,10 @@ from app.estimator.estimates.power_cooling.compute import (
 )
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working
+from app.estimator.working import (
+    Working,
+    term,
+)
 
 LOAD_RANGE = (0.6, 0.9)
 
@@ -169,12 +172,12 @@ def _scaled(asked: PowerCooling, found: Found, name: str, value: float) -> Figur
 
 
 def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
-    node, nodes = format_value(found.node, "W"), format_number(asked.nodes)
+    node, nodes = term(found.node, "W"), term(asked.nodes)
     return (
         _WORKING.line(
             "nodes_per_rack",
             "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
-            f"min(⌊{format_value(asked.rack_limit, 'W')} ÷ {node}⌋, "
+            f"min(⌊{term(asked.rack_limit, 'W')} ÷ {node}⌋, "
             f"⌊{asked.rack_units} ÷ {found.units}⌋)",
             found.in_rack,
             "catalogue",
@@ -182,21 +185,21 @@ def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "machines_power",
             "systems × highest power × (1 + network and storage)",
-            f"{nodes} × {node} × {format_number(1 + asked.other)}",
+            f"{nodes} × {node} × {term(1 + asked.other)}",
             found.machines,
             "catalogue",
         ),
         _WORKING.line(
             "machines_typical",
             "highest × typical load",
-            f"{format_value(found.machines, 'W')} × {format_value(found.load, '%')}",
+            f"{term(found.machines, 'W')} × {term(found.load, '%')}",
             found.typical,
             "latif-2025",
         ),
         _WORKING.line(
             "site_power",
             "machines × PUE",
-            f"{format_value(found.machines, 'W')} × {format_number(asked.pue)}",
+            f"{term(found.machines, 'W')} × {term(asked.pue)}",
             found.site,
             "iso-30134-2",
         ),
@@ -207,21 +210,21 @@ def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
 
 
 def _rack_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
-    breaker = f"{format_number(asked.circuit)} A × {format_value(CONTINUOUS, '%')}"
+    breaker = f"{term(asked.circuit)} A × {term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[asked.feeds]
     return (
         _WORKING.line(
             "current",
             "power of a rack ÷ (√3 × voltage × power factor)",
-            f"{format_value(found.rack, 'W')} ÷ (√3 × "
-            f"{format_number(asked.voltage)} V × {format_number(asked.power_factor)})",
+            f"{term(found.rack, 'W')} ÷ (√3 × "
+            f"{term(asked.voltage)} V × {term(asked.power_factor)})",
             found.current,
             "ieee-1459",
         ),
         _WORKING.line(
             "circuits",
-            f"{twice}⌈current ÷ (breaker × {format_value(CONTINUOUS, '%')})⌉",
-            f"{twice}⌈{format_value(found.current, 'A')} ÷ ({breaker})⌉",
+            f"{twice}⌈current ÷ (breaker × {term(CONTINUOUS, '%')})⌉",
+            f"{twice}⌈{term(found.current, 'A')} ÷ ({breaker})⌉",
             found.circuits,
             "nfpa-70",
         ),
@@ -230,20 +233,20 @@ def _rack_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
 
 def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     systems = asked.nodes * found.node
-    shown = format_value(systems, "W")
-    air = f"{shown} × {format_value(1 - found.liquid, '%')}"
+    shown = term(systems, "W")
+    air = f"{shown} × {term(1 - found.liquid, '%')}"
     steps = [
         _WORKING.line(
             "heat_btu",
             "watts × 3.412, rounded",
-            f"⌊{format_value(found.machines, 'W')} × 3.412 + 0.5⌋",
+            f"⌊{term(found.machines, 'W')} × 3.412 + 0.5⌋",
             round(heat_in_btu(found.machines)),
             "ashrae-datacom",
         ),
         _WORKING.line(
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
-            f"{air} ÷ (1.2 × 1,005 × {format_number(asked.air_rise)})",
+            f"{air} ÷ (1.2 × 1,005 × {term(asked.air_rise)})",
             air_of(asked, found, systems),
             "ashrae-datacom",
         ),
@@ -253,8 +256,8 @@ def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
             _WORKING.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
-                f"{shown} × {format_value(found.liquid, '%')} ÷ (997 × 4,180 × "
-                f"{format_number(asked.liquid_rise)})",
+                f"{shown} × {term(found.liquid, '%')} ÷ (997 × 4,180 × "
+                f"{term(asked.liquid_rise)})",
                 coolant_of(asked, found),
                 "ashrae-datacom",
             )
@@ -267,16 +270,14 @@ def _energy_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "energy",
             "site, typical × running time",
-            f"{format_value(found.site_typical, 'W')} × "
-            f"{format_value(asked.duration, 's')}",
+            f"{term(found.site_typical, 'W')} × {term(asked.duration, 's')}",
             found.energy,
             "patterson-2021",
         ),
         _WORKING.line(
             "carbon",
             "energy × carbon intensity",
-            f"{format_value(found.energy, 'Wh')} × "
-            f"{format_value(asked.carbon_intensity * 1000)} g/kWh",
+            f"{term(found.energy, 'Wh')} × {term(asked.carbon_intensity * 1000)} g/kWh",
             found.carbon,
             "patterson-2021",
         ),

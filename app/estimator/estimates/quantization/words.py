@@ -7,8 +7,11 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import weight_table
 from app.estimator.room_verdict import capacity_note
-from app.estimator.units import format_number, format_value
-from app.estimator.working import Working
+from app.estimator.units import format_value
+from app.estimator.working import (
+    Working,
+    term,
+)
 
 OUTPUTS = (
     Output("total", "Weights after", "B", better="less"),
@@ -68,9 +71,9 @@ def steps(
     weights = _WORKING.line(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
-        f"{format_number(covered)} × {format_number(new.form.bits, 5)} ÷ 8 + "
-        f"{format_number(model.loaded_parameters - covered)} × "
-        f"{format_number(new.form.rest / 8)} B",
+        f"{term(covered)} × {term(new.form.bits)} ÷ 8 + "
+        f"{term(model.loaded_parameters - covered)} × "
+        f"{term(new.form.rest / 8)} B",
         new.total,
         "shape",
     )
@@ -80,8 +83,8 @@ def steps(
     floor = _WORKING.line(
         "decode_floor",
         "bytes that one GPU reads ÷ (bandwidth × share of it that is reached)",
-        f"{format_value(active, 'B')} ÷ ({format_value(gpu.memory_bandwidth, 'B/s')} × "
-        f"{format_value(asked.bandwidth_share, '%')})",
+        f"{term(active, 'B')} ÷ ({term(gpu.memory_bandwidth or 0.0, 'B/s')} × "
+        f"{term(asked.bandwidth_share, '%')})",
         new.floor,
         "pope-2022",
         topic="batching-and-latency",

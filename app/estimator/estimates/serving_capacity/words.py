@@ -31,8 +31,8 @@ from app.estimator.serving.profile import (
     settle,
 )
 from app.estimator.serving.simulation import Outcome, quantile
-from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import Working
+from app.estimator.units import format_number, format_value
+from app.estimator.working import Working, term
 
 OUTPUTS = (
     Output("fits", "Meets the targets", better="more"),
@@ -255,17 +255,17 @@ def _steps(
         _WORKING.line(
             "tpot_p50",
             "step + (requests − 1) × prompt ÷ answer",
-            f"{format_value(decode, 's')} + {format_number(own - 1)} × "
-            f"{format_value(cost, 's')} ÷ {format_number(asked.output_tokens)}",
+            f"{term(decode, 's')} + {term(own - 1)} × "
+            f"{term(cost, 's')} ÷ {term(asked.output_tokens)}",
             profile.tpot_at(batch),
             "inferencex",
         ),
         Step(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
-            f"{format_rounded(batch)} ÷ ({format_value(profile.ttft_at(batch), 's')} + "
-            f"{format_number(asked.output_tokens)} × "
-            f"{format_value(profile.tpot_at(batch), 's')})",
+            f"{term(batch)} ÷ ({term(profile.ttft_at(batch), 's')} + "
+            f"{term(asked.output_tokens)} × "
+            f"{term(profile.tpot_at(batch), 's')})",
             profile.rate_at(batch),
             "request/s",
             "little-1961",
@@ -280,8 +280,8 @@ def _steps(
 def _between(values: tuple[float, ...], batch: float) -> str:
     """A time between two that were worked out."""
     below, above, part = bracket(values, batch)
-    low, high = format_value(below, "s"), format_value(above, "s")
-    return f"{low} + {format_number(part)} × ({high} − {low})"
+    low, high = term(below, "s"), term(above, "s")
+    return f"{low} + {term(part)} × ({high} − {low})"
 
 
 def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
@@ -291,13 +291,11 @@ def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step
     else:
         formula = "⌈users × peak factor ÷ most users of one replica⌉"
         load, most = float(asked.concurrent), top.batch
-    numbers = f"⌈{format_number(load)} × {format_number(asked.peak)} ÷ "
+    numbers = f"⌈{term(load)} × {term(asked.peak)} ÷ "
     return _WORKING.line(
         "replicas",
         "given" if asked.replicas else formula,
-        format_number(asked.replicas)
-        if asked.replicas
-        else f"{numbers}{format_number(most)}⌉",
+        term(asked.replicas) if asked.replicas else f"{numbers}{term(most)}⌉",
         found.replicas or 0,
         "little-1961",
     )

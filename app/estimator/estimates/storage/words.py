@@ -25,7 +25,10 @@ from app.estimator.estimates.storage.compute import (
     losses_of,
 )
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working
+from app.estimator.working import (
+    Working,
+    term,
+)
 
 # One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
 # 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
@@ -180,8 +183,8 @@ def _capacities(asked: Storage, found: Found) -> tuple[float, float]:
 
 def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
     losses = found.losses
-    stall, mtbf = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
-    every = format_value(losses.interval, "s")
+    stall, mtbf = term(losses.stall, "s"), term(losses.mtbf, "s")
+    every = term(losses.interval, "s")
     return (
         *_size_steps(asked, found),
         _WORKING.line(
@@ -193,8 +196,7 @@ def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "mtbf",
             "hours of a GPU ÷ GPUs",
-            f"{format_number((asked.mtbf or GPU_MTBF) / 3600)} h ÷ "
-            f"{format_number(asked.gpus)}",
+            f"{term((asked.mtbf or GPU_MTBF) / 3600)} h ÷ {term(asked.gpus)}",
             losses.mtbf,
             "llama-3",
         ),
@@ -212,7 +214,7 @@ def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
-            f"{every} ÷ ({mtbf} × exp({format_value(losses.restart, 's')} ÷ {mtbf}) × "
+            f"{every} ÷ ({mtbf} × exp({term(losses.restart, 's')} ÷ {mtbf}) × "
             f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
@@ -223,7 +225,7 @@ def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
 def _interval_words(asked: Storage, found: Found) -> tuple[str, str]:
     """The interval of Daly, and the write that it must leave room for."""
     losses = found.losses
-    stall, apart = format_value(losses.stall, "s"), format_value(losses.mtbf, "s")
+    stall, apart = term(losses.stall, "s"), term(losses.mtbf, "s")
     rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
     formula = rule.format("stall", "failures") + ", failures: the time between them"
     numbers = rule.format(stall, apart)
@@ -231,31 +233,29 @@ def _interval_words(asked: Storage, found: Found) -> tuple[str, str]:
         formula, numbers = "time between failures", apart
     if asked.saving == "beside":
         formula += "; at least the write"
-        numbers = f"max({numbers}, {format_value(found.write_time, 's')})"
+        numbers = f"max({numbers}, {term(found.write_time, 's')})"
     return formula, numbers
 
 
 def _stall_words(asked: Storage, found: Found) -> tuple[str, str]:
     if asked.stall is not None:
-        return "given", format_value(asked.stall, "s")
-    size = format_value(found.checkpoint, "B")
+        return "given", term(asked.stall, "s")
+    size = term(found.checkpoint, "B")
     if asked.saving == "beside":
-        part = (
-            f"{size} ÷ {format_number(asked.gpus)} ÷ {format_value(HOST_COPY, 'B/s')}"
-        )
+        part = f"{size} ÷ {term(asked.gpus)} ÷ {term(HOST_COPY, 'B/s')}"
         return (
             "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory",
-            f"{format_value(BARRIER, 's')} + {part}",
+            f"{term(BARRIER, 's')} + {part}",
         )
     return (
         "checkpoint ÷ write bandwidth",
-        f"{size} ÷ {format_value(asked.write_bandwidth, 'B/s')}",
+        f"{size} ÷ {term(asked.write_bandwidth, 'B/s')}",
     )
 
 
 def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
     parts = CONTENTS[asked.content].parts
-    added = " + ".join(f"{format_number(size)} B" for _, size in parts)
+    added = " + ".join(f"{term(size)} B" for _, size in parts)
     named = " + ".join(what for what, _ in parts)
     several = len(parts) > 1
     read = "bytes of a token × tokens per second of a GPU × GPUs"
@@ -263,22 +263,22 @@ def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "checkpoint",
             f"parameters × {f'({named})' if several else named}, in bytes each",
-            f"{format_number(found.parameters)} × {f'({added})' if several else added}",
+            f"{term(found.parameters)} × {f'({added})' if several else added}",
             found.checkpoint,
             CONTENTS[asked.content].source,
         ),
         _WORKING.line(
             "needed_read",
             read,
-            f"{format_number(asked.bytes_per_token)} B × "
-            f"{format_number(asked.gpu_rate)} × {format_number(asked.gpus)}",
+            f"{term(asked.bytes_per_token)} B × "
+            f"{term(asked.gpu_rate)} × {term(asked.gpus)}",
             found.needed_read,
             "mlperf-storage",
         ),
         _WORKING.line(
             "dataset",
             "tokens × bytes of a token",
-            f"{format_number(asked.tokens)} × {format_number(asked.bytes_per_token)} B",
+            f"{term(asked.tokens)} × {term(asked.bytes_per_token)} B",
             found.dataset,
             "mlperf-storage",
         ),
@@ -368,19 +368,19 @@ def _notes(asked: Storage, found: Found) -> tuple[str, ...]:
             "Saving beside the training holds a copy in host memory. Its stall is a "
             "second and the copy, and the next save waits until it is written."
         )
-    if asked.content == "adamw":
-        notes.append(
-            "Gradients are not saved: the next step computes them anew. MLPerf Storage "
-            "also writes about 14 bytes for each parameter: 912 GiB for a 70B model."
-        )
-    if asked.content == "weights":
-        notes.append(
-            "Weights alone serve a model but do not resume its training: the optimizer "
-            "would start afresh."
-        )
+    if asked.content in _HELD:
+        notes.append(_HELD[asked.content])
     if found.needed_read < 0.01 * asked.read_bandwidth:
         notes.append(
             "Reading text is no load for storage; checkpoints decide. Images and video "
             "turn this round."
         )
     return tuple(notes)
+
+
+_HELD = {
+    "adamw": "Gradients are not saved: the next step computes them anew. MLPerf "
+    "Storage also writes about 14 bytes for each parameter: 912 GiB for a 70B model.",
+    "weights": "Weights alone serve a model but do not resume its training: the "
+    "optimizer would start afresh.",
+}

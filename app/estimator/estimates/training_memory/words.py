@@ -24,8 +24,12 @@ from app.estimator.memory.layouts import (
 )
 from app.estimator.memory.training import Load, moving_on, tokens_of, worst
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
-from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, added
+from app.estimator.units import format_value
+from app.estimator.working import (
+    Working,
+    added,
+    term,
+)
 
 OUTPUTS = (
     Output("weights", "Weights", "B", better="less"),
@@ -210,16 +214,16 @@ def _state_step(
     else:
         here, layout = _here(case), case.layout
         formula = "parameters on this GPU"
-        numbers = format_number(here.dense)
+        numbers = term(here.dense)
         if divided:
             formula += " ÷ shards"
-            numbers += f" ÷ {format_number(layout.shards)}"
+            numbers += f" ÷ {term(layout.shards)}"
         if here.experts:
             ways = layout.expert_shards if divided else 1
             formula += " + experts on it" + (" ÷ theirs" if divided else "")
-            numbers = f"({numbers} + {format_number(here.experts)} ÷ {ways})"
-        formula = f"({formula}) × {format_number(width)} B"
-        numbers += f" × {format_number(width)} B"
+            numbers = f"({numbers} + {term(here.experts)} ÷ {ways})"
+        formula = f"({formula}) × {term(width)} B"
+        numbers += f" × {term(width)} B"
     source = _tuned(case, figure) if case.tuning.is_partial else "zero"
     return _WORKING.line(figure, formula, numbers, value, source)
 
@@ -247,13 +251,13 @@ def _adapter_numbers(
     """Adapters on this GPU, and for weights the frozen parameters as well."""
     here, layout, tuning = _here(case), case.layout, case.tuning
     count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
-    formula = f"adapters × {format_number(width)} B"
-    numbers = f"{format_number(count)} × {format_number(width)} B"
+    formula = f"adapters × {term(width)} B"
+    numbers = f"{term(count)} × {term(width)} B"
     if figure == "weights":
-        base = f"{format_number(tuning.base, 5)} B"
+        base = f"{term(tuning.base)} B"
         frozen = here.dense + here.experts
         formula = f"(frozen × {base} + {formula})"
-        numbers = f"({format_number(frozen)} × {base} + {numbers})"
+        numbers = f"({term(frozen)} × {base} + {numbers})"
     if divided:
         formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
     return formula, numbers
@@ -265,17 +269,15 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     moves = moving_on(model, _stage(case), layout, step, case.tuning)
     tokens = tokens_of(layout, step)
     flight = in_flight(moves.stage, layout, step.micro_batches)
-    kept, beside = format_value(moves.kept, "B"), format_value(moves.beside, "B")
+    kept, beside = term(moves.kept, "B"), term(moves.beside, "B")
     rule = (
         "tokens × (bytes per token that all layers keep × micro-batches in flight + "
         "bytes per token of the layer at work)"
     )
-    numbers = (
-        f"{format_number(tokens)} × ({kept} × {format_number(flight, 5)} + {beside})"
-    )
+    numbers = f"{term(tokens)} × ({kept} × {term(flight)} + {beside})"
     states = (load.weights, load.gradients, load.optimizer)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
-    shares = f"{format_value(load.overhead, 'B')} + {format_value(load.buffers, 'B')}"
+    shares = f"{term(load.overhead, 'B')} + {term(load.buffers, 'B')}"
     held = load.overhead + load.buffers
     return (
         _WORKING.line(
@@ -303,9 +305,9 @@ def _logits_step(case: Case, load: Load, tokens: float) -> Step:
         return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
     framework = framework_of(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
-    width = format_number(framework.fused_loss if asked.fused_loss else each)
+    width = term(framework.fused_loss if asked.fused_loss else each)
     numbers = (
-        f"{format_number(tokens)} × {format_number(case.model.vocabulary)} × "
+        f"{term(tokens)} × {term(case.model.vocabulary)} × "
         f"{width} B ÷ {asked.tensor_parallel}"
     )
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"

@@ -26,8 +26,8 @@ from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.step import StepTime
 from app.estimator.timing.training_plan import TrainingPlan
-from app.estimator.units import format_number, format_rounded, format_value
-from app.estimator.working import Working, added, multiplied
+from app.estimator.units import format_number, format_value
+from app.estimator.working import Working, multiplied, term, terms
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
@@ -196,17 +196,17 @@ def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
 def one_step(plan: TrainingPlan, step: StepTime) -> Step:
     """How the time of one training step comes about."""
     rule = "micro-batches × one on a stage"
-    numbers = f"{format_number(plan.micro_batches)} × "
-    numbers += format_value(on_a_stage(plan, step), "s")
+    numbers = f"{term(plan.micro_batches)} × "
+    numbers += term(on_a_stage(plan, step), "s")
     if plan.pipeline > 1:
         rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
         average = step.bubble * plan.pieces / (plan.pipeline - 1)
         numbers += f" + ({plan.pipeline} − 1) ÷ {plan.pieces} × "
-        numbers += format_value(average, "s")
+        numbers += term(average, "s")
     return _WORKING.line(
         "step_time",
         f"{rule} + gradients and weights + optimizer",
-        f"{numbers} + {added((step.data, step.optimizer), 's')}",
+        f"{numbers} + {terms((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
     )
@@ -236,8 +236,7 @@ def _steps(
         _WORKING.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_value(run.flops, 'FLOP')} × {format_rounded(rate)} ÷ "
-            f"{format_value(peak, 'FLOP/s')}",
+            f"{term(run.flops, 'FLOP')} × {term(rate)} ÷ {term(peak, 'FLOP/s')}",
             run.mfu,
             "palm",
             topic="number-formats",
@@ -251,12 +250,12 @@ def _stage_step(run: Run) -> Step:
     plan, left = run.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
     spent = [(label, getattr(run.step, name)) for name, label in names]
-    parts = added((seconds for _, seconds in spent), "s")
+    parts = terms((seconds for _, seconds in spent), "s")
     return Step(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ "
         "micro-batches",
-        f"({parts}) ÷ {format_number(plan.micro_batches)}",
+        f"({parts}) ÷ {term(plan.micro_batches)}",
         on_a_stage(plan, run.step),
         "s",
         "megatron-bridge",
@@ -265,8 +264,8 @@ def _stage_step(run: Run) -> Step:
 
 
 def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
-    save, apart = format_value(asked.checkpoint_time, "s"), format_value(run.mtbf, "s")
-    every = format_value(run.interval, "s")
+    save, apart = term(asked.checkpoint_time, "s"), term(run.mtbf, "s")
+    every = term(run.interval, "s")
     return (
         _WORKING.line(
             "checkpoint_interval",
@@ -280,8 +279,8 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
             "goodput",
             "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
             "+ restart) ÷ time between failures)",
-            f"(1 − {format_value(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
-            f"({every} ÷ 2 + {format_value(asked.restart_time, 's')}) ÷ {apart})",
+            f"(1 − {term(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
+            f"({every} ÷ 2 + {term(asked.restart_time, 's')}) ÷ {apart})",
             run.useful,
             "daly-2006",
             topic="cluster-components",
@@ -289,8 +288,8 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step ÷ useful share",
-            f"{format_number(asked.tokens)} ÷ {format_number(run.plan.tokens)} × "
-            f"{format_value(run.step.total, 's')} ÷ {format_value(run.useful, '%')}",
+            f"{term(asked.tokens)} ÷ {term(run.plan.tokens)} × "
+            f"{term(run.step.total, 's')} ÷ {term(run.useful, '%')}",
             run.seconds,
             "megatron-2021",
         ),
@@ -306,7 +305,7 @@ def _cost_step(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, .
         _WORKING.line(
             "cost",
             "GPU-hours × price",
-            f"{format_rounded(hours)} × {format_value(price, 'USD/h')}",
+            f"{term(hours)} × {term(price, 'USD/h')}",
             rent(hours, price),
             "deepseek-v3",
             topic="cluster-components",

@@ -13,8 +13,14 @@ from app.estimator.estimates.weights.asked import Weights
 from app.estimator.estimates.weights.compute import REPACKED, Found
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, Format, weight_table
-from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, added, split, times
+from app.estimator.units import format_number
+from app.estimator.working import (
+    Working,
+    added,
+    split,
+    term,
+    times,
+)
 
 OUTPUTS = (
     Output("total", "All weights", "B", better="less"),
@@ -45,11 +51,12 @@ def figures(found: Found) -> tuple[Figure, ...]:
 def steps(asked: Weights, found: Found) -> tuple[Step, ...]:
     """The working from bits of a weight to bytes of a GPU."""
     form = FORMATS.get(asked.weights)
-    count, size = format_number(found.parameters), format_value(found.total, "B")
+    count, size = term(found.parameters), term(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
-    numbers = split(size, found.total, found.per_gpu * stages, gpus)
+    whole = size if gpus * stages > 1 else added((found.total,), "B")
+    numbers = split(whole, found.total, found.per_gpu * stages, gpus)
     if stages > 1:
         numbers = times(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
@@ -68,7 +75,7 @@ def steps(asked: Weights, found: Found) -> tuple[Step, ...]:
 
 def _file_step(count: str, found: Found) -> Step:
     formula = "weights × bits of their block formats on average ÷ 8"
-    numbers = f"{count} × {format_number(found.bits, 6)} ÷ 8"
+    numbers = f"{count} × {term(found.bits)} ÷ 8"
     return _WORKING.line("total", formula, numbers, found.total, "gguf", label="File")
 
 
@@ -90,9 +97,9 @@ def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...
     source = _SOURCE.get(form.id, "shape")
     parts = added((found.quantized, found.rest, found.tower), "B")
     packed = f" × {REPACKED}" if repacked else ""
-    covered = f"{format_number(found.covered)} × {format_number(form.bits, 5)} ÷ 8"
-    others = format_number(found.language - found.covered)
-    rest = f"{others} × {format_number(form.rest / 8)} B"
+    covered = f"{term(found.covered)} × {term(form.bits)} ÷ 8"
+    others = term(found.language - found.covered)
+    rest = f"{others} × {term(form.rest / 8)} B"
     rule = " × repacking" if repacked else ""
     lines = (
         (
