@@ -8,7 +8,7 @@ has happened since is read narrowly beside it.
 import dataclasses
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cachetools import LRUCache
@@ -26,7 +26,6 @@ from app.scheduling import Day
 from app.scheduling.card_pace import USUAL as CARD_PACE
 from app.scheduling.card_pace import CardPace
 from app.scheduling.curve import curve_of
-from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
 from app.scheduling.habits import USUAL, Habits
 
@@ -120,7 +119,7 @@ def find_planned(
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
     steps += [row.card for row in rows if _is_set(row, day)]
-    names = dict.fromkeys([*steps, *_names(plan.looks)])
+    names = dict.fromkeys([*steps, *(card.card for card in plan.looks)])
     rows_of_plan = (known[card] for card in names)
     return Planned(
         looks=tuple(Slot(row.card, row.note, row.topic) for row in rows_of_plan),
@@ -133,10 +132,6 @@ def find_planned(
         apart=asked.left > 1,
         outline=agreeing(outline(len(begun), unseen, asked), plan, unseen, asked),
     )
-
-
-def _names(cards: Iterable[Begun]) -> Iterator[str]:
-    return (card.card for card in cards)
 
 
 def _later(row: Row, day: dt.date, aim: Aim) -> bool:
