@@ -7,9 +7,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.cards.store import rebuild
 from app.db.tables import Learner, Memory, Review
 from app.scheduling import Act, Grade, last_day, refusal, replay_all
+from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary

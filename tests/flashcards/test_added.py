@@ -18,6 +18,7 @@ from app.db.engine import make_engine
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, Suspension
 from app.flashcards import store
 from app.scheduling import Grade
+from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
@@ -365,7 +366,7 @@ def test_the_memory_can_be_made_again_from_the_log_and_what_was_added(
         learner = act(db, cards, actions)
         before = rows_of(db, learner)
 
-        store.rebuild(db, learner, cards)
+        rebuild(db, learner, cards)
 
         assert rows_of(db, learner) == before
         db.rollback()

@@ -8,11 +8,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy import String, cast, delete, event, func, literal, update
 from sqlmodel import Session, select
 
-from app.cards.store import rebuild_days
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner
 from app.web.clock import milliseconds
 from tests.cards.known import known_card
+from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 
 

@@ -8,7 +8,7 @@ has happened since is read narrowly beside it.
 import dataclasses
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cachetools import LRUCache
@@ -127,7 +127,7 @@ def find_planned(
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
     steps += [row.card for row in rows if _is_set(row, day)]
-    names = dict.fromkeys([*steps, *_names(plan.looks)])
+    names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
     said = outline(len(begun), unseen, asked)
     over = sum(c.due <= today and c.card not in names for c in begun if not c.fresh)
     return Planned(
@@ -156,10 +156,6 @@ def _passed(begun: Sequence[Begun], unseen: int, asked: PlanInputs) -> int:
 
 def _slot(row: Row) -> Slot:
     return Slot(row.card, row.note, row.topic, fresh=row.state == "new")
-
-
-def _names(cards: Iterable[Begun]) -> Iterator[str]:
-    return (card.card for card in cards)
 
 
 def _later(row: Row, day: dt.date, aim: Aim) -> bool:
