@@ -38,7 +38,7 @@ def made_of(left: Left) -> str:
     r"""What the cards left are; empty where none are.
 
     >>> made_of(Left(due=7, waiting=2, fresh=15, learning=1))
-    '6\xa0reviews, 15\xa0new\xa0cards, 3\xa0still being learned'
+    '6\xa0reviews, 15\xa0new cards, 3\xa0still being learned'
     """
     said = []
     if left.reviews and left.final:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from app.content.live.library import Library
 from app.flashcards.left_words import made_of, over_words
+from app.mastery.bank import of_objective, of_topic
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
@@ -233,15 +234,23 @@ def _on_page(library: Library, order: Iterable[Weak], slug: str) -> Weak | None:
 
 
 def _practice(library: Library, weak: Weak, pace: Pace) -> Step:
-    """What practice asks on its page: not the questions that are kept for exams."""
-    topic = weak.topic
-    open_ = sum(not library.questions[name].reserved for name in topic.questions)
-    count = min(open_ or len(topic.questions), _MOST)
+    """What practice asks: on a weakness all pages of its objective, else the one page.
+
+    The questions that are kept for exams are not among them.
+    """
+    topic, goal = weak.topic, weak.standing.objective
+    questions = of_topic(library, topic.slug)
+    title, address = topic.title, f"/quiz/{topic.slug}"
+    if weak.low:
+        questions = of_objective(library, goal.number)
+        title, address = goal.name, f"/quiz/objectives/{goal.number}"
+    open_ = sum(not question.reserved for question in questions)
+    count = min(open_ or len(questions), _MOST)
     words = "1 question" if count == 1 else f"{count} questions"
     return Step(
         "practice",
-        f"{words}: {topic.title}",
-        f"/quiz/{topic.slug}",
+        f"{words}: {title}",
+        address,
         f"objective {weak.standing.objective.number}, {weak.why}",
         count * pace.question_minutes,
         questions=count,

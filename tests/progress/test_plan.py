@@ -276,7 +276,10 @@ def test_the_weakest_tested_objective_is_practiced(library: Library):
 
     practice = steps(library, record)[-1]
 
-    assert practice.address == "/quiz/kv-cache"
+    goal = "2.1"
+    assert practice.address == f"/quiz/objectives/{goal}"
+    names = {o.number: o.name for d in library.syllabus.domains for o in d.objectives}
+    assert practice.title.endswith(f" questions: {names[goal]}")
     assert "your weakest so far: " in practice.reason
     assert practice.reason.endswith("% expected")
 
