@@ -94,7 +94,9 @@ def test_every_control_has_a_name(client) -> None:
 
 def test_what_the_levels_of_certainty_mean_stands_beside_them(client) -> None:
     html = client.get("/quiz/kv-cache/single").text
-    said = re.findall(r'name="certainty" value="(\d)".*?<span>(.*?)</span>', html, re.S)
+    said = re.findall(
+        r'name="certainty" value="(\d)".*?<span>(.*?)</span>', html, re.DOTALL
+    )
 
     assert [(n, re.sub("<[^>]+>", "", words)) for n, words in said] == [
         ("1", "Guess under 67%"),
