@@ -48,7 +48,6 @@ _MEASURED = {unit: title for title, units in _MEASURES.items() for unit in units
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _Cell = tuple[str, bool]
 
-NO_KEYS: Mapping[str, str] = {}
 _WORDS = (bool, str)
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 _NUMBER = re.compile(
