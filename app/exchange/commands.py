@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
+from app.content.live.courses import name_course
 from app.db.database_url import shown, without_password
 from app.db.engine import make_engine
 from app.exchange.course.files import about, items_of, place_of, write_files
@@ -83,8 +84,7 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     )
     for command in (into, out):
         command.add_argument("--content", type=Path, default=content, metavar="DIR")
-        # Taken out before these words are read, and named here for --help.
-        command.add_argument("--course", metavar="NAME", help="where there are several")
+        name_course(command)
     return parser
 
 

@@ -11,7 +11,7 @@ from app.flashcards.desk import find_card, token_of
 from app.flashcards.own_cards import standing_words, state_words
 from app.learners.desk import Desk
 from app.scheduling import last_day, recall
-from app.scheduling.interval_words import day_words
+from app.scheduling.waits import day_words
 from app.web.clock import moment
 from app.web.words import day_of
 

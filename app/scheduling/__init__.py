@@ -11,7 +11,6 @@ from app.scheduling.by_hand import (
 from app.scheduling.card_pace import CardPace
 from app.scheduling.days import Day, card_seconds, new_left
 from app.scheduling.exam import before_exam
-from app.scheduling.interval_words import interval_words, minutes_words
 from app.scheduling.late_grades import OLDEST, is_too_old, settled
 from app.scheduling.leeches import LEECH, is_leech
 from app.scheduling.left import Left
@@ -23,3 +22,4 @@ from app.scheduling.memory import (
     previews,
     recall,
 )
+from app.scheduling.waits import interval_words, minutes_words
