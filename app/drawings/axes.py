@@ -27,6 +27,7 @@ class Axis:
     unit: str
     factor: float
     log: bool = False
+    counted: bool = False
 
     def place(self, value: float) -> float:
         """How far along the axis a value stands, 0 to 100 (clipped)."""
@@ -53,9 +54,10 @@ class Axis:
         return f"{shown:,.0f}" if abs(shown) >= 1000 else self.words(value)
 
     def one_decimal(self, value: float) -> str:
-        """A value in the unit of the axis with one decimal, `105.0`."""
+        """A value in the unit of the axis with one decimal, `105.0`; counts without."""
         shown = value / self.factor
-        return f"{shown:,.1f}" if abs(shown) < 1000 else f"{shown:,.0f}"
+        whole = self.counted or abs(shown) >= 1000
+        return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
 
 
 def linear(top: float, unit: str, room: float = 1.02) -> Axis:
@@ -86,7 +88,8 @@ def counting(top: float, word: str = "") -> Axis:
     >>> [counting(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    return _from_zero(max(top, 1.0), _whole_step, word, 1.0)
+    axis = _from_zero(max(top, 1.0), _whole_step, word, 1.0)
+    return dataclasses.replace(axis, counted=True)
 
 
 def _from_zero(

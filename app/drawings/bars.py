@@ -3,11 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 
-from app.drawings.axes import Axis, linear, scale_below
+from app.drawings.axes import Axis, counting, linear, scale_below
 from app.drawings.components import Look, looks_of
 from app.drawings.stacks import Part, stack
 from app.drawings.svg import Drawing, frame, line, rect, text
 from app.estimator.estimate import StackedBar, Table
+from app.estimator.units import PLURALS
 
 _TOP = 24
 _NARROW_OVER = 30.0
@@ -26,10 +27,9 @@ def draw_bar(
     >>> draw_bar(bar).says
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
-    used = total(bar)
-    whole = max(used, bar.capacity or 0.0)
-    own = linear(whole, bar.unit)
-    axis = linear(reach, bar.unit) if reach > whole else own
+    used, whole = total(bar), reach_of(bar)
+    own = _axis(bar, whole)
+    axis = _axis(bar, reach) if reach > whole else own
     bottom = _TOP + height
     marks = [*(scale_below(axis, bottom) if ticks else ())]
     looks = looks_of(bar)
@@ -44,6 +44,13 @@ def draw_bar(
         table=table_of(bar),
         key=key_of(bar, looks),
     )
+
+
+def _axis(bar: StackedBar, top: float) -> Axis:
+    """The axis of the amounts; whole things are counted."""
+    if bar.unit == "slice":
+        return counting(top, PLURALS[bar.unit])
+    return linear(top, bar.unit)
 
 
 def total(bar: StackedBar) -> float:
@@ -68,9 +75,15 @@ def _said(bar: StackedBar, axis: Axis, used: float) -> str:
         word = _left_word(bar) if left >= 0 else "over"
         whole = (
             f"{axis.one_decimal(used)} of {axis.round(bar.capacity)} {axis.unit}, "
-            f"{axis.one_decimal(abs(left))} {axis.unit} {word}"
+            f"{_amount(axis, abs(left))} {word}"
         )
     return f"{bar.label}: {parts or 'nothing'}; {whole}."
+
+
+def _amount(axis: Axis, value: float) -> str:
+    """A value with its unit; of a count its bar tells what is counted."""
+    words = axis.one_decimal(value)
+    return words if axis.counted else f"{words} {axis.unit}"
 
 
 def table_of(bar: StackedBar) -> Table:
@@ -152,7 +165,8 @@ def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
         words = f"{left} {_left_word(bar)}"
         beside = _beside(limit.cap, f"of {limit.size} {limit.unit}", words)
         return [*_free(limit, height), cap, beside]
-    return [*_over(limit, left, height), cap]
+    over = f"{_amount(axis, used - bar.capacity)} over"
+    return [*_over(limit, over, height), cap]
 
 
 def _free(limit: _Limit, height: int) -> list[str]:
@@ -160,10 +174,9 @@ def _free(limit: _Limit, height: int) -> list[str]:
     return [rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
 
 
-def _over(limit: _Limit, left: str, height: int) -> list[str]:
+def _over(limit: _Limit, over: str, height: int) -> list[str]:
     wide = limit.end - limit.cap
     marks = [rect("over", limit.cap, _TOP, wide, height)]
-    over = f"{left} {limit.unit} over"
     if wide < _NARROW_OVER:
         return [*marks, _beside(limit.cap, f"{limit.size} {limit.unit}", over)]
     marks.append(line("brk", limit.cap, 18, limit.end, 18))

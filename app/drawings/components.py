@@ -45,7 +45,7 @@ def looks_of(bar: StackedBar) -> tuple[Look, ...]:
 
     Nor do any two parts share a letter, so that nobody needs to see the colors.
     """
-    if bar.unit == "B":
+    if bar.unit in {"B", "slice"}:
         looks = list(_numbered(bar))
     else:
         looks = [

@@ -41,17 +41,22 @@ def ask_gpu(
     default: str = "h100-sxm5-80",
     count_field: str = "",
     offered: tuple[tuple[str, str], ...] = (),
+    help: str = "An accelerator of the catalog, for example H100.",  # noqa: A002 - as in `ask`
+    topic: str = "cluster-components",
 ) -> Any:
-    """Ask for an accelerator of the catalog; `8x H100` gives the count too.
+    """Ask for an accelerator of the catalog.
 
-    `offered` are ids with names, where a list shall not offer the whole catalog.
+    `8x H100` gives the count too, where a field of that count is named. `offered` are
+    ids with names, where a list shall not offer the whole catalog.
     """
+    if count_field:
+        help = "An accelerator of the catalog, for example H100 or 8x H100."  # noqa: A001
     return HARDWARE.ask(
         default,
         "GPU",
         kind="gpu",
-        help="An accelerator of the catalog, for example H100 or 8x H100.",
-        topic="cluster-components",
+        help=help,
+        topic=topic,
         count_field=count_field,
         choices=offered,
     )

@@ -77,6 +77,8 @@ UNITS: dict[str, tuple[str, float]] = {
     "GPU-hours": ("GPU-h", 1.0),
     "nodes": ("node", 1.0),
     "layers": ("layer", 1.0),
+    "slices": ("slice", 1.0),
+    "slice": ("slice", 1.0),
     "parameters": ("parameter", 1.0),
     "requests/s": ("request/s", 1.0),
 }
@@ -289,6 +291,7 @@ PLURALS = {
     "GPU-h": "GPU-hours",
     "node": "nodes",
     "layer": "layers",
+    "slice": "slices",
     "parameter": "parameters",
     "token/s": "tokens/s",
     "request/s": "requests/s",

@@ -2,8 +2,11 @@
 
 import pytest
 
+from app.drawings import draw_bar
 from app.estimator import catalogue
 from app.estimator.catalogue import IncompleteEntry
+from app.estimator.estimate import StackedBar
+from app.estimator.estimates.mig.asked import Mig
 from app.estimator.hardware.accelerators import (
     accelerators,
     find_accelerator,
@@ -11,7 +14,7 @@ from app.estimator.hardware.accelerators import (
 )
 from app.estimator.hardware.partitions import cards, find_card
 from app.estimator.hardware.parts import find_part
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import BadInputs, declared
 from app.estimator.registry import estimate
 
 
@@ -150,3 +153,37 @@ def test_every_estimate_of_memory_says_label_and_reading() -> None:
         )
         notes = " ".join(estimate(name, {"gpu": "L40"}).notes)
         assert "48\u00a0GB on the label; no reading of its driver is published" in notes
+
+
+@pytest.mark.parametrize(
+    ("instances", "says"),
+    [
+        ("8x 1g", "The instances ask for 8 compute slices, and the GPU has 7."),
+        (
+            "1g.20gb, 2x 3g",
+            "The instances ask for 10 memory slices, and the GPU has 8.",
+        ),
+        ("4x 1g.20gb, 1g", "The instances ask for 9 memory slices, and the GPU has 8."),
+    ],
+)
+def test_instances_that_do_not_fit_are_told_the_slices_that_lack(
+    instances: str, says: str
+) -> None:
+    assert estimate("mig", {"instances": instances}).verdict.text == says
+
+
+def test_the_bar_of_partitions_counts_slices() -> None:
+    """In bytes it was longer than the label, and its parts than their names."""
+    (picture,) = estimate("mig", {"instances": "3g, 2g, 1g"}).pictures
+    assert isinstance(picture, StackedBar)
+    says = draw_bar(picture).says
+    assert says.endswith("3g.40gb 4, 2g.20gb 2, 1g.10gb 1; 7 of 8 slices, 1 left.")
+    (over,) = estimate("mig", {"instances": "9x 1g"}).pictures
+    assert isinstance(over, StackedBar)
+    assert draw_bar(over).says.endswith("; 9 of 8 slices, 1 over.")
+
+
+def test_partitions_ask_for_one_gpu_that_has_them() -> None:
+    fields = declared(Mig)
+    assert "8x" not in fields["gpu"].help
+    assert fields["gpu"].topic == fields["instances"].topic == "mig"

@@ -9,20 +9,24 @@ from app.estimator.shared_inputs import ask_gpu
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mig:
-    """Which card, and which instances on it."""
+    """Which GPU, and which instances on it."""
 
     gpu: str = ask_gpu(
         "h100-sxm5-80",
         offered=tuple((a.id, a.name) for a in accelerators() if a.mig_instances),
+        help="The GPU to divide; only GPUs that have MIG are listed.",
+        topic="mig",
     )
     instances: str = ask(
         "3g, 2g, 1g",
         "Instances",
         kind="text",
         maximum=400,
-        help="Profiles with commas between them; 7x 1g.10gb for several. 1g without a "
-        "memory is the smallest of its kind.",
+        help="The profiles to create, with commas between them: 3g.40gb, 2x 1g.10gb. "
+        "3g means three compute slices, 40gb the memory; 3g alone takes the profile of "
+        "three slices with the least memory. A table of the result lists the profiles "
+        "of this GPU.",
         term="multi-instance-gpu-mig",
         group="Partitions",
-        topic="virtualisation",
+        topic="mig",
     )

@@ -18,7 +18,7 @@ def read_instances(card: Card, text: str) -> tuple[Profile, ...]:
         profile = card.find(match[2])
         if profile is None:
             names = ", ".join(p.name for p in card.profiles)
-            message = f"“{match[2]}” is not a profile of this card: {names}."
+            message = f"“{match[2]}” is not a profile of this GPU: {names}."
             raise refuse("instances", word.strip(), message)
         wanted += [profile] * min(int(match[1] or 1), 16)
     if not wanted:

@@ -1,4 +1,4 @@
-"""The estimate `mig`: which instances fit together on one card."""
+"""The estimate `mig`: which instances fit together on one GPU."""
 
 from app.estimator.estimate import Estimate
 from app.estimator.estimates.mig.asked import Mig
@@ -19,14 +19,14 @@ from app.estimator.shared_inputs import refuse
 
 
 def estimate(asked: Mig) -> Estimate:
-    """Place the instances on the slices of the card, or say why they do not fit."""
+    """Place the instances on the slices of the GPU, or say why they do not fit."""
     gpu = find_accelerator(asked.gpu)
     card = find_card(gpu.id)
     if card is None:
         why = "cannot be partitioned"
         if gpu.mig_instances:
             why = f"has {gpu.mig_instances} instances, whose profiles are not published"
-        message = f"The {gpu.name} {why}; cards that can: {', '.join(cards())}."
+        message = f"The {gpu.name} {why}; GPUs that can: {', '.join(cards())}."
         raise refuse("gpu", asked.gpu, message)
     wanted = read_instances(card, asked.instances)
     starts = place(card, wanted)
@@ -35,7 +35,7 @@ def estimate(asked: Mig) -> Estimate:
         verdict=verdict(card, gpu, wanted, starts),
         figures=figures(card, wanted, starts),
         steps=steps(card, wanted),
-        pictures=(bar(card, gpu, wanted),),
+        pictures=(bar(card, wanted),),
         tables=(table(card, wanted, starts),),
         notes=notes(card, gpu, wanted, starts),
     )
@@ -44,11 +44,11 @@ def estimate(asked: Mig) -> Estimate:
 ENTRY = Entry(
     name="mig",
     title="MIG partitions",
-    summary="Which instances fit together on one card, and what each gets.",
+    summary="Which instances fit together on one GPU, and what each gets.",
     group="Hardware",
     inputs=Mig,
     answer=estimate,
     outputs=OUTPUTS,
     first=("instances", "memory", "more"),
-    topic="virtualisation",
+    topic="mig",
 )

@@ -22,14 +22,14 @@ OUTPUTS = (
     Output("fits", "Fits", better="more"),
     Output("instances", "Instances"),
     Output("memory", "Memory of the instances", "B"),
-    Output("compute_slices", "Compute slices used"),
-    Output("memory_slices", "Memory slices used"),
+    Output("compute_slices", "Compute slices asked for"),
+    Output("memory_slices", "Memory slices asked for"),
     Output("compute_share", "Share of compute", "%"),
     Output("memory_share", "Share of memory", "%"),
-    Output("more", "More of the smallest that fit", better="more"),
+    Output("more", "Room for more of the smallest", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "virtualisation")
+_WORKING = Working(_OUT, "mig")
 
 
 def verdict(
@@ -47,12 +47,19 @@ def verdict(
         )
         return Verdict("fits", "Fits.", text)
     if compute_used > card.compute_slices:
-        text = f"{compute_used} compute slices are asked for of {card.compute_slices}."
+        text = _over(compute_used, "compute slices", card.compute_slices)
     elif memory_used > card.memory_slices:
-        text = f"{memory_used} memory slices are asked for of {card.memory_slices}."
+        text = _over(memory_used, "memory slices", card.memory_slices)
     else:
-        text = "Each profile starts only at certain slices, and these overlap."
+        text = (
+            "There are slices enough, but a profile starts only at certain memory "
+            "slices, and the instances would overlap."
+        )
     return Verdict("no", "Does not fit.", text)
+
+
+def _over(asked: int, what: str, there: int) -> str:
+    return f"The instances ask for {asked} {what}, and the GPU has {there}."
 
 
 def figures(
@@ -82,7 +89,7 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
     return (
         _WORKING.line(
             "compute_slices",
-            f"Σ slices, at most {card.compute_slices}",
+            f"compute slices of each, at most {card.compute_slices} in all",
             " + ".join(str(p.compute_slices) for p in wanted),
             computed,
             "mig-guide",
@@ -90,7 +97,7 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
         ),
         _WORKING.line(
             "memory_slices",
-            f"Σ slices, at most {card.memory_slices}",
+            f"memory slices of each, at most {card.memory_slices} in all",
             " + ".join(str(p.memory_slices) for p in wanted),
             placed,
             "mig-guide",
@@ -98,7 +105,7 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
         ),
         _WORKING.line(
             "memory",
-            "Σ memory of the profiles",
+            "memory of each",
             added((p.capacity for p in wanted), "B"),
             sum(p.capacity for p in wanted),
             "mig-guide",
@@ -107,17 +114,19 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
     )
 
 
-def bar(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...]) -> StackedBar:
-    """The memory of the instances against that of the card."""
-    unit = gpu.capacity / card.memory_slices
-    segments = tuple(Segment("other", p.name, unit * p.memory_slices) for p in wanted)
-    return StackedBar("Memory slices", segments, gpu.capacity, gpu.name)
+def bar(card: Card, wanted: tuple[Profile, ...]) -> StackedBar:
+    """The memory slices of the instances against those of the GPU."""
+    segments = tuple(Segment("other", p.name, p.memory_slices) for p in wanted)
+    limit = f"{card.memory_slices} memory slices"
+    return StackedBar(
+        "Memory slices", segments, card.memory_slices, limit, unit="slice"
+    )
 
 
 def table(
     card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
 ) -> Table:
-    """The profiles of the card, with the slices where those asked for start."""
+    """The profiles of the GPU, with the slices where those asked for start."""
     rows = []
     for profile in card.profiles:
         placed = [
@@ -136,9 +145,10 @@ def table(
                 ", ".join(placed) or "–",
             )
         )
-    memory = ("Memory in the name", "By the driver")
-    columns = ("Profile", *memory, "Compute", "Memory slices", "At most", "Placed at")
-    return Table("Profiles of this card", columns, tuple(rows))
+    memory = ("Memory in the name", "Memory by the driver")
+    slices = ("Compute slices", "Memory slices")
+    columns = ("Profile", *memory, *slices, "At most", "Starts at memory slice")
+    return Table("Profiles of this GPU", columns, tuple(rows))
 
 
 def notes(
@@ -147,7 +157,7 @@ def notes(
     wanted: tuple[Profile, ...],
     starts: tuple[int, ...] | None,
 ) -> tuple[str, ...]:
-    """What partitions of a card share and what they do not."""
+    """What partitions of a GPU share and what they do not."""
     apart = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
