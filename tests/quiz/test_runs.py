@@ -289,12 +289,16 @@ def test_before_the_first_answer_practice_proposes_the_placement_test(client) ->
 
 
 def test_a_refused_form_says_in_a_sentence_what_is_wrong(client) -> None:
-    said = client.post("/quiz/runs", data={"pick": "nothing"}).text
+    sent = {"pick": "nothing", "count": "0"}
+    said = client.post("/quiz/runs", data=sent).text
+    short = client.post("/quiz/runs", data={"count": "ten"}).text
     missing = client.post("/concepts/kv-cache/notes", data={}).text
 
-    assert "pick: choose one of mixed," in said
+    assert "What to practice: choose one of mixed," in said
+    assert "Questions: enter 1 to 100 (given: “0”)" in said
+    assert "Questions: enter a whole number (given: “ten”)" in short
     assert "Value error" not in said
-    assert "section: this field is required, and was not sent." in missing
+    assert "Section: this field is required, and was not sent." in missing
 
 
 def test_an_unknown_topic_is_404(client) -> None:
