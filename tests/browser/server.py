@@ -114,10 +114,7 @@ class Server:
         return self._log.read_text()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int | None:
-        """Stop the server; returns its exit code, None where it was not running.
-
-        Whoever is told to stop by a signal and obeys ends by that signal.
-        """
+        """Stop the server; returns its exit code, None where it was not running."""
         if self._process is None:
             return None
         os.killpg(self.pid, how)
