@@ -82,14 +82,14 @@ class Profile:
     def timed(self, batch: float) -> Timed:
         """A group with `batch` requests in the replica."""
         there = max(1.0, batch / self.groups)
-        at = _position(there)
-        step, filled = _between(self.decode, at), self.placed.engine.filled(there)
-        recorded = step
-        if filled > there:
-            full = _position(filled)
+        above, part = at = _position(there)
+        low, few = self.decode[above - 1], self.prompt[above - 1]
+        step = recorded = low + part * (self.decode[above] - low)
+        cost = few + part * (self.prompt[above] - few)
+        if self.placed.engine.graphs:
+            full = _position(self.placed.engine.filled(there))
             empty = _between(self.own, full) - _between(self.own, at)
             recorded = _between(self.decode, full) - empty
-        cost = _between(self.prompt, at)
         return Timed(step, cost, there, recorded, self.placed.launching)
 
     def tpot_at(self, batch: float) -> float:
@@ -98,7 +98,8 @@ class Profile:
 
     def ttft_at(self, batch: float) -> float:
         """Median time to the first token with `batch` requests [s]."""
-        return first_token(self.placed, *self.timed(batch)[:3])
+        timed = self.timed(batch)
+        return first_token(self.placed, timed.step, timed.cost, timed.batch)
 
     def rate_at(self, batch: float) -> float:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
@@ -108,7 +109,7 @@ class Profile:
         """The rate, the median time to the first token, and the step behind both."""
         timed = self.timed(batch)
         answer = self.traffic.requests.answer
-        first = first_token(self.placed, *timed[:3])
+        first = first_token(self.placed, timed.step, timed.cost, timed.batch)
         return batch / (first + answer * pace(timed, answer)), first, timed
 
 
@@ -125,8 +126,11 @@ def pace(timed: Timed, answer: float) -> float:
     >>> round(pace(Timed(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
     """
+    step, cost, batch, recorded, launching = timed
+    if recorded == step and launching <= step + cost:  # the sum does not need s
+        return step + (batch - 1) * cost / max(1.0, answer)
     share, mixed = mixture(timed, answer)
-    return timed.recorded + share * (mixed - timed.recorded)
+    return recorded + share * (mixed - recorded)
 
 
 def mixture(timed: Timed, answer: float) -> tuple[float, float]:
