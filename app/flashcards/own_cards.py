@@ -5,7 +5,7 @@ import datetime as dt
 
 from app.cards.names import QUESTION, TERM, origin
 from app.cards.store import Added, added_count, added_page
-from app.flashcards.desk import known
+from app.flashcards.desk import known, plan_of
 from app.flashcards.finding import Found
 from app.flashcards.toward_exam import aim_of
 from app.learners.desk import Desk
@@ -93,5 +93,7 @@ def standing_words(standing: Standing | None, desk: Desk) -> str:
         return "new"
     aim = aim_of(desk.learner, desk.day)
     if aim and before_exam(standing, aim.exam) != standing:
-        return "once more before your exam, if there is time"
+        plan = plan_of(desk)
+        short = plan is not None and plan.outline.short
+        return "due after your exam" if short else "once more before your exam"
     return state_words(standing.state, standing.due_day, desk.day)

@@ -94,7 +94,7 @@ class Ahead:
             change = self.without.mean - self.plan.mean
             said.append(
                 f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, "
-                f"{_minutes(change)} a day after that."
+                f"{_minutes(change)}."
             )
         return " ".join(said)
 
@@ -208,8 +208,9 @@ def _less(cards: int) -> str:
 def _minutes(change: float) -> str:
     whole = round(change)
     if not whole:
-        return "in as many minutes"
-    return f"with {count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+        return "with the same minutes on the days after"
+    minutes = f"{count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+    return f"with {minutes} a day after that"
 
 
 def _next(days: int) -> str:

@@ -13,6 +13,7 @@ from app.learners.desk import Desk
 from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
+from app.progress.advice import with_advice
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
 from app.progress.pace import USUAL, Pace
@@ -110,6 +111,11 @@ class SoFar:
     def spent(self) -> float:
         """All minutes of today that were spent."""
         return self.answered + self.read
+
+    @property
+    def shown(self) -> int:
+        """The same as it is shown: the sum of what is said of each."""
+        return sum(round(n) for n in (self.answered, self.read) if n >= 1)
 
 
 def read_today(picture: Picture, pace: Pace) -> float:
@@ -259,7 +265,7 @@ def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> Who
     usual = learner.minutes_a_day
     student = Student(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
-    return WholePlan(cards, study)
+    return WholePlan(cards, with_advice(study, day, work, student, proposed))
 
 
 def _so_far(desk: Desk, picture: Picture, days: StudyDays) -> SoFar:

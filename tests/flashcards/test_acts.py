@@ -305,6 +305,6 @@ class TestSearch:
 
     def test_questions_that_were_missed_are_found(self, client) -> None:
         assert (
-            "No card has all of these words in its text."
+            "No card has all of these words in its text, and nothing else is searched."
             in client.get("/flashcards/deck?q=nothinglikethis").text
         )

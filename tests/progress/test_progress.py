@@ -120,7 +120,7 @@ def test_before_anything_is_done_each_figure_says_what_is_missing(client: TestCl
 
     assert "You have not answered or reviewed anything yet." in page
     for words in (
-        "Not enough reviews yet",
+        "No card came back after a day or more",
         "No card comes back within thirty days",
         "Nothing to compare yet",
         "No time in the last twelve weeks",

@@ -10,7 +10,9 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner
+from app.progress.planning import SoFar
 from app.web.clock import milliseconds
+from app.web.words import time_of
 from tests.cards.known import known_card
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
@@ -384,3 +386,24 @@ def test_a_question_takes_as_long_on_today_as_in_the_plan(
     seconds = int(question[1])
     assert seconds > 72
     assert int(told[1]) == round(6 * seconds / 60)
+
+
+@pytest.mark.parametrize(
+    ("answered", "read", "shown"),
+    [(3.4, 3.4, 6), (3.6, 2.6, 7), (0.9, 0.9, 0), (0.0, 5.2, 5)],
+)
+def test_what_was_spent_is_the_sum_of_what_is_shown(
+    answered: float, read: float, shown: int
+):
+    said = [time_of(n) for n in (answered, read) if n]
+    minutes = [int(n) for words in said for n in re.findall(r"(\d+).min", words)]
+
+    assert SoFar(answered=answered, read=read).shown == shown == sum(minutes)
+
+
+def test_of_a_page_begun_it_is_said_how_much_was_read(rosa: TestClient):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+
+    course = re.search(r"(\d+ of \d+ sections) read", rosa.get("/course").text)
+    assert course
+    assert f"{course[1]} read, the last today" in words_of(rosa)

@@ -2,18 +2,20 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
+from app.content.model import Topic
 from app.db.engine import DbSession
 from app.flashcards.desk import stack_of
 from app.flashcards.left_words import over_words
 from app.learners.desk import Desk
 from app.mastery.bank import missed
+from app.mastery.course import anchors
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
@@ -109,7 +111,7 @@ def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
         "placing": so_far.placing,
-        "spent": round(so_far.spent),
+        "spent": so_far.shown,
         "minutes": learner.minutes_on(picture.day),
         "off": learner.is_off(picture.day),
         "answered": time_of(so_far.answered) if so_far.answered else "",
@@ -134,11 +136,21 @@ def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
     }
 
 
+def _read_of(topic: Topic, sections: Collection[str]) -> str:
+    """How much of a page was read, as Course says it."""
+    named = anchors(topic)
+    done = sum(anchor in sections for anchor in named)
+    if done == len(named):
+        return "read"
+    return f"{done} of {len(named)} sections read, the last" if done else "opened"
+
+
 def _recent(picture: Picture) -> Sequence[dict[str, Any]]:
     """The pages read last, with the study day of it."""
     return [
         {
             "topic": picture.library.topics[row.topic],
+            "what": _read_of(picture.library.topics[row.topic], row.sections),
             "ago": (picture.day - picture.learner.study_day(moment(row.at))).days,
             "day": picture.learner.study_day(moment(row.at)),
         }
