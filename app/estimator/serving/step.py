@@ -137,7 +137,7 @@ def place(
     form = FORMATS[serving.weights]
     rates = rates_of(gpu, serving.weights)
     engine, common = fitted or (software(serving.software), steps())
-    narrow = unpacked(gpu, form)
+    narrow, host = unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     work = tuple(
         _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
@@ -155,7 +155,7 @@ def place(
         narrow=narrow,
         element=cache_bytes(serving.cache),
         work=work,
-        launching=sum(w.number * w.launches for w in work) * engine.eager * gpu.host,
+        launching=sum(w.number * w.launches for w in work) * engine.eager * host,
     )
 
 
