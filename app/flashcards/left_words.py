@@ -59,6 +59,8 @@ def over_words(over: int, passed: int) -> str:
 
     >>> over_words(3, 0).replace("\xa0", " ")
     '3 more cards are due and wait for another day'
+    >>> over_words(3, 1).replace("\xa0", " ")
+    '3 more cards are due; the plan has no time for about 1 of them before your exam'
     >>> over_words(138, 126).replace("\xa0", " ")
     '138 more cards are due; the plan has no time for most of them before your exam'
     >>> over_words(1, 1).replace("\xa0", " ")

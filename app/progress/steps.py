@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from app.content.live.library import Library
-from app.flashcards.left_words import made_of, over_words
+from app.flashcards.left_words import made_of
 from app.mastery.bank import of_objective, of_topic
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
@@ -56,7 +56,7 @@ def plan(now: Situation) -> TodayPlan:
     day.read_on(page, pages[1:], now.reading)
     begun = run_step(now.left_run, now.pace)
     day.take(begun)
-    if begun is None or begun in day.steps:
+    if begun is None or begun in day.steps or now.running is not None:
         day.take(practice_step(now.library, now.record, now.domains, now.pace, page))
     if waits:
         day.steps.sort(key=lambda step: step.kind in {"learn", "review"})
@@ -176,9 +176,7 @@ def cards_step(left: Left) -> Step | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
     if not left.due and not left.fresh:
         return None
-    reason = "; ".join(
-        filter(None, (made_of(left), over_words(left.over, left.passed)))
-    )
+    reason = made_of(left)
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
     if left.returning or left.added:

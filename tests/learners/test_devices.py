@@ -106,8 +106,8 @@ def test_a_browser_with_records_asks_before_it_leaves_them(milo: TestClient, cod
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("abc", "“abc” is not a code. It has 8 letters and digits, none of"),
-        ("", "Enter a code. It has 8 letters and digits, none of"),
+        ("abc", "“abc” is not a code. A code has 8 letters and digits, none of"),
+        ("", "Enter a code. A code has 8 letters and digits, none of"),
         ("AAAA-AAAA", "This code is not valid."),
     ],
 )

@@ -195,25 +195,14 @@ def test_due_waiting_and_new_cards_are_one_number(library: Library):
     assert first.minutes == deck.seconds / 60
 
 
-@pytest.mark.parametrize(
-    ("passed", "said"),
-    [
-        (0, " and wait for another day"),
-        (1, "; the plan has no time for about 1 of them before your exam"),
-        (2, "; the plan has no time for most of them before your exam"),
-        (3, "; the plan has no time for them before your exam"),
-    ],
-)
-def test_cards_that_wait_are_named_and_whether_they_come_before_the_exam(
-    library: Library, passed: int, said: str
-):
-    deck = Left(due=33, fresh=12, over=3, passed=passed)
+def test_cards_that_wait_are_not_part_of_the_step(library: Library):
+    deck = Left(due=33, fresh=12, over=3, passed=1)
 
     first, *_ = steps(library, left=deck)
 
     assert first.title == "Study 45 cards"
     words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
-    assert words == f"33 reviews, 12 new cards; 3 more cards are due{said}"
+    assert words == "33 reviews, 12 new cards"
 
 
 def test_cards_that_were_added_are_new_ones_and_come_before_pages(library: Library):
@@ -314,6 +303,16 @@ def test_a_running_exam_comes_before_everything(library: Library):
 
     assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
     assert first.reason == "the clock is running"
+
+
+def test_no_step_of_the_day_is_gone_while_an_exam_runs(library: Library):
+    run, record = LeftRun(run=4, left=2, count=5), read(library, "weights")
+    made = planned(
+        library, record, left_run=run, running=Running(7, "Mock", 55), minutes=40
+    )
+
+    assert [step.kind for step in made.steps] == ["exam"]
+    assert [step.kind for step in made.beyond] == ["read", "run", "practice"]
 
 
 def test_the_next_thing_is_offered_however_long_it_takes(library: Library):

@@ -68,7 +68,7 @@ def use_code(
     if len(plain(code)) != LENGTH:
         given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
         message = (
-            f"{given} It has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
+            f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
         return _entry(request, learner, [_problem("code", message)], 422, code)
     rates: Rates = request.app.state.rates
