@@ -74,8 +74,11 @@ def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
     facts = [("State", "put aside" if held.suspended else _state(desk, held))]
     if standing is not None:
         stability = day_words(max(1, round(standing.stability)))
+        known = f"{round(recall(standing, desk.day) * 100)}%"
+        # Of a card in its steps the model of memory knows too little yet.
+        settled = standing.state == "review"
+        facts += [("Likely to be known today", known)] if settled else []
         facts += [
-            ("Likely to be known today", f"{round(recall(standing, desk.day) * 100)}%"),
             ("Falls to 90% after", stability),
             ("Last review", day_of(standing.last_day)),
             ("Reviews", f"{standing.reviews:,}"),

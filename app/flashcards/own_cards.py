@@ -75,13 +75,16 @@ def row_of(desk: Desk, added: Added, found: Found | None) -> ListedCard:
 def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     """How a card stands: being learned, or the study day it is due on.
 
-    What was left in its steps on an earlier day is due, as the desk counts it.
+    What was left in its steps on an earlier day is due, and an added card that was
+    never graded is new, as the desk counts them.
     """
     if due is None:
         return "new"
     days = (due - day).days
     if state not in {"review", "new"} and days >= 0:
         return "being learned"
+    if days <= 0 and state == "new":
+        return "new"
     if days <= 0:
         return "due"
     return "due tomorrow" if days == 1 else f"due {day_of(due)}"

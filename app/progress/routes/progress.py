@@ -46,6 +46,7 @@ def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
     weeks = figures.weeks(days.recent, today)
     firsts = picture.record.firsts
     left = stack_of(desk).left
+    begun = days.first or today
     return {
         "days": days,
         "summary": figures.summary(days, len(firsts), today),
@@ -54,8 +55,8 @@ def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
         "due": figures.upcoming(_due(picture, left, db), today, learner.exam_day),
         "over": over_words(left.over, left.passed),
         "calibration": figures.certainty(certainties(firsts)),
-        "hours": figures.hours(weeks),
-        "log": study_log(days.counts, today) if learner.calendar else None,
+        "hours": figures.hours(weeks, begun),
+        "log": study_log(days.counts, today, begun) if learner.calendar else None,
     }
 
 

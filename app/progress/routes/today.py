@@ -79,7 +79,8 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     shown = _today(picture, so_far, cards)
     if picture.is_new and so_far.running is None:
         return _first(request, picture, shown)
-    log = study_log(days.counts, day) if picture.learner.calendar else None
+    begun = days.first or day
+    log = study_log(days.counts, day, begun) if picture.learner.calendar else None
     return page(request, "progress/today.html", log=log, **shown)
 
 
