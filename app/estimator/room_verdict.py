@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.estimate import Status, Verdict
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.units import format_number, format_value
+from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 from app.estimator.working import decimals_that_hold
 
 TIGHT = 0.1
@@ -62,7 +62,8 @@ def memory_verdict(
     limit, whole, label = room.limit, room.whole, room.label
     status = status_of(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
-    more = decimals_that_hold((limit, -need), "B") if need <= limit else 0
+    holds = decimals_that_hold((limit, -need), "B") if need <= limit else 0
+    more = min(holds, 1)
     has = f"has {held(whole, label, more)}"
     if limit < whole:
         has = f"may use {format_value(limit, 'B', more)} of {held(whole, label)}"
@@ -79,8 +80,20 @@ def memory_verdict(
         text = f"{subject} would need {words} and {has}."
     else:
         free = format_value(limit - need, "B")
+        if holds > 1:
+            free = _left(words, format_value(limit, "B", more))
         text = f"{subject} needs {words} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
+
+
+def _left(need: str, limit: str) -> str:
+    r"""What printed numbers leave, in the unit of the limit.
+
+    >>> _left("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
+    '0.55 GB'
+    """
+    whole, used = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))
+    return format_value(whole - used, limit.partition(NBSP)[2], 1)
 
 
 def close_note(limit: float, least: float, most: float) -> str:

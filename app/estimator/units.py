@@ -65,6 +65,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "°C": ("°C", 1.0),
     "BTU/h": ("BTU/h", 1.0),
     "m3/s": ("m3/s", 1.0),
+    "m³/s": ("m3/s", 1.0),
     "CFM": ("CFM", 1.0),
     "tokens": ("token", 1.0),
     "token": ("token", 1.0),
@@ -276,6 +277,7 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
         (0.0, "ns"),
     ),
     "kg": ((1e4, "t"),),
+    "m3/s": ((0.0, "m³/s"),),
 }
 _RUNGS = {
     unit: tuple((least, name, UNITS[name][1]) for least, name in rungs)
@@ -364,7 +366,7 @@ def with_unit(number: str, unit: str) -> str:
     >>> with_unit("42.7", "ms").replace(NBSP, " "), with_unit("41.3", "%")
     ('42.7 ms', '41.3%')
     """
-    return f"{number}{'' if unit in {'', '%'} else NBSP}{unit}"
+    return f"{number}{'' if unit in {'', '%', '×'} else NBSP}{unit}"
 
 
 def _rung(size: float, unit: str) -> tuple[str, float]:

@@ -118,8 +118,8 @@ def _figures(
     if best is None:
         return (
             *(
-                Figure(_OUT[o.name], None, note=_NONE, primary=i == 0)
-                for i, o in enumerate(OUTPUTS[:-2])
+                Figure(o, None, note=_NONE, primary=o is OUTPUTS[0], applies=False)
+                for o in OUTPUTS[:-2]
             ),
             *counts,
         )

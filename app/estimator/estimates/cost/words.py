@@ -98,6 +98,7 @@ def _figures(asked: Cost, found: Found) -> tuple[Figure, ...]:
             note="Without interest and resale."
             if gain > 0
             else "Renting costs less than running what was bought.",
+            applies=gain > 0,
         ),
         Figure(_OUT["run_owned"], asked.run * found.owned_hour),
         Figure(_OUT["run_rented"], asked.run * each),

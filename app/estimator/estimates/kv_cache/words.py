@@ -58,11 +58,13 @@ def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
     """What the whole cache takes, and what one token of it does."""
     tokens = format_number(asked.context)
     count = format_value(asked.sequences, "sequence")
+    keeps = f"{_in_both(found.per_token)} for each token"
+    if not found.per_token:
+        keeps = f"{_in_both(found.state)} for each sequence, whatever its length"
     return Verdict(
         "info",
         f"{format_value(found.total, 'B')}.",
-        f"{model.name} keeps {_in_both(found.per_token)} for each token; "
-        f"{count} of {tokens} tokens.",
+        f"{model.name} keeps {keeps}; {count} of {tokens} tokens.",
     )
 
 

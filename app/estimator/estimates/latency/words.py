@@ -92,15 +92,16 @@ _LEADS = {
 
 
 def _verdict(asked: Latency, placed: Placed, timed: Timed) -> Verdict:
-    text = (
-        f"First token after {format_value(timed.first, 's')}, then one every "
-        f"{format_value(timed.per_token, 's')} "
+    first = format_value(timed.first, "s")
+    then = (
+        f"after {first}, then one every {format_value(timed.per_token, 's')} "
         f"({format_number(1 / timed.per_token)} tokens/s for each sequence)."
     )
     if not timed.fits:
         where = f"{asked.tensor_parallel} {placed.gpu.name}"
-        return Verdict("no", "Does not fit.", f"Too large for {where}; else: {text}")
-    return Verdict("info", _LEADS[timed.bound], text)
+        text = f"Too large for {where}. With enough memory: first token {then}"
+        return Verdict("no", "Does not fit.", text)
+    return Verdict("info", _LEADS[timed.bound], f"First token {then}")
 
 
 def _figures(asked: Latency, placed: Placed, timed: Timed) -> tuple[Figure, ...]:

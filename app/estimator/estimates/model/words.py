@@ -148,7 +148,7 @@ def parts(model: Architecture) -> Table:
     """Parameters by part of the model."""
     rows = tuple(
         (
-            part[:1].upper() + part[1:],
+            "MLP" if part == "mlp" else part[:1].upper() + part[1:],
             (float(count), "parameter"),
             format_value(count / model.parameters, "%"),
         )

@@ -164,10 +164,13 @@ def _degrees(first: Candidate | None) -> tuple[Figure, ...]:
         ("zero", "zero"),
         ("gpus", "gpus"),
     )
-    return tuple(
-        Figure(_OUT[name], getattr(first.plan, of) if first else None)
-        for name, of in names
-    )
+    if first is None:
+        return tuple(_unplanned(name) for name, _ in names)
+    return tuple(Figure(_OUT[name], getattr(first.plan, of)) for name, of in names)
+
+
+def _unplanned(name: str) -> Figure:
+    return Figure(_OUT[name], None, note="No layout fits.", applies=False)
 
 
 def _speed(
@@ -179,7 +182,7 @@ def _speed(
     names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
     if first is None:
         every = (*names, "gpu_hours", "cost")
-        return tuple(Figure(_OUT[n], None) for n in every)
+        return tuple(_unplanned(name) for name in every)
     kind = "training-routed" if model.is_routed else "training"
     rate = first.tokens_per_second
     seconds = asked.tokens / rate

@@ -98,6 +98,8 @@ def _verdict(asked: PowerCooling, found: Found) -> Verdict:
             f"the site has {format_value(asked.site_limit, 'W')}."
         )
         return Verdict(status, "Too much for the site.", text)
+    limit = asked.site_limit
+    of = f" of the {format_value(limit, 'W')} that it has" if limit else ""
     racks = "One rack" if found.racks == 1 else f"{format_number(found.racks)} racks"
     each = "one system" if found.in_rack == 1 else f"{found.in_rack} systems"
     return Verdict(
@@ -105,7 +107,7 @@ def _verdict(asked: PowerCooling, found: Found) -> Verdict:
         f"{racks} of {each}.",
         f"{format_number(asked.nodes)} {name} of {most} draw at most "
         f"{format_value(found.machines, 'W')} with their network and storage, and the "
-        f"site {site}.{_halved(asked, found)}",
+        f"site {site}{of}.{_halved(asked, found)}",
     )
 
 
@@ -132,15 +134,29 @@ def _too_dense(asked: PowerCooling, found: Found) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
+def _coolant(asked: PowerCooling, found: Found) -> Figure:
+    if found.liquid:
+        return Figure(_OUT["coolant"], coolant_of(asked, found))
+    note = "Air takes all heat of the systems."
+    return Figure(_OUT["coolant"], None, note=note, applies=False)
+
+
 def _figures(asked: PowerCooling, found: Found) -> tuple[Figure, ...]:
     heat = found.machines
     systems = asked.nodes * found.node
     per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
     dense = "" if found.racks else "No system fits in a rack."
+    one = "" if found.racks else "Of one system, which is more than a rack takes."
     return (
-        Figure(_OUT["racks"], found.racks, note=dense, primary=True),
+        Figure(
+            _OUT["racks"],
+            found.racks,
+            note=dense,
+            primary=True,
+            applies=found.racks is not None,
+        ),
         Figure(_OUT["nodes_per_rack"], found.in_rack),
-        Figure(_OUT["rack_power"], found.rack),
+        Figure(_OUT["rack_power"], found.rack, note=one),
         Figure(_OUT["machines_power"], found.machines),
         _typical(asked, found, "machines_typical", found.machines),
         Figure(_OUT["site_power"], found.site),
@@ -151,7 +167,7 @@ def _figures(asked: PowerCooling, found: Found) -> tuple[Figure, ...]:
         Figure(_OUT["heat_btu"], round(heat_in_btu(heat))),
         Figure(_OUT["air"], air_of(asked, found, systems)),
         Figure(_OUT["air_node"], round(per_node)),
-        Figure(_OUT["coolant"], coolant_of(asked, found)),
+        _coolant(asked, found),
         _scaled(asked, found, "energy", found.energy),
         _scaled(asked, found, "carbon", found.carbon),
         Figure(_OUT["fits"], status_of(asked, found) != "no"),

@@ -20,9 +20,9 @@ OUTPUTS = (
     Output("per_gpu", "On one GPU", "B", better="less"),
     Output("fits", "Weights fit", better="more"),
     Output("decode_floor", "Fastest token", "s", better="less", modeled=True),
-    Output("decode_speedup", "Faster decoding at most", better="more"),
+    Output("decode_speedup", "Faster decoding at most", "×", better="more"),
     Output("peak", "Peak rate of matrix products", "FLOP/s", better="more"),
-    Output("peak_ratio", "Faster prefill at most", better="more"),
+    Output("peak_ratio", "Faster prefill at most", "×", better="more"),
 )
 _OUT = by_name(OUTPUTS)
 _WORKING = Working(_OUT, "number-formats")

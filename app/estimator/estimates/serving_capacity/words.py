@@ -160,16 +160,16 @@ def _figures(
     tokens = rate * asked.output_tokens if rate is not None else None
     return (
         Figure(_OUT["fits"], found.met),
-        Figure(_OUT["replicas"], found.replicas),
-        Figure(_OUT["gpus"], _gpus(asked, found), primary=True),
-        Figure(_OUT["nodes"], _nodes(asked, found)),
+        _settled("replicas", found.replicas),
+        _settled("gpus", _gpus(asked, found)),
+        _settled("nodes", _nodes(asked, found)),
         *_latencies(settled),
         _rate("throughput", tokens),
         _rate("requests_per_second", rate),
         _rate("max_rate", top),
         _saturated(asked, profile, found),
-        Figure(_OUT["utilisation"], found.utilization),
-        Figure(_OUT["concurrent"], round(settled.batch, 1) if settled else None),
+        _settled("utilisation", found.utilization),
+        _settled("concurrent", round(settled.batch, 1) if settled else None),
         Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
         *_costs(asked, profile.placed.gpu, found, tokens),
     )
@@ -180,28 +180,32 @@ def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     for kind in ("ttft", "tpot"):
         for name, share in SHARES:
             value = getattr(settled, kind)[share] if settled else None
-            key = f"{kind}_{name}"
-            if value is None:
-                note = "No load settles."
-                figures.append(Figure(_OUT[key], None, note=note))
-                continue
-            low, high = around(kind, value)
-            figures.append(Figure(_OUT[key], value, low, high))
+            bounds = around(kind, value or 0.0)
+            figures.append(_settled(f"{kind}_{name}", value, bounds))
     return tuple(figures)
 
 
-def _rate(name: str, value: float | None) -> Figure:
+def _settled(
+    name: str, value: float | None, pair: tuple[float, float] | None = None
+) -> Figure:
+    """A figure that there is only where a load settles."""
+    primary = name == "gpus"
     if value is None:
-        return Figure(_OUT[name], None, note="No load settles.")
-    low, high = around_rate("tpot", value)
-    return Figure(_OUT[name], value, low, high)
+        note = "No load settles."
+        return Figure(_OUT[name], None, note=note, primary=primary, applies=False)
+    low, high = pair or (None, None)
+    return Figure(_OUT[name], value, low, high, primary=primary)
+
+
+def _rate(name: str, value: float | None) -> Figure:
+    return _settled(name, value, around_rate("tpot", value or 0.0))
 
 
 def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Figure:
     """What all replicas answer when requests are never missing."""
     output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
-        return Figure(output, None, note="No load settles.")
+        return _settled(output.name, None)
     run = asked.run_requests / found.replicas if asked.run_requests else None
     value = saturated_rate(profile, run) * found.replicas * asked.output_tokens
     return Figure(output, value, *around_rate("saturated", value))
@@ -219,8 +223,7 @@ def _costs(
         month = gpus * price * _HOURS
         if tokens:
             million = usd_per_million_tokens(tokens, gpus, price)
-    cost = Figure(_OUT["cost_per_month"], month)
-    return cost, _rate("cost_per_million_tokens", million)
+    return _settled("cost_per_month", month), _rate("cost_per_million_tokens", million)
 
 
 def _steps(

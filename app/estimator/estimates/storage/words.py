@@ -138,6 +138,7 @@ def _figures(asked: Storage, found: Found) -> tuple[Figure, ...]:
             note=""
             if found.needed_write
             else "No bandwidth decides whether the acceptable loss is met.",
+            applies=found.needed_write is not None,
         ),
         Figure(_OUT["needed_read"], found.needed_read),
         Figure(_OUT["restart_read"], found.restart_read),

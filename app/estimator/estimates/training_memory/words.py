@@ -76,7 +76,7 @@ def answer(case: Case) -> Estimate:
         figures=_figures(case, load, limit),
         steps=_steps(case, load),
         pictures=(_bar(case, load, limit),),
-        tables=(_table(case),),
+        tables=(_table(case),) if len(case.loads) > 1 else (),
         notes=(*_notes(case, load), capacity_note(case.gpu)),
         changes=changes(case, load, limit),
     )

@@ -1,0 +1,78 @@
+"""A result is not “unknown” where there is nothing to know, and says why."""
+
+from typing import Any
+
+import pytest
+
+from app.estimator.estimate import Estimate
+from app.estimator.registry import estimate
+
+
+def ask(name: str, **given: Any) -> Estimate:
+    return estimate(name, {key: str(value) for key, value in given.items()})
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("parallelism-plan", {"gpus": 8}),
+        ("serving-capacity", {"model": "llama-3.1-405b", "tensor_parallel": 1}),
+        ("accelerator-choice", {"model": "deepseek-v3", "concurrent": 100_000}),
+        ("power-cooling", {"rack_limit": 5}),
+        ("storage", {"gpus": 100_000}),
+        ("cost", {"utilisation": 5}),
+    ],
+)
+def test_what_a_job_without_a_solution_has_not_does_not_apply(
+    name: str, given: dict[str, Any]
+) -> None:
+    figures = ask(name, **given).figures
+    known = {"Fewest GPUs"}  # a search that ended early does not know it
+    assert [f.label for f in figures if f.words == "unknown"] in ([], list(known))
+    assert all(f.note for f in figures if not f.applies)
+
+
+def test_air_alone_needs_no_coolant() -> None:
+    assert ask("power-cooling")["coolant"].words == "does not apply"
+    liquid = ask("power-cooling", system="gb200-nvl72")["coolant"]
+    assert liquid.words.endswith("m³/s")
+
+
+def test_a_site_that_is_nearly_full_is_told_what_it_has() -> None:
+    answer = ask("power-cooling", site_limit=470)
+    assert answer.verdict.status == "tight"
+    assert (
+        "the site 466.8 kW of the 470 kW that it has."
+        in answer.verdict.text.replace("\u00a0", " ")
+    )
+
+
+def test_a_model_too_large_is_told_what_memory_would_bring() -> None:
+    text = ask("latency", model="llama-3.1-405b").verdict.text
+    assert text.startswith("Too large for 1 H100 SXM5 80GB. With enough memory: first ")
+
+
+def test_a_model_without_attention_keeps_something_for_each_sequence() -> None:
+    text = ask("kv-cache", model="mamba-2.8b").verdict.text.replace("\u00a0", " ")
+    assert (
+        "keeps 23.6 MB (23,040 KiB) for each sequence, whatever its length; 1 sequence"
+        in text
+    )
+
+
+def test_one_stage_of_a_pipeline_is_no_table() -> None:
+    assert not ask("training-memory").tables
+    assert ask("training-memory", pipeline_parallel=4, gpus=64).tables
+
+
+def test_fewer_gpus_that_fit_are_not_called_a_change_of_nothing() -> None:
+    change = next(c for c in ask("training-memory").changes if c.field == "gpus")
+    assert (change.flips_at, change.becomes) == ("19", "The fewest that fit.")
+
+
+def test_a_ratio_is_written_as_one() -> None:
+    answer = ask("quantization")
+    assert [answer[n].words for n in ("decode_speedup", "peak_ratio")] == [
+        "3.55×",
+        "1×",
+    ]
