@@ -172,5 +172,5 @@ def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
         for gpus in (change.flips_at, str(int(change.flips_at) - 1))
     )
 
-    assert change.becomes == "Still fits; with fewer no longer."
+    assert change.becomes == "The fewest that fit."
     assert (there, fewer) == (True, False)
