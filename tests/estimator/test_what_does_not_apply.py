@@ -17,6 +17,7 @@ def ask(name: str, **given: Any) -> Estimate:
     [
         ("parallelism-plan", {"gpus": 8}),
         ("serving-capacity", {"model": "llama-3.1-405b", "tensor_parallel": 1}),
+        ("serving-capacity", {"ttft_target": 1}),
         ("accelerator-choice", {"model": "deepseek-v3", "concurrent": 100_000}),
         ("power-cooling", {"rack_limit": 5}),
         ("storage", {"gpus": 100_000}),
@@ -76,3 +77,13 @@ def test_a_ratio_is_written_as_one() -> None:
         "3.55×",
         "1×",
     ]
+
+
+def test_no_rate_is_told_of_replicas_that_do_not_exist() -> None:
+    answer = ask("serving-capacity", ttft_target=1)
+    assert answer["throughput"].words == "does not apply"
+
+
+def test_one_switch_joins_alone() -> None:
+    text = ask("fabric", nodes=1).verdict.text.replace("\u00a0", " ")
+    assert text.startswith("It joins 1 DGX H100 with 8 GPUs")
