@@ -3,7 +3,6 @@
 import difflib
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -223,12 +222,12 @@ def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def unknown(environment: Mapping[str, str] = os.environ) -> list[str]:
+def unknown() -> list[str]:
     """A sentence for each variable that looks like a setting and is none."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     return [
         _unknown(name, known)
-        for name in sorted(environment)
+        for name in sorted(os.environ)
         if name.startswith(PREFIX) and name not in known and not _NOT_OURS.match(name)
     ]
 

@@ -2,14 +2,20 @@
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
-    """What was asked cannot be done; `message` says why, `hint` what to do."""
+    """What was asked cannot be done; `message` says why, `hint` what to do.
+
+    `onward` is the address of a page that leads on, and what the link to it says.
+    """
 
     status = 400
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(
+        self, message: str, hint: str = "", onward: tuple[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.onward = onward
 
 
 class NotFound(Refusal):

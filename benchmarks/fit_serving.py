@@ -37,6 +37,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import Software, Steps, software, steps
 from app.estimator.serving.load import Requests, prompt_cost
 from app.estimator.serving.profile import (
+    Timed,
     Traffic,
     first_token,
     pace,
@@ -50,11 +51,11 @@ HELD_OUT = DATA / "held-out-serving.json"
 ENGINES = DATA / "engines.toml"
 # What is fitted, in the units of engines.toml, with the value it is drawn to.
 _EACH = {
-    "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0},
-    "trtllm": {"kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0},
-    "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0},
+    "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0, "grouped": 0.4},
+    "trtllm": {"kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0, "grouped": 0.42},
+    "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0, "grouped": 0.2},
 }
-_COMMON = {"routed_us": 31.0, "grouped": 0.22, "padding": 13.0, "skew": 0.77}
+_COMMON = {"routed_us": 31.0, "padding": 17.0, "skew": 0.77}
 _COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.08}
 START = {
     **{
@@ -131,6 +132,7 @@ def fitted_with(engine: str, constants: Constants) -> tuple[Software, Steps]:
         software(engine),
         kernel=of["kernel_us"] * 1e-6,
         prefill=of["prefill"],
+        grouped=of["grouped"],
         eager=of["eager_us"] * 1e-6,
     )
     return own, dataclasses.replace(steps(), routed=routed, **everywhere)
@@ -148,15 +150,25 @@ def predicted(row: Measured, constants: Constants) -> float:
     requests = seconds = 0.0
     for count, batch in row.rounds:
         own = max(1.0, batch / row.asked.attention_parallel)
-        step = decode_time(placed, own, row.requests.mean_context).total
-        cost = prompt_cost(placed, row.requests, own, step)
-        first = first_token(placed, step, cost, own)
-        each = pace(step, cost, own, answer)
+        timed = _timed(placed, row.requests, own)
+        first = first_token(placed, *timed[:3])
+        each = pace(timed, answer)
         if row.kind != "offline_throughput":
             return first if row.kind == "serving_ttft" else each
         requests += count * batch
         seconds += count * (first + answer * each)
     return requests * (row.asked.replicas or 1) * answer / seconds
+
+
+def _timed(placed: Placed, requests: Requests, batch: float) -> Timed:
+    """A group of GPUs at one batch, without the curves of a profile."""
+    step = recorded = decode_time(placed, batch, requests.mean_context)
+    filled = placed.engine.filled(batch)
+    if filled > batch:
+        recorded = decode_time(placed, filled, requests.mean_context)
+    cost = prompt_cost(placed, requests, batch, step.total)
+    alone = recorded.total - recorded.own + step.own
+    return Timed(step.total, cost, batch, alone, placed.launching)
 
 
 def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:

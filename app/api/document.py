@@ -24,7 +24,7 @@ _COURSE: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("/{course}/topics/{topic}", "A page, in Markdown and HTML", course.PageOut),
     ("/{course}/glossary", "The terms of a course", course.GlossaryOut),
     ("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
-    ("/{course}/questions", "Questions without their keys", course.QuestionsOut),
+    ("/{course}/questions", "Questions without their answers", course.QuestionsOut),
 )
 _TOLD = tuple(shape for _, _, shape in _COURSE)
 _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
@@ -57,7 +57,7 @@ def openapi(entries: Sequence[Entry], version: str) -> dict[str, Any]:
             "version": version,
             "description": "Numbers are in base units: B, s, FLOP, W, USD. The same "
             "figures as the calculators and `headroom estimate`. The course is that of "
-            "the pages, without the keys of its questions.",
+            "the pages, without the answers to its questions.",
         },
         "paths": paths | _courses(),
         "components": {"schemas": schemas["$defs"]},

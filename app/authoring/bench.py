@@ -120,7 +120,7 @@ class ExamRow:
 
 
 def statistics_of(
-    answers: Sequence[FirstAnswer], pause: Callable[[], object] = bool
+    answers: Sequence[FirstAnswer], pause: Callable[[], object]
 ) -> dict[tuple[str, str], ItemStatistics]:
     """The statistics of every wording: (item, revision) to its indices.
 
@@ -242,7 +242,7 @@ def mends_of(
 
 
 def exams_of(
-    library: Library, papers: Sequence[Paper], pause: Callable[[], object] = bool
+    library: Library, papers: Sequence[Paper], pause: Callable[[], object]
 ) -> list[ExamRow]:
     """The test statistics of every mock exam of the course.
 

@@ -14,9 +14,7 @@ from app.authoring.course.cues import cues
 from app.authoring.course.reviews import reviews_due
 from app.authoring.new_files import Course, Unwilling, read_course
 from app.authoring.watching import watch
-
-# Taken out before the words are read, and named here for --help.
-_COURSE = "which course, where there are several"
+from app.content.live.courses import name_course
 
 
 def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
@@ -44,7 +42,7 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
         prog="headroom coverage", description="Count what serves each objective."
     )
     parser.add_argument("folder", nargs="?", type=Path, default=folder, metavar="DIR")
-    parser.add_argument("--course", metavar="NAME", help=_COURSE)
+    name_course(parser)
     library = read_course(parser.parse_args(words).folder).library
     for row in coverage(library):
         sys.stdout.write(f"{row.number} {row.name}\n")
@@ -84,7 +82,7 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
         default=folder,
         help="the course (HEADROOM_CONTENT)",
     )
-    shared.add_argument("--course", metavar="NAME", help=_COURSE)
+    name_course(shared)
     kinds = parser.add_subparsers(required=True, metavar="course|topic|question|exam")
     _add_course(kinds, folder)
     topic = kinds.add_parser("topic", parents=[shared], help="a page with all it needs")

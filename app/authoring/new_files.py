@@ -117,9 +117,7 @@ def new_topic(
     return [_write(folder / name, text) for name, text in files.items()]
 
 
-def new_question(
-    course: Course, slug: str, kind: str, name: str = ""
-) -> tuple[Path, int]:
+def new_question(course: Course, slug: str, kind: str, name: str) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
     topic = _topic(course, slug)
     _expect_estimates(course, kind)
@@ -165,7 +163,7 @@ def _expect_estimates(course: Course, kind: str) -> None:
 
 
 def new_exam(
-    course: Course, slug: str, title: str, questions: int = 0, minutes: int = 0
+    course: Course, slug: str, title: str, questions: int, minutes: int
 ) -> Path:
     """Write a mock exam whose domains follow the syllabus and the bank."""
     _sound(slug, title)

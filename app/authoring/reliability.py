@@ -8,15 +8,16 @@ of freedom, exactly for normal marks and nearly so for marks of 0 and 1.
 
 import math
 
+_TAIL = 0.025
 _STEPS = 300
 _TINY = 1e-300
 _CLOSE = 1e-15
 
 
 def alpha_interval(
-    alpha: float, learners: int, items: int, covered: float = 0.95
+    alpha: float, learners: int, items: int
 ) -> tuple[float, float] | None:
-    """Give the interval of an alpha (in percent, at most 100) of so many learners.
+    """Give the 95% interval of an alpha (in percent, at most 100) of so many learners.
 
     None for fewer than two learners or items.
 
@@ -27,10 +28,9 @@ def alpha_interval(
     if learners < 2 or items < 2:
         return None
     above, below = learners - 1, (learners - 1) * (items - 1)
-    tail = (1 - covered) / 2
     error = 1 - alpha / 100
-    low = 1 - error * f_quantile(1 - tail, above, below)
-    high = 1 - error * f_quantile(tail, above, below)
+    low = 1 - error * f_quantile(1 - _TAIL, above, below)
+    high = 1 - error * f_quantile(_TAIL, above, below)
     return 100 * low, 100 * high
 
 

@@ -115,7 +115,7 @@ class _Column:
 
 
 def describe(
-    responses: Iterable[Response], seed: int = 0, pause: Callable[[], object] = bool
+    responses: Iterable[Response], pause: Callable[[], object] = bool
 ) -> dict[str, ItemStatistics]:
     """Give the statistics of every item that was answered.
 
@@ -132,9 +132,7 @@ def describe(
     }
     weights = _effective_weights(columns)
     return {
-        item: _paused(
-            _item(item, rows, columns[item], maxima, weights[item], seed), pause
-        )
+        item: _paused(_item(item, rows, columns[item], maxima, weights[item]), pause)
         for item, rows in by_item.items()
     }
 
@@ -190,7 +188,7 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
 
 
 def discrimination_interval(
-    rows: Sequence[Response], earned: Standings, seed: int = 0
+    rows: Sequence[Response], earned: Standings
 ) -> tuple[float, float] | None:
     """Give the 95% bootstrap interval of an item's discrimination, −100..100.
 
@@ -201,7 +199,7 @@ def discrimination_interval(
     column = _column(rows, earned)
     if not LEAST <= len(column.marks) < SURE:
         return None
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(0)  # noqa: S311 - repeatable, not secret
     pairs = list(zip(column.marks, column.others, column.totals, strict=True))
     found = []
     for _ in range(RESAMPLES):
@@ -282,7 +280,6 @@ def _item(
     column: _Column,
     maxima: Mapping[str, float],
     effective: float | None,
-    seed: int,
 ) -> ItemStatistics:
     maximum = maxima[item]
     marks = [row.mark for row in rows]
@@ -297,7 +294,7 @@ def _item(
         efficiency=_efficiency(column),
         intended=100 * maximum / sum(maxima.values()),
         effective=effective,
-        interval=facility_interval(tuple(sorted(marks)), maximum, seed),
+        interval=facility_interval(tuple(sorted(marks)), maximum),
         options=_options(rows, column),
     )
 

@@ -16,7 +16,16 @@ from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate, Figure, StackedBar
 from app.estimator.inputs import BadInputs, InputProblem
 from app.estimator.registry import Entry
-from app.estimator.units import MINUS, format_number, format_value
+from app.estimator.units import (
+    MINUS,
+    NBSP,
+    PLURALS,
+    UNITS,
+    format_number,
+    format_value,
+    split_number,
+    with_unit,
+)
 from app.instruments.forms import Course, Field, fields_of
 from app.instruments.links import address
 
@@ -237,23 +246,54 @@ def _values(figures: Sequence[Figure]) -> tuple[Value, ...]:
             words=f.words,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
-            against="" if f is first else _against(f, first),
+            against="" if f is first else against(f, first),
         )
         for f in figures
     )
 
 
-def _against(figure: Figure, first: Figure) -> str:
-    """How far a figure is from that of A: `+70 GB`, `−8 GPUs`."""
+def against(figure: Figure, first: Figure) -> str:
+    """How far a figure is from that of A: `+70 GB`, `−8 GPUs`.
+
+    It is the distance of the numbers as they are shown, so that a column adds up. Where
+    these are the same, or in two units, it is that of the values.
+    """
     if not (_is_number(figure.value) and _is_number(first.value)):
         return ""
     distance = figure.value - first.value
     if not distance:
         return "the same"
     sign = "+" if distance > 0 else MINUS
+    shown = _shown_distance(figure, first)
+    if shown:
+        return f"{sign}{shown}"
     if figure.unit == "%":
         return f"{sign}{format_number(abs(distance) * 100)} points"
     return f"{sign}{format_value(abs(distance), figure.unit)}"
+
+
+def _shown_distance(figure: Figure, first: Figure) -> str:
+    """How far two written values of one unit are apart; empty where they are alike."""
+    one, other = figure.words, first.words
+    (number, unit), (base, base_unit) = split_number(one), split_number(other)
+    if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
+        return ""
+    places = max(_places(one), _places(other))
+    text = f"{abs(number - base):,.{places}f}"
+    if not float(text.replace(",", "")):
+        return ""
+    text = text.removesuffix(".0")
+    if unit == "%":
+        return f"{text} point{'s' * (text != '1')}"
+    many = PLURALS.get(figure.unit, figure.unit)
+    if unit in {figure.unit, many}:
+        unit = figure.unit if text == "1" else many
+    return with_unit(text, unit)
+
+
+def _places(written: str) -> int:
+    """The decimals of a written value."""
+    return len(written.partition(NBSP)[0].rstrip("%").partition(".")[2])
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -56,7 +56,8 @@ def _entry(name: str) -> Entry:
     """The calculator of the address; raises NotFound."""
     entry = registry.find(name)
     if entry is None or entry.name != name:
-        raise NotFound(f"There is no calculator “{name}”.", "All are at /calculators.")
+        onward = "/calculators", "See all calculators"
+        raise NotFound(f"There is no calculator “{name}”.", onward=onward)
     return entry
 
 

@@ -10,7 +10,7 @@ from app.estimator import catalogue, registry
 from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
 from app.estimator.registry import Entry
-from app.estimator.units import format_value
+from app.estimator.units import PLURALS, format_value
 from app.instruments.forms import Course, catalogued
 from app.instruments.links import address
 
@@ -93,13 +93,19 @@ def _listed(entry: Entry, number: int) -> Listed:
         title=entry.title,
         summary=entry.summary,
         example=_example(entry),
-        label=first.label if first else "",
+        label=_label(first) if first else "",
         value=_short(first) if first else "",
     )
 
 
 def _is_number(figure: Figure) -> bool:
     return isinstance(figure.value, int | float) and not isinstance(figure.value, bool)
+
+
+def _label(figure: Figure) -> str:
+    """What a figure is, below its value: of `8 GPUs` that they are needed."""
+    named = PLURALS.get(figure.unit) == figure.label
+    return "Needed" if named else figure.label
 
 
 def _short(figure: Figure) -> str:

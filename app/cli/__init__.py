@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         help="migrate, check the content and serve",
         epilog=_BY_ENVIRONMENT,
     )
-    serve.set_defaults(action="app.cli.serving:serve")
+    serve.set_defaults(action="app.cli.starting:serve")
     _add_check(
         commands.add_parser("check", help="name everything wrong in the content")
     )

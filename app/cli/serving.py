@@ -124,7 +124,7 @@ def _run(settings: Settings, app: FastAPI) -> None:
 
     alone = settings.workers == 1  # several processes make an app each
     uvicorn.run(
-        app if alone else "app.main:serve_app",
+        app if alone else "app.cli.starting:serve_app",
         factory=not alone,
         host=settings.host,
         port=settings.port,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from markupsafe import Markup
@@ -16,6 +16,7 @@ _TERMS = 4  # of a page at most
 _OWN = 4  # lines of the learner's own
 _LONGEST = 140  # letters of a term, an error or an own line
 _HEAD = 60  # what a heading takes, counted in letters
+_LINE = 30  # what leads to another sheet, beside its name
 
 T = TypeVar("T")
 _BOX = re.compile(
@@ -51,16 +52,22 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheatSheet:
-    """A domain with its pages; `own` are first lines of the learner's notes."""
+    """A domain with its pages; `own` are first lines of the learner's notes.
+
+    `elsewhere` are other domains on whose sheets pages for this one stand, each with
+    the objectives that they serve.
+    """
 
     domain: Domain
     entries: tuple[Entry, ...]
     own: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[Domain, str], ...] = ()
 
     @property
     def letters(self) -> int:
         """How much stands on it, headings counted in."""
-        return sum(map(_size, self.entries)) + sum(map(len, self.own))
+        more = sum(_LINE + len(d.title) + len(told) for d, told in self.elsewhere)
+        return sum(map(_size, self.entries)) + sum(map(len, self.own)) + more
 
 
 def cheat_sheet(
@@ -75,7 +82,8 @@ def cheat_sheet(
     own = tuple(_short(line) for line in notes if line.strip())[:_OWN]
     topics = topics_of(library, domain)
     entries = [_entry(topic) for topic in topics]
-    left = room - sum(map(_size, entries)) - sum(map(len, own))
+    elsewhere = tuple(_elsewhere(library, domain))
+    left = room - CheatSheet(domain, tuple(entries), own, elsewhere).letters
     if left < 0:
         entries, left = _cut(entries, left)
     errors, left = _filled([_errors(topic) for topic in topics], left)
@@ -84,7 +92,7 @@ def cheat_sheet(
         dataclasses.replace(entry, errors=wrong, terms=names)
         for entry, wrong, names in zip(entries, errors, terms, strict=True)
     )
-    return CheatSheet(domain, tuple(filled), own)
+    return CheatSheet(domain, tuple(filled), own, elsewhere)
 
 
 def topics_of(library: Library, domain: Domain) -> list[Topic]:
@@ -101,6 +109,15 @@ def topics_of(library: Library, domain: Domain) -> list[Topic]:
         for topic in order
         if not topic.level and _home(library.syllabus.domains, topic) == domain.number
     ]
+
+
+def _elsewhere(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
+    """The other domains whose pages serve objectives of this one, and which."""
+    for other in library.syllabus.domains:
+        served = {o for topic in topics_of(library, other) for o in topic.objectives}
+        shared = [o.number for o in domain.objectives if o.number in served]
+        if shared and other is not domain:
+            yield other, ", ".join(shared)
 
 
 def _home(domains: Iterable[Domain], topic: Topic) -> str:

@@ -11,7 +11,6 @@ from app.content.live.watched_files import WatchedFiles, without_collection
 from app.content.problems import Problem, problem
 from app.content.repository import is_tracked
 
-FORMATS = ("text", "json", "github")
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
@@ -46,7 +45,7 @@ def _lost(lock: Path) -> Iterator[Problem]:
 
 
 def write(problems: Sequence[Problem], form: str = "text") -> str:
-    """The problems in one of `FORMATS`."""
+    """The problems as `text`, as `json` or as commands of `github`."""
     if form == "json":
         rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
         return json.dumps(rows, ensure_ascii=False, indent=1)

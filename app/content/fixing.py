@@ -72,7 +72,7 @@ def as_diff(made: Iterable[Change]) -> str:
     return "\n".join(found)
 
 
-def note_on(made: Iterable[Change], *, written: bool = True) -> str:
+def note_on(made: Iterable[Change], *, written: bool) -> str:
     """What follows from a new ids.lock, which knows nothing of an earlier one.
 
     `written` is whether it is there now, and not only would be.

@@ -1,17 +1,11 @@
-"""Brings a database to the newest shape, and says when it differs from the tables."""
+"""Brings a database to the newest shape."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from alembic import command
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine
-from sqlmodel import SQLModel
-
-from app.db import tables  # noqa: F401 - fills the metadata
 
 FOLDER = Path(__file__).resolve().parents[2] / "migrations"
 
@@ -24,15 +18,6 @@ def upgrade(engine: Engine) -> None:
 def downgrade(engine: Engine, revision: str = "base") -> None:
     """Undo migrations down to `revision`; for tests and for a way back."""
     _run(engine, lambda config: command.downgrade(config, revision))
-
-
-def drift(engine: Engine) -> list[Any]:
-    """Differences between the database and the tables; empty when they agree."""
-    with engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "render_as_batch": True}
-        )
-        return list(compare_metadata(context, SQLModel.metadata))
 
 
 def _run(engine: Engine, action: Callable[[Config], object]) -> None:

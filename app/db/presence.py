@@ -29,13 +29,9 @@ class OpenedFile:
         """How an engine is told of it."""
         return {_OPTION: self}
 
-    def is_there(self) -> bool:
-        """Whether the file that was opened still lies at its path."""
-        return self._number is None or self._look() == self._number
-
     def expect(self, *_event: object) -> None:
         """Raise DatabaseGone where the file is not there any more."""
-        if not self.is_there():
+        if self._number is not None and self._look() != self._number:
             raise DatabaseGone(
                 f"the database {self._path} was deleted, moved or replaced while the "
                 "server was running; put it back, or stop the server and start it again"
@@ -58,22 +54,11 @@ class OpenedFile:
         return found.st_dev, found.st_ino
 
 
-def database_is_there(engine: Engine) -> bool:
-    """Whether a SQLite file still lies where it was opened; costs a microsecond.
-
-    A server says itself when a database is gone, so with one the answer is yes.
-    """
-    opened = _opened(engine)
-    return opened is None or opened.is_there()
-
-
 def expect_database(engine: Engine) -> None:
-    """Raise DatabaseGone where the database is not there any more."""
-    opened = _opened(engine)
+    """Raise DatabaseGone where a SQLite file does not lie where it was opened.
+
+    It costs a microsecond. A server says itself when a database is gone.
+    """
+    opened: OpenedFile | None = engine.get_execution_options().get(_OPTION)
     if opened is not None:
         opened.expect()
-
-
-def _opened(engine: Engine) -> OpenedFile | None:
-    found: OpenedFile | None = engine.get_execution_options().get(_OPTION)
-    return found

@@ -9,11 +9,11 @@ from app.drawings.svg import (
     Box,
     Drawing,
     Point,
+    band,
     dot,
     frame,
     line,
     nested,
-    polygon,
     polyline,
     text,
 )
@@ -64,7 +64,8 @@ def draw_chart(chart: Chart) -> Drawing:
 def reading(chart: Chart) -> str:
     """The chart as a sentence: its axes, then each line from end to end."""
     told = "; ".join(_told(one, chart) for one in chart.lines if one.points)
-    axes = f"{chart.y_label} over {_lower(chart.x_label)}"
+    below = chart.x_label[:1].lower() + chart.x_label[1:]
+    axes = f"{chart.y_label} over {below}"
     return f"{chart.label}: {axes}. {told}." if told else f"{chart.label}: no points."
 
 
@@ -146,7 +147,7 @@ def _bands(lines: list[Line], plane: _Plane) -> list[str]:
         high = by_label.get(label.removesuffix(_LOW) + _HIGH)
         if label.endswith(_LOW) and high is not None:
             edge = [*low.points, *reversed(high.points)]
-            shapes.append(polygon("band", map(plane.share, edge)))
+            shapes.append(band(map(plane.share, edge)))
     return [nested(shapes, _BOX)] if shapes else []
 
 
@@ -203,7 +204,3 @@ def _empty(chart: Chart) -> Drawing:
     says = f"{chart.label}: no points."
     svg = frame([text("no points", 50, 30, "m")], 44, says)
     return Drawing(chart.label, svg, says, table_of(chart))
-
-
-def _lower(label: str) -> str:
-    return label[:1].lower() + label[1:]

@@ -89,4 +89,5 @@ def _lettered(looks: Sequence[Look], labels: Sequence[str]) -> Iterator[Look]:
             starts = (label[:length] for length in range(1, len(label) + 1))
             letter = next((s for s in starts if s not in taken), letter)
         taken |= {letter} - {""}
-        yield dataclasses.replace(look, letter=letter)
+        same = letter == look.letter
+        yield look if same else dataclasses.replace(look, letter=letter)

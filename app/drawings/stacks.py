@@ -23,11 +23,11 @@ def stack(
 ) -> list[str]:
     """The parts from zero on; `cap` is the place of the limit in percent."""
     marks: list[str] = []
-    start = 0.0
+    reached, end = 0.0, axis.place(0.0)
     for part in parts:
-        at = axis.place(start)
-        wide = axis.place(start + part.value) - at
-        start += part.value
+        reached += part.value
+        at, end = end, axis.place(reached)
+        wide = end - at
         if wide <= 0:
             continue
         marks.append(rect(f"{part.look.fill} gap", at, top, wide, height))

@@ -91,7 +91,7 @@ def tile(classes: str, x: float, y: float, side: float) -> str:
 
 def label(words: str, x: float, y: float) -> str:
     """Words in pixels both ways."""
-    return f'<text x="{number(x)}" y="{number(y)}">{_escaped(words)}</text>'
+    return f'<text x="{number(x)}" y="{number(y)}">{escaped(words)}</text>'
 
 
 def tag(letter: str, x: float, y: float) -> str:
@@ -100,7 +100,7 @@ def tag(letter: str, x: float, y: float) -> str:
         f'<circle class="tag" cx="{number(x)}" cy="{number(y)}" r="10"/>'
         f'<text class="on-tag" x="{number(x)}" y="{number(y + 4.5)}"'
         f' text-anchor="middle" fill="currentColor" stroke="none">'
-        f"{_escaped(letter)}</text>"
+        f"{escaped(letter)}</text>"
     )
 
 
@@ -116,17 +116,17 @@ def text(
     words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
 ) -> str:
     """Words at x percent and y pixels; `bold` stands in front of them."""
-    strong = f'<tspan class="b">{_escaped(bold)}</tspan>' if bold else ""
+    strong = f'<tspan class="b">{escaped(bold)}</tspan>' if bold else ""
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
     return (
         f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>'
-        f"{strong}{gap}{_escaped(words)}</text>"
+        f"{strong}{gap}{escaped(words)}</text>"
     )
 
 
-_escaped = functools.lru_cache(maxsize=4096)(escape)
+escaped = functools.lru_cache(maxsize=4096)(escape)  # labels and ticks come again
 
 
 def dot(classes: str, x: float, y: float, radius: float) -> str:
@@ -142,9 +142,9 @@ def polyline(classes: str, points: Iterable[Point]) -> str:
     return f'<polyline class="{classes}" points="{_points(points)}"/>'
 
 
-def polygon(classes: str, points: Iterable[Point]) -> str:
+def band(points: Iterable[Point]) -> str:
     """An area within points of a nested drawing."""
-    return f'<polygon class="{classes}" points="{_points(points)}"/>'
+    return f'<polygon class="band" points="{_points(points)}"/>'
 
 
 def nested(shapes: Iterable[str], box: Box) -> str:

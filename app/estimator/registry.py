@@ -38,6 +38,8 @@ class Entry:
         """Answer, and say what was not understood of the model asked about."""
         found = self.answer(inputs)
         unclear = _unclear(inputs)
+        if not unclear:
+            return found
         return dataclasses.replace(found, notes=found.notes + unclear)
 
 

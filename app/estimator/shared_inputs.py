@@ -5,7 +5,7 @@ from typing import Any
 from app.estimator.inputs import BadInputs, Group, InputProblem
 from app.estimator.models.formats import CACHE_CHOICES, WEIGHT_CHOICES
 from app.estimator.serving import engine
-from app.estimator.timing.plan import SOFTWARE
+from app.estimator.timing.training_plan import SOFTWARE
 
 MODEL = Group("Model", "training-versus-inference")
 HARDWARE = Group("Hardware", "parallelism")

@@ -1,7 +1,7 @@
 """The home of mock exams: what can be sat, what papers draw from, what came of them."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from app.content.live.library import Library
@@ -13,7 +13,8 @@ from app.exams.sitting import askable
 from app.exams.store import Sat
 from app.exams.trend import Past, trend_of
 from app.learners.desk import Desk
-from app.mastery.bank import domain_of
+from app.learners.store.under_exam import in_past_exams
+from app.mastery.bank import domain_of, held_back
 from app.questions.model import Question
 from app.quiz.store import history
 
@@ -36,10 +37,15 @@ def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
         "cuts": list(_cuts(desk, whole[0], held)) if whole else [],
         "missed": held.missed_of(whole[0]) if whole else 0,
         "bank": bank_rows(desk.library),
+        "kept": len(held_back(desk.library, _met(desk))),
         "running": running,
         "finished": finished,
         "trend": trend_of(finished, desk.learner.target, desk.learner.study_day),
     }
+
+
+def _met(desk: Desk) -> Collection[str]:
+    return in_past_exams(desk.db, desk.learner.id, desk.now)
 
 
 def bank_rows(library: Library) -> list[tuple[str, float, int]]:

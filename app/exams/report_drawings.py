@@ -16,11 +16,12 @@ _BASE, _HEIGHT = 66.0, 62.0
 class Drawn:
     """The drawings; `longest` and `even` are seconds of a question.
 
-    The longest that one took, and what each takes at an even pace.
+    The longest that one took, and what each takes at an even pace. `times` is None
+    where the time of no question is known: the browser told none, or all were 0.
     """
 
     result: Markup
-    times: Markup
+    times: Markup | None
     longest: float
     even: float
 
@@ -29,11 +30,11 @@ def draw_report(
     report: Report, paper: Sequence[Marked], target: int | None, seconds: float
 ) -> Drawn:
     """All drawings of a report; `seconds` were given for the whole paper."""
-    longest = max((m.seconds for m in paper), default=0) or 1
+    longest = max((m.seconds for m in paper), default=0.0)
     even = seconds / max(len(paper), 1)
     return Drawn(
         result=draw_result(report, target),
-        times=draw_times(paper, longest, even),
+        times=draw_times(paper, longest, even) if longest else None,
         longest=longest,
         even=even,
     )

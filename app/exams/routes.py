@@ -146,7 +146,6 @@ def keep_answer(
         desk.request,
         "exams/_saved.html",
         **_frame(desk, sat, slot.number),
-        now=desk.now,
     )
 
 

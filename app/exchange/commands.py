@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
+from app.content.live.courses import name_course
 from app.db.database_url import shown, without_password
 from app.db.engine import make_engine
 from app.exchange.course.files import about, items_of, place_of, write_files
@@ -83,8 +84,7 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     )
     for command in (into, out):
         command.add_argument("--content", type=Path, default=content, metavar="DIR")
-        # Taken out before these words are read, and named here for --help.
-        command.add_argument("--course", metavar="NAME", help="where there are several")
+        name_course(command)
     return parser
 
 
@@ -117,7 +117,7 @@ def import_file(
     return _report(head, taken.refused, taken.lost)
 
 
-def export_file(form: str, path: Path, place: tuple[Path, str], seed: int = 0) -> str:
+def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
     """Write a course, or one topic of it, to `path` (`-`: the output); the report.
 
     `place` is the folder of the course and the slug of the topic, or nothing for all.
@@ -144,9 +144,7 @@ def _takes(form: str, item: Item) -> bool:
     return form in WHOLE or (item.kind == "card") == (form in CARDS)
 
 
-def export_attempts(
-    form: str, path: Path, database: str, course: str | None = None
-) -> str:
+def export_attempts(form: str, path: Path, database: str, course: str | None) -> str:
     """Write every attempt of a database to `path` (`-`: the output); the report."""
     engine = _engine(database)
     try:

@@ -5,7 +5,6 @@ import datetime as dt
 import html
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from app.cards.names import (
     OWN,
@@ -95,9 +94,9 @@ def write_luggage(
     luggage: Luggage,
     now: dt.datetime,
     zone: dt.tzinfo,
-    pictures: Mapping[str, bytes] = MappingProxyType({}),
+    pictures: Mapping[str, bytes],
     *,
-    modern: bool = False,
+    modern: bool,
 ) -> bytes:
     """The notes as a package whose days are counted in the learner's zone."""
     days = [c.standing.first_day for s in luggage.sheets for c in s.cards if c.standing]

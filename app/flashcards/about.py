@@ -11,7 +11,7 @@ from app.flashcards.desk import find_card, token_of
 from app.flashcards.own_cards import standing_words, state_words
 from app.learners.desk import Desk
 from app.scheduling import last_day, recall
-from app.scheduling.days import day_words
+from app.scheduling.waits import day_words
 from app.web.clock import moment
 from app.web.words import day_of
 
@@ -74,8 +74,11 @@ def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
     facts = [("State", "put aside" if held.suspended else _state(desk, held))]
     if standing is not None:
         stability = day_words(max(1, round(standing.stability)))
+        known = f"{round(recall(standing, desk.day) * 100)}%"
+        # Of a card in its steps the model of memory knows too little yet.
+        settled = standing.state == "review"
+        facts += [("Likely to be known today", known)] if settled else []
         facts += [
-            ("Likely to be known today", f"{round(recall(standing, desk.day) * 100)}%"),
             ("Falls to 90% after", stability),
             ("Last review", day_of(standing.last_day)),
             ("Reviews", f"{standing.reviews:,}"),
@@ -95,7 +98,7 @@ def _line(desk: Desk, row: LogRow) -> Line:
     day = day_of(desk.learner.study_day(moment(row.at)))
     until = day_of(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     said = {
-        "bury": f"Buried until {until}",
+        "bury": f"Skipped until {until}",
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }

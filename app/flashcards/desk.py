@@ -12,7 +12,7 @@ from app.errors import Conflict, NotFound
 from app.flashcards import store
 from app.flashcards.card_words import note_of
 from app.flashcards.finding import Found, find_cards
-from app.flashcards.left_words import Counter, counters_of
+from app.flashcards.left_words import Counter, counters_of, over_words
 from app.flashcards.store import Held, Limits, Planned, Queue
 from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
 from app.learners.current import CurrentLearnerValue
@@ -95,7 +95,7 @@ class Rest:
     `on` and `count` are the next study day with cards; `wait` the time until a
     learning step later today; `more` how many new cards could be begun now, and
     `reverses` says that those left wait because their reverse was asked today.
-    `toward` is what there is to say with an exam ahead.
+    `toward` is what there is to say with an exam ahead, `over` of cards that wait.
     """
 
     on: dt.date | None
@@ -106,6 +106,7 @@ class Rest:
     tomorrow: bool
     reverses: bool
     toward: Toward | None = None
+    over: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,14 +160,13 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
 def _kind(held: Held, stack: Stack) -> str:
     """Under which counter a card is.
 
-    The plan counts as due what was added and never graded, and what was left in its
-    steps on an earlier day.
+    The plan counts as due what was left in its steps on an earlier day.
     """
     first = stack.queue.first
-    if first is not None and first.card == held.card:
-        return "due" if stack.queue.kind == "review" else "learning"
     if held.standing is None:
         return "new"
+    if first is not None and first.card == held.card:
+        return "due" if stack.queue.kind == "review" else "learning"
     return "due" if held.standing.state == "review" else "learning"
 
 
@@ -181,8 +181,10 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
     left = Left(
         due=queue.learning + queue.review,
         waiting=queue.waiting,
-        fresh=min(allowed, sum(unseen.values())),
+        fresh=min(allowed, sum(unseen.values())) + queue.added,
+        added=queue.added,
         over=plan.over if plan is not None and not topic else 0,
+        passed=plan.passed if plan is not None and not topic else 0,
         final=plan is not None and plan.final,
         learning=queue.learning,
         pace=pace_of(desk),
@@ -276,7 +278,7 @@ def mark_of(learner: CurrentLearnerValue) -> str:
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
 
-def turn_of(desk: Desk, held: Held, *, show: bool = False, since: int = 0) -> Turn:
+def turn_of(desk: Desk, held: Held, *, show: bool, since: int) -> Turn:
     """A card as the desk shows it; with the grades once its answer is shown."""
     found = find_card(desk, held.card)
     card, sources = found.card, desk.library.sources
@@ -335,7 +337,7 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
     new = store.next_new(desk.db, learner, library, limits, unseen)
     topic = library.topics.get(library.cards[new].topic) if new else None
     toward = _toward(desk, queue, later[0] if later else None)
-    stopped = toward is not None and toward.stopped
+    stopped, plan = toward is not None and toward.stopped, plan_of(desk)
     return Rest(
         on=later[0] if later else None,
         count=later[1] if later else 0,
@@ -345,6 +347,7 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
         tomorrow=bool(later and (later[0] - desk.day).days == 1),
         reverses=bool(unseen) and new is None,
         toward=toward,
+        over=over_words(plan.over, plan.passed) if plan else "",
     )
 
 

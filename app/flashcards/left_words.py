@@ -5,6 +5,9 @@ import dataclasses
 from app.scheduling import Left
 from app.web.words import count_of
 
+_MOST = 0.5
+_ALL = 0.95  # the count is of a sample: so nearly all are all
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counter:
@@ -35,7 +38,7 @@ def made_of(left: Left) -> str:
     r"""What the cards left are; empty where none are.
 
     >>> made_of(Left(due=7, waiting=2, fresh=15, learning=1))
-    '6\xa0reviews, 15\xa0new\xa0cards, 3\xa0still being learned'
+    '6\xa0reviews, 15\xa0new cards, 3\xa0still being learned'
     """
     said = []
     if left.reviews and left.final:
@@ -47,3 +50,32 @@ def made_of(left: Left) -> str:
     if left.steps:
         said.append(f"{left.steps:,}\N{NO-BREAK SPACE}still being learned")
     return ", ".join(said)
+
+
+def over_words(over: int, passed: int) -> str:
+    r"""What is said of cards that are due and wait; empty where none are.
+
+    Of the `over` the plan asks about `passed` on no day before the exam.
+
+    >>> over_words(3, 0).replace("\xa0", " ")
+    '3 more cards are due and wait for another day'
+    >>> over_words(3, 1).replace("\xa0", " ")
+    '3 more cards are due; the plan has no time for about 1 of them before your exam'
+    >>> over_words(138, 126).replace("\xa0", " ")
+    '138 more cards are due; the plan has no time for most of them before your exam'
+    >>> over_words(1, 1).replace("\xa0", " ")
+    '1 more card is due; the plan has no time for it before your exam'
+    """
+    if not over:
+        return ""
+    one = over == 1
+    due = f"{count_of(over, 'more card')} {'is' if one else 'are'} due"
+    if not passed:
+        return f"{due} and {'waits' if one else 'wait'} for another day"
+    if passed >= _ALL * over:
+        whom = "it" if one else "them"
+    elif passed > _MOST * over:
+        whom = "most of them"
+    else:
+        whom = f"about {passed:,} of them"
+    return f"{due}; the plan has no time for {whom} before your exam"

@@ -5,7 +5,7 @@ import datetime as dt
 
 from app.cards.names import QUESTION, TERM, origin
 from app.cards.store import Added, added_count, added_page
-from app.flashcards.desk import known
+from app.flashcards.desk import known, plan_of
 from app.flashcards.finding import Found
 from app.flashcards.toward_exam import aim_of
 from app.learners.desk import Desk
@@ -75,13 +75,16 @@ def row_of(desk: Desk, added: Added, found: Found | None) -> ListedCard:
 def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     """How a card stands: being learned, or the study day it is due on.
 
-    What was left in its steps on an earlier day is due, as the desk counts it.
+    What was left in its steps on an earlier day is due, and an added card that was
+    never graded is new, as the desk counts them.
     """
     if due is None:
         return "new"
     days = (due - day).days
     if state not in {"review", "new"} and days >= 0:
         return "being learned"
+    if days <= 0 and state == "new":
+        return "new"
     if days <= 0:
         return "due"
     return "due tomorrow" if days == 1 else f"due {day_of(due)}"
@@ -93,5 +96,7 @@ def standing_words(standing: Standing | None, desk: Desk) -> str:
         return "new"
     aim = aim_of(desk.learner, desk.day)
     if aim and before_exam(standing, aim.exam) != standing:
-        return "once more before your exam, if there is time"
+        plan = plan_of(desk)
+        short = plan is not None and plan.outline.short
+        return "due after your exam" if short else "once more before your exam"
     return state_words(standing.state, standing.due_day, desk.day)

@@ -1,7 +1,8 @@
 """Words looked for on all cards: the course's, missed questions, terms, one's own."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterator
 
 from app.cards.names import OWN, QUESTION, TERM, is_added, origin
 from app.cards.store import added_cards, studied
@@ -33,20 +34,15 @@ def search_cards(desk: Desk, query: str) -> Matches:
     words = query.casefold().split()[:_MOST_WORDS]
     if not words:
         return Matches("", (), more=False)
-    names = list(_first(_names(desk, words), MOST + 1))
+    names = list(itertools.islice(_names(desk, words), MOST + 1))
     rows = tuple(_rows(desk, names[:MOST]))
     return Matches(" ".join(query.split()), rows, more=len(names) > MOST)
-
-
-def _first(names: Iterable[str], most: int) -> Iterator[str]:
-    for _, name in zip(range(most), names, strict=False):
-        yield name
 
 
 def _names(desk: Desk, words: list[str]) -> Iterator[str]:
     db, learner, library = desk.db, desk.learner.id, desk.library
     if learner:
-        yield from own.search_own(db, learner, words, MOST + 1)
+        yield from own.search_own(db, learner, words)
         for kind in (QUESTION, TERM):
             for card in sorted(studied(db, learner, kind)):
                 if _has(_text(library, card), words):

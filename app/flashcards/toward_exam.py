@@ -14,8 +14,7 @@ class Toward:
 
     `exam` is the exam day; `final` says that the last days have begun, `short` that
     they do not hold a look at every card, and `stopped` that no new card is begun any
-    more, of which `unbegun` are left. `over` cards are
-    due and wait, since others gained more. `on` is the next day with cards, `tomorrow`
+    more, of which `unbegun` are left. `on` is the next day with cards, `tomorrow`
     says that it is the next one.
     """
 
@@ -24,7 +23,6 @@ class Toward:
     short: bool
     stopped: bool
     unbegun: int
-    over: int
     on: dt.date | None
     tomorrow: bool
 
@@ -52,7 +50,6 @@ def toward_of(
         short=plan.short,
         stopped=plan.stopped,
         unbegun=plan.unbegun - begun,
-        over=plan.over,
         on=on if on < aim.exam else None,
         tomorrow=on == tomorrow,
     )

@@ -49,7 +49,8 @@ def compare(
     part: Chosen = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     keep(request)
-    found = [p for name in dict.fromkeys(part) if (p := find_part(name))]
+    asked = {name: find_part(name) for name in dict.fromkeys(part)}
+    found = [known for known in asked.values() if known]
     chosen = found[: comparing.MOST]
     return page(
         request,
@@ -57,6 +58,7 @@ def compare(
         learner=learner,
         chosen=chosen,
         left_out=found[comparing.MOST :],
+        unknown=[name for name, known in asked.items() if known is None],
         most=comparing.MOST,
         groups=comparing.compared(chosen),
         prices=[request.app.state.prices.of(part.id) for part in chosen],
@@ -95,5 +97,6 @@ def _part(name: str) -> Part:
     """The part of the address; raises NotFound."""
     part = find_part(name)
     if part is None:
-        raise NotFound(f"There is no part “{name}”.", "All are at /hardware.")
+        onward = "/hardware", "See all parts"
+        raise NotFound(f"There is no part “{name}”.", onward=onward)
     return part

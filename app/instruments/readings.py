@@ -21,16 +21,16 @@ from app.estimator.estimate import (
     Figure,
     StackedBar,
     Step,
-    Table,
 )
 from app.estimator.hardware.parts import address_of, find_part
 from app.estimator.registry import Entry
 from app.estimator.units import NBSP, format_range, format_value
 from app.instruments.links import address
+from app.instruments.tables import show_table
 
 LONGEST_LINK = 2000
 
-# Figures, steps and rows are tuples, for the template takes each apart in one go.
+# Figures and steps are tuples, for the template takes each apart in one go.
 
 _FIRST = 3
 _HARDWARE = frozenset({"gpu", "system", "network"})
@@ -45,12 +45,7 @@ _MEASURES: dict[str, tuple[str, ...]] = {
     _OTHERS: (),
 }
 _MEASURED = {unit: title for title, units in _MEASURES.items() for unit in units}
-_SUMS = frozenset({"Needed", "Total", "Sum", "All"})
-_Cell = tuple[str, bool]
-
-NO_KEYS: Mapping[str, str] = {}
 _WORDS = (bool, str)
-_PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 _NUMBER = re.compile(
     rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?"
 )
@@ -81,34 +76,12 @@ class ShownStep(NamedTuple):
     topic: str
 
 
-class TableRow(NamedTuple):
-    """A row of a table: its name with the color of its component, then its cells.
-
-    `name` is None where the first cell is a number; `cells` are (words, whether
-    their column holds numbers).
-    """
-
-    name: str | None
-    key: str
-    cells: tuple[tuple[str, bool], ...]
-    is_sum: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ShownTable:
-    """A table in words; `columns` are (words, whether they hold numbers)."""
-
-    label: str
-    columns: tuple[tuple[str, bool], ...]
-    rows: tuple[TableRow, ...]
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShownPicture:
     """A drawing with its key and its table; the table is None where it is shown."""
 
     drawing: Drawing
-    table: ShownTable | None
+    table: Markup | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,7 +116,7 @@ class Reading:
     elsewhere: tuple[ShownFigure, ...]
     parts: tuple[tuple[str, str], ...]
     pictures: tuple[ShownPicture, ...]
-    tables: tuple[ShownTable, ...]
+    tables: tuple[Markup, ...]
     changes: tuple[ShownChange, ...]
     steps: tuple[ShownStep, ...]
     notes: tuple[str, ...]
@@ -212,7 +185,7 @@ def _quoted(value: str) -> str:
 _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
-def show_figure(figure: Figure, keys: Mapping[str, str] = NO_KEYS) -> ShownFigure:
+def show_figure(figure: Figure, keys: Mapping[str, str]) -> ShownFigure:
     """A figure in words, with its interval where it is modeled.
 
     One named like a component of a drawing gets its color from `keys`.
@@ -272,34 +245,6 @@ def interval(figure: Figure) -> str:
     if figure.low is None or figure.high is None:
         return "exact"
     return format_range(figure.low, figure.high, figure.unit)
-
-
-def show_table(table: Table, keys: Mapping[str, str] = NO_KEYS) -> ShownTable:
-    """A table in words; rows named like a component get its color."""
-    read = [[_cell(cell) for cell in row] for row in table.rows if row]
-    numeric = [any(row[i][1] for row in read) for i in range(len(table.columns))]
-    return ShownTable(
-        table.label,
-        tuple(zip(table.columns, numeric, strict=True)),
-        tuple([_row(cells, numeric, keys) for cells in read]),
-    )
-
-
-def _row(
-    cells: Sequence[_Cell], numeric: Sequence[bool], keys: Mapping[str, str]
-) -> TableRow:
-    first, is_number = cells[0]
-    shown = zip([words for words, _ in cells], numeric, strict=True)
-    if is_number:
-        return TableRow(None, "", tuple(shown), is_sum=False)
-    return TableRow(first, keys.get(first, ""), tuple(shown)[1:], first in _SUMS)
-
-
-def _cell(cell: str | tuple[float, str]) -> _Cell:
-    """The words of a cell, and whether they are a number."""
-    if isinstance(cell, str):
-        return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
-    return format_value(cell[0], cell[1]), True
 
 
 def _marked(sentence: str, numbers: Collection[str]) -> Markup:

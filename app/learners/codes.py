@@ -5,12 +5,12 @@ import secrets
 
 LIFE = dt.timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # none that is easily taken for another
-_LENGTH = 8
+LENGTH = 8
 
 
 def new_code() -> str:
     """A code as it is shown, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
-    letters = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
 
 

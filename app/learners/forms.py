@@ -53,12 +53,12 @@ class SettingsForm(BaseModel):
             "name": reader.text("name", 80),
             "exam_day": reader.day("exam_day", today, kept),
             "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
-            "zone": reader.zone("zone"),
+            "zone": reader.zone(),
             "retention": (reader.whole("retention", 70, 97, "percent") or 0) / 100,
             "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
         }
         values["target"] = values["target"] or None
-        values["days_off"] = reader.weekdays("days_off")
+        values["days_off"] = reader.weekdays()
         for field in ("calendar", "missed", "all_minutes", "double_last_week"):
             values[field] = reader.yes(field)
         return values, reader.problems
@@ -105,21 +105,21 @@ class _Reader:
             self._refuse(field, "Enter a day between today and three years from now.")
         return day.isoformat()
 
-    def zone(self, field: str) -> str:
-        typed = self._typed(field)
+    def zone(self) -> str:
+        typed = self._typed("zone")
         if typed not in zones():
             self._refuse(
-                field,
+                "zone",
                 f"Choose a zone such as Europe/Berlin; {_quoted(typed)} is unknown.",
             )
         return typed
 
-    def weekdays(self, field: str) -> str:
+    def weekdays(self) -> str:
         chosen = sorted(set(self._form.days_off))
         if not set(chosen) <= set(WEEKDAYS):
-            self._refuse(field, "Choose days from Monday to Sunday.")
+            self._refuse("days_off", "Choose days from Monday to Sunday.")
         elif len(chosen) == len(WEEKDAYS):
-            self._refuse(field, "Leave at least one day a week to study.")
+            self._refuse("days_off", "Leave at least one day a week to study.")
         return "".join(chosen)
 
     def yes(self, field: str) -> bool:

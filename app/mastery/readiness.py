@@ -72,7 +72,7 @@ class Lacking:
 
     @property
     def words(self) -> str:
-        """What is missing, e.g. “answers to 12 more questions, 3 of them in Ops”."""
+        """What is missing, e.g. “answers to 12 more questions: at least 3 in Ops”."""
         within = sum(count for _, count in self.domains)
         most = max(self.answers, within)
         more = f"answers to {most} more questions"
@@ -84,7 +84,7 @@ class Lacking:
         told = "".join(f", {other}" for other in others[:-1])
         told += "".join(f" and {other}" for other in others[-1:])
         if within < most:
-            return f"{more}, {count} of them in {title}{told}"
+            return f"{more}: at least {count} in {title}{told}"
         return f"{more}: {count} in {title}{told}" if rest else f"{more} in {title}"
 
 

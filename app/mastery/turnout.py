@@ -101,5 +101,5 @@ def inside_words(found: Iterable[Turnout]) -> str:
     said = f"{inside} of {len(counted)} results lay inside the range"
     if len(counted) == 1:
         where = "inside" if inside else "outside"
-        said = f"The one result so far lay {where} its range"
+        said = f"The one full mock exam to compare so far lay {where} its range"
     return f"{said}; nine of ten should lie inside, if the predictions are sound."

@@ -4,7 +4,6 @@ import dataclasses
 import datetime as dt
 
 from app.scheduling import CardPace, Left
-from app.scheduling.card_pace import USUAL
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import (
@@ -19,6 +18,7 @@ from app.web.words import count_of, weekday_of
 
 SKIPPED = 3
 """How many of the next days the question “what if I skip them” leaves out."""
+_AGAIN = again_words(short=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Ahead:
             change = self.without.mean - self.plan.mean
             said.append(
                 f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, "
-                f"{_minutes(change)} a day after that."
+                f"{_minutes(change)}."
             )
         return " ".join(said)
 
@@ -105,7 +105,7 @@ def asked_of(
     seconds: float,
     day: dt.date,
     retention: float,
-    pace: CardPace = USUAL,
+    pace: CardPace,
 ) -> PlanInputs:
     """What is asked of the plan now; what was done today takes its time."""
     spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
@@ -122,7 +122,8 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
     if not 0 < days <= HORIZON:
         return None
     curve, cards = curve_of(), (held.begun, held.unseen)
-    known = dataclasses.replace(asked, begins=left.fresh)
+    begins = left.fresh - left.added
+    known = dataclasses.replace(asked, begins=begins, adds=left.added)
     outlook = _begun_with(left, workload(*cards, known, curve, day_plan))
     plain = workload(*cards, asked, curve, plain_day)
     skipped = min(SKIPPED, days - 1)
@@ -139,16 +140,16 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
 def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
     """The plan in one sentence, from counts alone; `left` is on the desk today."""
     until = weekday_of(dt.date.fromordinal(asked.exam))
-    again = again_words(short=short.short)
     if short.final <= asked.day:
         said = _last_days(left)
     elif short.short:
-        # From counts alone nobody can tell when the last days begin.
-        said = f"{pace_words(short) or 'what is due'}, and just before the exam {again}"
+        # From counts alone nobody can tell whether a last look gains more than a new
+        # card: that is left to the plan.
+        said = pace_words(short) or "what is due"
     elif short.fresh:
         said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
     else:
-        said = f"what is due, and from {_weekday(short.final)} on {again}"
+        said = f"what is due, and from {_weekday(short.final)} on {_AGAIN}"
     return f"Until {until}: {said}."
 
 
@@ -160,10 +161,9 @@ def pace_words(short: Outline) -> str:
 
 
 def _once_more(short: Outline) -> str:
-    again = again_words(short=short.short)
     if short.until == short.final - 1:
-        return f"then {again}"
-    return f"and from {_weekday(short.final)} on {again}"
+        return f"then {_AGAIN}"
+    return f"and from {_weekday(short.final)} on {_AGAIN}"
 
 
 def _last_days(left: Left) -> str:
@@ -208,8 +208,9 @@ def _less(cards: int) -> str:
 def _minutes(change: float) -> str:
     whole = round(change)
     if not whole:
-        return "in as many minutes"
-    return f"with {count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+        return "with the same minutes on the days after"
+    minutes = f"{count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+    return f"with {minutes} a day after that"
 
 
 def _next(days: int) -> str:

@@ -47,9 +47,9 @@ class Plot:
 
 def plots(
     domains: Sequence[DomainStanding],
-    here: Collection[str] = (),
-    ahead: Forecast | None = None,
-    target: int | None = None,
+    here: Collection[str],
+    ahead: Forecast | None,
+    target: int | None,
 ) -> tuple[Plot, ...]:
     """The map; `here` are the objectives of the page that was read last.
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from fastapi import Depends
 from markupsafe import Markup
-from sqlmodel import Session
 
 from app.content.live.library import Library
 from app.content.model import ExamBlueprint
@@ -98,17 +97,10 @@ def main_exam(library: Library) -> ExamBlueprint | None:
     return exams[0] if exams else None
 
 
-def read_picture(
+def picture_of(
     library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Picture:
     """Four questions to the database, none for one who has no row yet."""
-    return picture_of(library, learner, db, now)
-
-
-def picture_of(
-    library: Library, learner: CurrentLearnerValue, db: Session, now: dt.datetime
-) -> Picture:
-    """The picture of any learner, for whoever holds a session."""
     day = learner.study_day(now)
     coming: Mapping[str, store.Coming] = {}
     known = known_of(db, learner, now)
@@ -130,4 +122,4 @@ def picture_of(
     )
 
 
-CurrentPicture = Annotated[Picture, Depends(read_picture)]
+CurrentPicture = Annotated[Picture, Depends(picture_of)]

@@ -8,10 +8,12 @@ from sqlmodel import Session
 
 from app.content.live.library import Library
 from app.flashcards.desk import pace_of, plan_of, stack_of
+from app.flashcards.left_words import over_words
 from app.learners.desk import Desk
 from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
+from app.progress.advice import with_advice
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
 from app.progress.pace import USUAL, Pace
@@ -50,10 +52,14 @@ from app.web.clock import milliseconds, moment
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardsAhead:
-    """The cards of today and of the days until the exam; `pace` in words."""
+    """The cards of today and of the days until the exam.
+
+    `pace` says in words how many new ones a day has, `over` what is due and waits.
+    """
 
     ahead: Ahead | None = None
     pace: str = ""
+    over: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,8 +83,11 @@ def _cards_ahead(desk: Desk, held: Held, left: Left) -> CardsAhead:
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
     today = plan_of(desk)
-    words = pace_words(today.outline) if today else ""
-    return CardsAhead(ahead_of(held, asked, left), words)
+    ahead = ahead_of(held, asked, left)
+    if today is None:
+        return CardsAhead(ahead)
+    over = over_words(today.over, today.passed)
+    return CardsAhead(ahead, pace_words(today.outline), over)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,6 +111,11 @@ class SoFar:
     def spent(self) -> float:
         """All minutes of today that were spent."""
         return self.answered + self.read
+
+    @property
+    def shown(self) -> int:
+        """The same as it is shown: the sum of what is said of each."""
+        return sum(round(n) for n in (self.answered, self.read) if n >= 1)
 
 
 def read_today(picture: Picture, pace: Pace) -> float:
@@ -251,7 +265,7 @@ def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> Who
     usual = learner.minutes_a_day
     student = Student(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
-    return WholePlan(cards, study)
+    return WholePlan(cards, with_advice(study, day, work, student, proposed))
 
 
 def _so_far(desk: Desk, picture: Picture, days: StudyDays) -> SoFar:
@@ -276,7 +290,7 @@ def _that_fit(left: Left, today: TodayPlan) -> Left:
     """Of the cards on the desk those that Today proposes: its minutes hold no more."""
     step = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
     if step is None:
-        return dataclasses.replace(left, due=0, learning=0, waiting=0, fresh=0)
+        return dataclasses.replace(left, due=0, learning=0, waiting=0, fresh=0, added=0)
     return dataclasses.replace(left, fresh=step.fresh) if step.fresh else left
 
 

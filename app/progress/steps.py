@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from app.content.live.library import Library
 from app.flashcards.left_words import made_of
+from app.mastery.bank import of_objective, of_topic
 from app.mastery.standing import DomainStanding, Record
 from app.mastery.weakest import Weak, weakest_first
 from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
@@ -28,10 +29,10 @@ def plan(now: Situation) -> TodayPlan:
     """The steps of today in the order to take them; none when nothing is left.
 
     A running exam comes before everything: its clock does not wait. Then the rest of
-    a placement test, from which all else follows; then cards due,
+    a placement test, from which all else follows; then cards due or added,
     which are forgotten while one does other things; then the mock exam of a day that
     has one; then reading and practice. New
-    cards follow those due on the desk; where none is due they come last, and not
+    cards follow those on the desk; where there is none they come last, and not
     before something was read or answered.
 
     The next thing is offered however long it takes, and so is a mock exam; of the
@@ -40,8 +41,9 @@ def plan(now: Situation) -> TodayPlan:
     that was left comes before a new round.
     """
     started = any(s.started for d in now.domains for s in d.standings)
-    cards = cards_step(now.left) if started or now.left.due else None
-    waits = not now.left.due and not now.mock
+    asked = bool(now.left.due or now.left.added)
+    cards = cards_step(now.left) if started or asked else None
+    waits = not asked and not now.mock
     pages = list(reading_steps(now))
     page = pages[0] if pages else None
     day = _Day(now.minutes, now.pace)
@@ -54,7 +56,7 @@ def plan(now: Situation) -> TodayPlan:
     day.read_on(page, pages[1:], now.reading)
     begun = run_step(now.left_run, now.pace)
     day.take(begun)
-    if begun is None or begun in day.steps:
+    if begun is None or begun in day.steps or now.running is not None:
         day.take(practice_step(now.library, now.record, now.domains, now.pace, page))
     if waits:
         day.steps.sort(key=lambda step: step.kind in {"learn", "review"})
@@ -151,7 +153,7 @@ def placing_step(placing: Placing | None) -> Step | None:
     )
 
 
-def run_step(left: LeftRun | None, pace: Pace = USUAL) -> Step | None:
+def run_step(left: LeftRun | None, pace: Pace) -> Step | None:
     """The rest of the practice run that was left, which Practice proposes as well."""
     if left is None:
         return None
@@ -174,24 +176,17 @@ def cards_step(left: Left) -> Step | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
     if not left.due and not left.fresh:
         return None
+    reason = made_of(left)
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
-    if left.returning:
+    if left.returning or left.added:
         verb = "Study" if left.fresh else "Review"
         title = f"{verb} {left.cards:,} {noun}"
-        return Step("review", title, "/flashcards", _made_of(left), minutes)
+        return Step("review", title, "/flashcards", reason, minutes)
     title = f"Learn {left.cards:,} new {noun}"
     return Step(
         "learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh
     )
-
-
-def _made_of(left: Left) -> str:
-    """What the cards of the day are, and how many more would be due."""
-    if not left.over:
-        return made_of(left)
-    wait = "waits" if left.over == 1 else "wait"
-    return f"{made_of(left)}; {left.over:,} more {wait} for another day"
 
 
 def _some_of(step: Step, minutes: float) -> Step | None:
@@ -237,15 +232,23 @@ def _on_page(library: Library, order: Iterable[Weak], slug: str) -> Weak | None:
 
 
 def _practice(library: Library, weak: Weak, pace: Pace) -> Step:
-    """What practice asks on its page: not the questions that are kept for exams."""
-    topic = weak.topic
-    open_ = sum(not library.questions[name].reserved for name in topic.questions)
-    count = min(open_ or len(topic.questions), _MOST)
+    """What practice asks: on a weakness all pages of its objective, else the one page.
+
+    The questions that are kept for exams are not among them.
+    """
+    topic, goal = weak.topic, weak.standing.objective
+    questions = of_topic(library, topic.slug)
+    title, address = topic.title, f"/quiz/{topic.slug}"
+    if weak.low:
+        questions = of_objective(library, goal.number)
+        title, address = goal.name, f"/quiz/objectives/{goal.number}"
+    open_ = sum(not question.reserved for question in questions)
+    count = min(open_ or len(questions), _MOST)
     words = "1 question" if count == 1 else f"{count} questions"
     return Step(
         "practice",
-        f"{words}: {topic.title}",
-        f"/quiz/{topic.slug}",
+        f"{words}: {title}",
+        address,
         f"objective {weak.standing.objective.number}, {weak.why}",
         count * pace.question_minutes,
         questions=count,

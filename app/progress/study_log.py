@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.svg import frame, label, square
-from app.web.words import short_date_of, weekday_of
+from app.web.words import date_of, short_date_of, weekday_of
 
 WEEKS = 13
 STEP = 19
@@ -35,7 +35,9 @@ class WeekRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyLog:
-    """The last weeks; `studied` of `days` had anything in them.
+    """The last weeks; `studied` of the `days` from `since` on had anything in them.
+
+    `since` is the learner's first day with work in words, empty where that is older.
 
     `key` shows what the squares of `svg` mean, from nothing to much.
     """
@@ -45,6 +47,7 @@ class StudyLog:
     rows: tuple[WeekRow, ...]
     studied: int
     days: int
+    since: str
 
 
 def first_day(today: dt.date) -> dt.date:
@@ -52,21 +55,31 @@ def first_day(today: dt.date) -> dt.date:
     return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
 
 
-def study_log(counts: Mapping[str, int], today: dt.date) -> StudyLog:
-    """The log up to `today`; `counts` are answers and reviews by ISO date."""
+def study_log(
+    counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None
+) -> StudyLog:
+    """The log up to `today`; `counts` are answers and reviews by ISO date.
+
+    Days before `begun`, the first day with work, are drawn but not counted.
+    """
     first = first_day(today)
+    start = max(first, min(begun or first, today))
+    skipped = (start - first).days // 7 * 7
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
     found = [counts.get(day.isoformat(), 0) for day in days]
     studied = sum(count > 0 for count in found)
-    since = f"Days with answers or reviews since {weekday_of(first)}"
+    counted = (today - start).days + 1
+    since = f"Days with answers or reviews since {weekday_of(start)}"
     return StudyLog(
-        svg=_draw(first, found, f"{since}: {studied} of {len(days)}."),
+        svg=_draw(first, found, f"{since}: {studied} of {counted}."),
         key=_key(),
         rows=tuple(
-            WeekRow(days[n], tuple(found[n : n + 7])) for n in range(0, len(days), 7)
+            WeekRow(days[n], tuple(found[n : n + 7]))
+            for n in range(skipped, len(days), 7)
         ),
         studied=studied,
-        days=len(days),
+        days=counted,
+        since=date_of(start) if start > first else "",
     )
 
 

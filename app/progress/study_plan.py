@@ -24,7 +24,6 @@ _PAGES_DONE = 3  # days before the exam by which every page is read
 _SATURDAY = 5
 _MOST_QUESTIONS = 25
 _THEMES = 3
-_STEP, _MOST_MORE = 5, 240  # more than this are advised in steps; not without end
 _CRUMB = 2.0  # minutes of a page that are not worth a day of their own
 _MISSED = "what you missed in the mock exam"
 
@@ -111,9 +110,9 @@ class PlannedDay:
 class StudyPlan:
     """The days up to the one before the exam; `left` are pages that do not fit.
 
-    `over` are the minutes that these take as pages show them, and with about so many
-    `more` a day they would fit, 0 where that is no advice. `pace` is what all minutes
-    are reckoned with.
+    `over` are the minutes that these take as pages show them, and with so many `more`
+    a day they would fit, 0 where that is no advice (`advice` finds it). `pace` is what
+    all minutes are reckoned with.
     """
 
     exam: dt.date
@@ -212,10 +211,16 @@ def plan_days(
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
         about = _about(work, read, day, seed)
         made.append(_with_questions(done, left, read.minutes, about, student.pace))
-    return _with_unread(
-        StudyPlan(exam, tuple(made), pace=student.pace, is_short=work.is_short),
-        reader,
-        reading,
+    plan = StudyPlan(exam, tuple(made), pace=student.pace, is_short=work.is_short)
+    return _with_unread(plan, reader)
+
+
+def _with_unread(plan: StudyPlan, reader: "_Reader") -> StudyPlan:
+    """The plan with what it does not hold, in the minutes that the pages show."""
+    return dataclasses.replace(
+        plan,
+        left=tuple(page.title for page in reader.pages),
+        over=sum(whole_minutes(p.minutes / plan.pace.page) for p in reader.pages),
     )
 
 
@@ -248,30 +253,6 @@ def time_for_pages(
         room = minutes - card_seconds(minutes) / 60
         found += max(0.0, room - kept_for_questions(room, student.pace))
     return found
-
-
-def _with_unread(
-    plan: StudyPlan, reader: "_Reader", reading: Sequence[dt.date]
-) -> StudyPlan:
-    """The plan with what it does not hold; `reading` are the days with pages."""
-    return dataclasses.replace(
-        plan,
-        left=tuple(page.title for page in reader.pages),
-        over=sum(whole_minutes(page.minutes) for page in reader.pages),
-        more=_more(reader.left / len(reading)) if reading else 0,
-    )
-
-
-def _more(reading: float) -> int:
-    """Minutes more a day that hold so many of reading: cards take up to half of them.
-
-    >>> [_more(minutes) for minutes in (0.0, 0.6, 1.2, 7.6, 300.0)]
-    [0, 2, 3, 20, 0]
-    """
-    more = math.ceil(2 * reading)
-    if more > _STEP:
-        more = _STEP * math.ceil(more / _STEP)
-    return more if more <= _MOST_MORE else 0
 
 
 def _with_questions(

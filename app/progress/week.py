@@ -17,10 +17,10 @@ class DayAhead:
 
 
 def week(
-    coming: Mapping[str, Coming], today: dt.date, returning: int, days: int = 7
+    coming: Mapping[str, Coming], today: dt.date, returning: int
 ) -> tuple[DayAhead, ...]:
-    """Today with the cards `returning` on the desk, and the days after it."""
-    count = dict.fromkeys(range(days), 0)
+    """Today with the cards `returning` on the desk, and the six days after it."""
+    count = dict.fromkeys(range(7), 0)
     for day, row in coming.items():
         ahead = (dt.date.fromisoformat(day) - today).days
         if ahead in count:

@@ -11,9 +11,12 @@ from app.content.numbers.templates import PLACEHOLDER
 from app.estimator import registry
 from app.instruments.forms import Field, fields_of
 from app.questions import kinds
+from app.questions.certainty import LEVELS, Level
 from app.questions.kind import Kind
 from app.questions.model import Question, Variant
 from app.questions.variants import draw, next_seed
+
+_LONGEST = 90  # characters of a question or card in a list
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,6 +61,11 @@ class Asked:
     def shown(self) -> Any:
         """What the template of its kind gets beside the answer."""
         return self.kind.shown(self.variant.answer, self.typed)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """How sure the learner may say to be."""
+        return LEVELS
 
     @property
     def target(self) -> str:
@@ -119,7 +127,7 @@ def ask(
     return Asked(draw(question, seed), new_token(), context, back)
 
 
-def seed_for(question: Question, key: str, before: Sequence[int] = ()) -> int:
+def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
     """The seed of the next attempt; the same until the question was answered."""
     seed = next_seed(question, key, len(before))
     if before and question.computed:
@@ -144,12 +152,12 @@ def title_of(question: Question) -> str:
         return first_words(question.stem)
 
 
-def first_words(text: Text, most: int = 90) -> str:
+def first_words(text: Text) -> str:
     """The beginning of a text, cut at a word, for lists and titles.
 
     Numbers that are drawn for each attempt are left open.
     """
     words = " ".join(PLACEHOLDER.sub("…", text.plain).split())
-    if len(words) <= most:
+    if len(words) <= _LONGEST:
         return words
-    return words[: words.rfind(" ", 0, most)] + "…"
+    return words[: words.rfind(" ", 0, _LONGEST)] + "…"

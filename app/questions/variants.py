@@ -142,22 +142,22 @@ def resolve(computed: Computed, chosen: Mapping[str, str | float]) -> dict[str, 
     return values
 
 
-def every(question: Question, most: int = MOST_VARIANTS) -> Iterator[Variant]:
-    """All variants of a computed question, or `most` of them spread over all.
+def every(question: Question) -> Iterator[Variant]:
+    """All variants of a computed question, or `MOST_VARIANTS` spread over all.
 
     A combination without an answer shows the next that has one; raises BadExpression
     where none has. A plain question has one variant.
     """
-    for seed in indices(question, most):
+    for seed in indices(question):
         yield draw(question, seed)
 
 
-def indices(question: Question, most: int = MOST_VARIANTS) -> Sequence[int]:
-    """The seeds of `every`: each combination once, or `most` spread evenly."""
+def indices(question: Question) -> Sequence[int]:
+    """The seeds of `every`: each combination once, or some spread evenly."""
     count = combinations(question.computed) if question.computed else 1
-    if count <= most:
+    if count <= MOST_VARIANTS:
         return range(count)
-    return [i * count // most for i in range(most)]
+    return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
 
 
 def _calculator(computed: Computed, values: Mapping[str, Value]) -> str:

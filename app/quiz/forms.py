@@ -24,6 +24,7 @@ _PREFIXES = tuple(name for name in _SENT if name.endswith("."))
 _MOST_FIELDS = 60
 _MOST_VALUES = 40
 _LONGEST = 400
+_LONGEST_RUN = 100  # questions
 Form = TypeVar("Form", bound=BaseModel)
 
 
@@ -58,7 +59,7 @@ class RunForm(BaseModel):
     """A wish to practice: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
 
     pick: str = Field("mixed", max_length=140)
-    count: int = Field(10, ge=1, le=100)
+    count: int = 10
     token: str = Field("", max_length=64)
 
     @field_validator("pick")
@@ -67,6 +68,13 @@ class RunForm(BaseModel):
         if pick.partition(":")[0] not in MODES:
             raise ValueError(f"choose one of {', '.join(MODES)}")
         return pick
+
+    @field_validator("count")
+    @classmethod
+    def _within(cls, count: int) -> int:
+        if not 1 <= count <= _LONGEST_RUN:
+            raise ValueError(f"enter 1 to {_LONGEST_RUN}")
+        return count
 
     @property
     def wish(self) -> Wish:

@@ -60,16 +60,35 @@ def choose(
     last answer was not right, the longest ago first, then the least practiced. Within a
     group the order follows `seed`. In the mode `weakest` objectives come in the order
     given as `weakest`, their numbers; `missed` takes nothing else than questions last
-    missed.
+    missed. Of a run on an objective, or on the weakest, up to half are those that were
+    missed on it: what is weak about it shows there.
     """
     pool = [q for q in questions if _in_scope(q, past, wish)]
     rank = _rank(past, seed)
+    pool.sort(key=rank)
     if wish.mode == "weakest":
         places = {objective: place for place, objective in enumerate(weakest)}
-        pool.sort(key=lambda q: (q.level, _weakness(q, places), rank(q)))
-        chosen = pool[: wish.count]
-        return tuple(q.id for q in sorted(chosen, key=rank))
-    return tuple(q.id for q in sorted(pool, key=rank)[: wish.count])
+        pool.sort(key=lambda q: (q.level, _weakness(q, places)))
+        first = weakest[0] if weakest else ""
+        pool = _with_missed(pool, past, first, wish.count // 2)
+    elif wish.mode == "objective":
+        pool = _with_missed(pool, past, wish.scope, wish.count // 2)
+    return tuple(q.id for q in sorted(pool[: wish.count], key=rank))
+
+
+def _with_missed(
+    pool: Sequence[Question], past: Mapping[str, Past], objective: str, most: int
+) -> list[Question]:
+    """The pool with up to `most` of those missed on an objective before all others."""
+    missed = [
+        q
+        for q in pool
+        if objective in q.objectives
+        and not q.level
+        and q.id in past
+        and past[q.id].missed
+    ][:most]
+    return [*missed, *(q for q in pool if q not in missed)]
 
 
 def _in_scope(question: Question, past: Mapping[str, Past], wish: Wish) -> bool:

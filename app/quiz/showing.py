@@ -17,7 +17,6 @@ from app.questions.asking import Asked, new_token, seed_for
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.quiz import store
-from app.quiz.flags import Flag
 from app.quiz.forms import Sent
 from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
 from app.quiz.store import Given, Run
@@ -26,6 +25,16 @@ from app.web.render import is_htmx
 
 _PAGE, _PRACTICE = "the page", "your practice"
 _HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flag:
+    """What the button of a question says; `back` is the page it stands on."""
+
+    topic: str
+    item: str
+    on: bool
+    back: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,17 +9,10 @@ from app.scheduling.by_hand import (
     replay_all,
 )
 from app.scheduling.card_pace import CardPace
-from app.scheduling.days import (
-    LEECH,
-    Day,
-    card_seconds,
-    interval_words,
-    is_leech,
-    minutes_words,
-    new_left,
-)
+from app.scheduling.days import Day, card_seconds, new_left
 from app.scheduling.exam import before_exam
 from app.scheduling.late_grades import OLDEST, is_too_old, settled
+from app.scheduling.leeches import LEECH, is_leech
 from app.scheduling.left import Left
 from app.scheduling.memory import (
     Grade,
@@ -28,5 +21,5 @@ from app.scheduling.memory import (
     after,
     previews,
     recall,
-    replay,
 )
+from app.scheduling.waits import interval_words, minutes_words

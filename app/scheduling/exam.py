@@ -5,8 +5,8 @@ import datetime as dt
 import functools
 
 from app.scheduling.card_pace import LOOK_SECONDS
-from app.scheduling.curve import Curve, curve_of
-from app.scheduling.memory import POLICY, Policy, Standing
+from app.scheduling.curve import Curve
+from app.scheduling.memory import Standing
 
 FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
 """How a first look is assumed to go: shares of again, hard, good, easy."""
@@ -17,7 +17,8 @@ class Begun:
     """A card that was begun, as plans see it.
 
     `stability` in days, `difficulty` 1..10; `last` and `due` are study days as
-    ordinals (date.toordinal). `note` is shared by a card and its reverse.
+    ordinals (date.toordinal). `note` is shared by a card and its reverse. `fresh` says
+    that it was added and never graded: to the learner it is a new card.
     """
 
     card: str
@@ -26,6 +27,7 @@ class Begun:
     last: int
     due: int
     note: str = ""
+    fresh: bool = False
 
 
 def never_graded(card: str, note: str, due: int, day: int, curve: Curve) -> Begun:
@@ -33,7 +35,7 @@ def never_graded(card: str, note: str, due: int, day: int, curve: Curve) -> Begu
 
     It is as little known as after a first “again”.
     """
-    return Begun(card, *curve.begun(1), min(due - 1, day), due, note)
+    return Begun(card, *curve.begun(1), min(due - 1, day), due, note, fresh=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,27 +61,12 @@ class Worth:
         return self.gain / self.seconds
 
 
-def gain(
-    standing: Standing, day: dt.date, exam_day: dt.date, policy: Policy = POLICY
-) -> float:
-    """What a look on `day` adds to the chance of recall on the exam day (0..1).
-
-    R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse and its
-    relearning) − R(exam without the look). Right answers count as good.
-    """
-    begun = Begun(
-        card="",
-        stability=standing.stability,
-        difficulty=standing.difficulty,
-        last=standing.last_day.toordinal(),
-        due=standing.due_day.toordinal(),
-    )
-    curve = curve_of(policy)
-    return worth(begun, day.toordinal(), exam_day.toordinal(), curve).gain
-
-
 def worth(begun: Begun, day: int, exam: int, curve: Curve) -> Worth:
-    """What a look on `day` does for the chance of recall on the day `exam`."""
+    """What a look on `day` does for the chance of recall on the day `exam`.
+
+    The gain is R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse
+    and its relearning) − R(exam without the look). Right answers count as good.
+    """
     since, left = max(0, day - begun.last), max(0, exam - day)
     trace = begun.stability, begun.difficulty
     recall = curve.recall(since, begun.stability)

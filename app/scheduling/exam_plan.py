@@ -46,7 +46,8 @@ class PlanInputs:
     `retention` is the recall (0..1) at which a card comes back; `habits` say which
     days have more minutes than others, and whether all are to be used; `pace` is how
     long the learner takes. Where the days are run forward and it is known how many
-    new cards the first of them begins, `begins` says so.
+    new cards of the course the first of them begins, `begins` says so, and `adds` how
+    many that were added.
     """
 
     day: int
@@ -57,6 +58,7 @@ class PlanInputs:
     habits: Habits = USUAL
     pace: CardPace = CARD_PACE
     begins: int | None = None
+    adds: int | None = None
 
     @property
     def final(self) -> float:
@@ -251,8 +253,8 @@ def _scarce(
     """
     asked, start = when
     least = _new_rate(1, asked, curve)
-    late = (worth(c, asked.exam - 1, asked.exam, curve) for c, _ in ranked)
-    closing = math.fsum(w.seconds for w in late if w.rate > least) * asked.pace.scale
+    late = ((c, worth(c, asked.exam - 1, asked.exam, curve)) for c, _ in ranked)
+    closing = math.fsum(_seconds(c, w, asked) for c, w in late if w.rate > least)
     final = asked.exam - asked.day <= asked.days_for(closing)
     final = final or (not unseen and start <= asked.day)
     rate = _new_rate(asked.exam - asked.day, asked, curve)
@@ -356,7 +358,7 @@ def _fit(
     for card, value in ranked:
         if notes is not None and card.note in notes:
             continue
-        time = value.seconds * asked.pace.scale
+        time = _seconds(card, value, asked)
         if spent + time > seconds:
             break
         taken.append(card)
@@ -364,3 +366,8 @@ def _fit(
         if notes is not None and card.note:
             notes.add(card.note)
     return tuple(taken), spent
+
+
+def _seconds(card: Begun, value: Worth, asked: PlanInputs) -> float:
+    """How long this learner takes for a look; the first one at a card takes longer."""
+    return asked.pace.first if card.fresh else value.seconds * asked.pace.scale

@@ -11,18 +11,21 @@ class Left:
     """The cards that the desk still holds for a study day.
 
     `due` are asked now, of which `learning` are in their steps; `waiting` are in steps
-    too and come back later in the day; `fresh` are new and will be begun. `over` are
-    due as well and wait, for the plan has better use of the minutes: they are none of
-    the others. `final` says that those due are seen once more before an exam, whether
-    their day has come or not.
+    too and come back later in the day; `fresh` are new and will be begun, of which
+    `added` are none of the course. `over` are due as well and wait, for the plan has
+    better use of the minutes: they are none of the others. Of these the plan asks
+    about `passed` on no day before the exam. `final` says that those due are seen once
+    more before an exam, whether their day has come or not.
     """
 
     due: int = 0
     waiting: int = 0
     fresh: int = 0
     over: int = 0
+    passed: int = 0
     final: bool = False
     learning: int = 0
+    added: int = 0
     pace: CardPace = USUAL
 
     @property

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime as dt
 import functools
-from collections.abc import Iterable
 from typing import Literal
 
 import fsrs
@@ -132,24 +131,14 @@ def _spread(before: Standing | None, grade: Grade, card: str, policy: Policy) ->
 
 
 def previews(
-    before: Standing | None, asked: Grade, card: str = "", policy: Policy = POLICY
+    before: Standing | None, asked: Grade, card: str = ""
 ) -> tuple[Standing, Standing, Standing, Standing]:
     """What each of the four grades would lead to; `asked.rating` does not matter."""
     again, hard, good, easy = (
-        after(before, dataclasses.replace(asked, rating=rating), card, policy)
+        after(before, dataclasses.replace(asked, rating=rating), card)
         for rating in (1, 2, 3, 4)
     )
     return again, hard, good, easy
-
-
-def replay(
-    grades: Iterable[Grade], card: str = "", policy: Policy = POLICY
-) -> Standing | None:
-    """The standing after all answers in order; None when there are none."""
-    standing = None
-    for grade in grades:
-        standing = after(standing, grade, card, policy)
-    return standing
 
 
 def recall(standing: Standing, day: dt.date, policy: Policy = POLICY) -> float:

@@ -30,8 +30,8 @@ Rule = Callable[[Sequence[Begun], int, PlanInputs, Curve], DayPlan]
 class DayAhead:
     """One study day to come: cards due, new ones, last looks, and the time.
 
-    `short` says that the last looks are not for every card. Of the time a new card
-    takes `first` seconds.
+    Of the new ones `added` are none of the course. `short` says that the last looks
+    are not for every card. Of the time a new card takes `first` seconds.
     """
 
     day: int
@@ -41,6 +41,7 @@ class DayAhead:
     seconds: float
     short: bool = False
     first: float = NEW_SECONDS
+    added: int = 0
 
     @property
     def cards(self) -> int:
@@ -53,13 +54,16 @@ class Outlook:
     """What comes of a rule: its days, and on the exam day the expected recall.
 
     `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
-    `before` were begun before the first of the days.
+    `before` were begun before the first of the days. Of these `passed` are asked on
+    none of them, and of the ones due on the first day `passed_due`.
     """
 
     days: tuple[DayAhead, ...]
     recall: float
     before: int
     cards: int
+    passed: int = 0
+    passed_due: int = 0
 
     @property
     def begun(self) -> int:
@@ -120,6 +124,7 @@ class Run:
     ) -> None:
         self.cards = list(begun)
         self.unseen = unseen
+        self.asked: set[str] = set()
         self._curve = curve
         self._fate = fate
         self._place = {card.card: place for place, card in enumerate(begun)}
@@ -130,16 +135,19 @@ class Run:
         if fresh is not None:
             plan = dataclasses.replace(plan, fresh=min(fresh, self.unseen))
         seconds = sum(self._look(card, asked) for card in plan.looks)
+        added = sum(card.fresh for card in plan.looks)
+        looks = len(plan.looks) - added
         for _ in range(plan.fresh):
             self._begin(asked)
         return DayAhead(
             day=asked.day,
-            due=0 if plan.final else len(plan.looks),
-            fresh=plan.fresh,
-            final=len(plan.looks) if plan.final else 0,
+            due=0 if plan.final else looks,
+            fresh=plan.fresh + added,
+            final=looks if plan.final else 0,
             seconds=seconds + plan.fresh * asked.pace.first,
             first=asked.pace.first,
             short=plan.short,
+            added=added,
         )
 
     def recall(self, exam: int) -> float:
@@ -158,6 +166,9 @@ class Run:
         else:
             trace = curve.known(trace, chance, rating)
         self.cards[place] = self._card(card.card, trace, asked)
+        self.asked.add(card.card)
+        if card.fresh:
+            return asked.pace.first
         return asked.pace.look * (2 if rating == 1 else 1)
 
     def _begin(self, asked: PlanInputs) -> None:
@@ -192,11 +203,31 @@ def workload(
         raise ValueError(f"{days} days ahead; at most {HORIZON} are run")
     whole = len(begun) + unseen
     part = SAMPLE / whole if whole > WHOLE else 1.0
-    sample = _sample(sorted(begun, key=lambda c: c.card), part)
+    cards = sorted(begun, key=lambda c: c.card)
+    old = [card for card in cards if not card.fresh]
+    new = [card for card in cards if card.fresh]
+    of_old = _sample(old, round(len(old) * part))
+    of_new = _sample(new, math.ceil(len(new) * part - _CRUMB))
     unseen_of_sample = math.ceil(unseen * part - _CRUMB)
-    run = Run(sample, unseen_of_sample, curve, Evenly())
-    today = asked.begins
-    first = None if today is None else math.floor(today * part)
+    run = Run([*of_old, *of_new], unseen_of_sample, curve, Evenly())
+    ahead = _ahead(run, asked, rule, part, skipping)
+    fresh = (unseen, unseen_of_sample), (len(new), len(of_new))
+    due = [card for card in old if card.due <= asked.day]
+    return Outlook(
+        days=_scaled(ahead, fresh, asked, part),
+        recall=run.recall(asked.exam),
+        before=len(old),
+        cards=whole,
+        passed=_passed(old, of_old, run),
+        passed_due=_passed(due, [c for c in of_old if c.due <= asked.day], run),
+    )
+
+
+def _ahead(
+    run: Run, asked: PlanInputs, rule: Rule, part: float, skipping: int
+) -> list[DayAhead]:
+    """The days of a run, of all cards or of a `part` of them."""
+    first = _part_of(asked.begins, part)
     ahead: list[DayAhead] = []
     saved = 0.0
     for day in range(asked.day + skipping, asked.exam):
@@ -208,15 +239,17 @@ def workload(
         over = max(0.0, now.room - done.seconds)
         saved = min(over, asked.pace.first) if part < 1 else 0.0
         ahead.append(done)
-    begins = [day.fresh for day in ahead]
-    if part < 1:
-        begins = _begins(begins, (unseen, unseen_of_sample), (today, first))
-    return Outlook(
-        days=tuple(map(_scaled, ahead, begins, itertools.repeat(part))),
-        recall=run.recall(asked.exam),
-        before=len(begun),
-        cards=whole,
-    )
+    return ahead
+
+
+def _part_of(count: int | None, part: float) -> int | None:
+    return None if count is None else math.floor(count * part)
+
+
+def _passed(cards: Sequence[Begun], sample: Sequence[Begun], run: Run) -> int:
+    """How many of the cards a run never asks, from what it does with those sampled."""
+    never = sum(card.card not in run.asked for card in sample)
+    return round(never * len(cards) / len(sample)) if sample else 0
 
 
 def _begins(
@@ -238,18 +271,38 @@ def _begins(
     return given + [sum_ - before for before, sum_ in itertools.pairwise([0, *sums])]
 
 
-def _sample(begun: Sequence[Begun], part: float) -> list[Begun]:
-    count = round(len(begun) * part)
+def _sample(begun: Sequence[Begun], count: int) -> list[Begun]:
     return [begun[math.floor(n * len(begun) / count)] for n in range(count)]
 
 
-def _scaled(day: DayAhead, fresh: int, part: float) -> DayAhead:
-    """A day of a sample as one of all cards, of which `fresh` are new."""
+def _scaled(
+    ahead: Sequence[DayAhead],
+    fresh: tuple[tuple[int, int], tuple[int, int]],
+    asked: PlanInputs,
+    part: float,
+) -> tuple[DayAhead, ...]:
+    """The days of a sample as those of all cards.
+
+    `fresh` are the new cards of the course, all and of the sample, and those added.
+    """
+    begins = [day.fresh - day.added for day in ahead]
+    if part < 1:
+        today = asked.begins, _part_of(asked.begins, part)
+        begins = _begins(begins, fresh[0], today)
+    adds = [day.added for day in ahead]
+    adds = _begins(adds, fresh[1], (asked.adds, sum(adds[:1])))
+    return tuple(map(_of_all, ahead, begins, adds, itertools.repeat(part)))
+
+
+def _of_all(day: DayAhead, begun: int, added: int, part: float) -> DayAhead:
+    """A day of a sample as one of all cards: so many `begun` of the course, `added`."""
+    fresh = begun + added
     looks = day.seconds - day.fresh * day.first
     return dataclasses.replace(
         day,
         due=round(day.due / part),
         fresh=fresh,
+        added=added,
         final=round(day.final / part),
         seconds=looks / part + fresh * day.first,
     )

@@ -31,6 +31,13 @@ _PLACES = (
     ),
     Document("place", "Practice questions", "Quiz by topic and objective.", "/quiz"),
     Document("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
+    Document(
+        "place",
+        "Change a card",
+        "Skip it until tomorrow (Anki: bury), put it aside (suspend), reset it, or set "
+        "its due date: open “More” below a card.",
+        "/flashcards/deck",
+    ),
     Document("place", "Study plan", "The days until the exam date.", "/plan"),
     Document("place", "Progress", "Mastery and readiness by objective.", "/progress"),
     Document(

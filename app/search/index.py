@@ -11,13 +11,13 @@ from typing import Any
 from app.content.live.library import Library
 from app.estimator import registry
 from app.search.documents import documents
-from app.search.findings import Document, Findings, Hit, Piece
+from app.search.excerpts import excerpt, pieces
+from app.search.findings import Document, Findings, Hit
 from app.search.words import expression, is_known, mended, vocabulary, words_of
 
 _MOST_OF_A_KIND = 10
 EVERY = 1000
 """More than there is of any kind."""
-_OPEN, _CLOSE = "\x02", "\x03"
 _LAYOUT = """
 CREATE VIRTUAL TABLE document USING fts5(
   title, body, place UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
@@ -26,7 +26,7 @@ CREATE VIRTUAL TABLE document USING fts5(
 # A word in a title weighs as much as eight in the text.
 _ASK = """
 SELECT place, highlight(document, 0, char(2), char(3)),
-       snippet(document, 1, char(2), char(3), '…', 26)
+       highlight(document, 1, char(2), char(3))
 FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
@@ -98,11 +98,11 @@ class _Index:
         ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
         taken: dict[str, int] = {}
         hits = []
-        for place, title, excerpt in ordered:
+        for place, title, body in ordered:
             document = self._documents[place]
             taken[document.kind] = taken.get(document.kind, 0) + 1
             if taken[document.kind] <= most:
-                hits.append(_hit(document, title, excerpt))
+                hits.append(_hit(document, title, body))
         return Findings(tuple(hits), len(rows))
 
     def _distance(self, place: int, name: str) -> int:
@@ -116,23 +116,14 @@ class _Index:
         return 1 if title.startswith(name) else 2
 
 
-def _hit(document: Document, title: str, excerpt: str) -> Hit:
+def _hit(document: Document, title: str, body: str) -> Hit:
     return Hit(
         document.kind,
         document.address,
         document.where,
-        _pieces(title),
-        _pieces(excerpt),
+        pieces(title),
+        pieces(excerpt(body)),
     )
-
-
-def _pieces(marked: str) -> tuple[Piece, ...]:
-    """Text with marks as pieces."""
-    pieces = []
-    for part in marked.split(_OPEN):
-        hit, closed, rest = part.partition(_CLOSE)
-        pieces += [Piece(hit, hit=True), Piece(rest)] if closed else [Piece(part)]
-    return tuple(piece for piece in pieces if piece.text)
 
 
 @functools.lru_cache(maxsize=6)  # courses, or states of one

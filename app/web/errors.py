@@ -17,6 +17,30 @@ from app.web.render import is_htmx, page
 _log = logging.getLogger("headroom")
 _NOWHERE = "There is no page at this address."
 _LONGEST = 80  # characters of an input that an answer repeats
+# What people call the fields in which they choose or write something.
+_LABELS = {
+    "act": "What to do with the card",
+    "count": "Questions",
+    "day": "Due on",
+    "deck": "Deck",
+    "pick": "What to practice",
+    "q": "Search",
+    "rating": "Grade",
+    "section": "Section",
+    "topic": "Topic",
+    "what": "What to remove",
+    "words": "Your words",
+}
+_ALLOWED = {
+    "bool_parsing": "choose yes or no",
+    "greater_than_equal": "enter {ge} or more",
+    "int_parsing": "enter a whole number",
+    "less_than": "enter a number below {lt}",
+    "less_than_equal": "enter {le} or less",
+    "literal_error": "choose {expected}",
+    "string_too_long": "enter at most {max_length} characters",
+    "string_too_short": "enter something",
+}
 
 
 def install(app: FastAPI) -> None:
@@ -39,9 +63,16 @@ def answer_to(request: Request, error: Exception, number: str) -> Response:
 
 
 def answer(
-    request: Request, status: int, problems: list[dict[str, str]], hint: str = ""
+    request: Request,
+    status: int,
+    problems: list[dict[str, str]],
+    hint: str = "",
+    onward: tuple[str, str] | None = None,
 ) -> Response:
-    """Problems as [{"field", "message"}] in the form the asker reads."""
+    """Problems as [{"field", "message"}] in the form the asker reads.
+
+    `onward` is an address and the words of the link to it.
+    """
     path: str = request.scope["path"]
     if path.removeprefix(request.scope.get("root_path", "")).startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
@@ -52,6 +83,7 @@ def answer(
         status=status,
         problems=problems,
         hint=hint,
+        onward=onward,
         code=status,
     )
     if fragment and status != 422:
@@ -64,7 +96,7 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101 - for the type checker
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
-    return answer(request, error.status, [problem], error.hint)
+    return answer(request, error.status, [problem], error.hint, error.onward)
 
 
 def _unanswerable(request: Request, error: Exception) -> Response:
@@ -97,11 +129,13 @@ def _unreadable(request: Request, error: Exception) -> Response:
 
 def _said(error: Mapping[str, Any]) -> str:
     """One sentence on a field: what is wrong with it, and what was given."""
-    field = error["loc"][-1]
+    name = str(error["loc"][-1])
+    label = _LABELS.get(name, name)
     if error["type"] == "missing":
-        return f"{field}: this field is required, and was not sent."
-    message = error["msg"].removeprefix("Value error, ")
-    return f"{field}: {message} (given: {_shown(error.get('input'))})"
+        return f"{label}: this field is required, and was not sent."
+    allowed = _ALLOWED.get(error["type"], "").format(**error.get("ctx", {}))
+    message = allowed or error["msg"].removeprefix("Value error, ")
+    return f"{label}: {message} (given: {_shown(error.get('input'))})"
 
 
 def _unwritable(request: Request, _error: Exception) -> Response:
@@ -112,8 +146,8 @@ def _unwritable(request: Request, _error: Exception) -> Response:
 
 def _shown(given: object) -> str:
     """What was given, cut where it is longer than a sentence bears."""
-    words = repr(given)
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    words = given if isinstance(given, str) else repr(given)
+    return f"“{words}”" if len(words) <= _LONGEST else f"“{words[:_LONGEST]}…”"
 
 
 def _http(request: Request, error: Exception) -> Response:

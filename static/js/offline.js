@@ -15,7 +15,7 @@
     const done = outbox.graded();
     const grade = (leaf) => done[name(leaf)] || 0;
     const left = leaves.filter((leaf) => grade(leaf) < 2);
-    left.sort((a, b) => grade(a) - grade(b)); // what was graded Again comes last
+    left.sort((a, b) => (a.dataset.later || 0) - (b.dataset.later || 0) || grade(a) - grade(b)); // Again comes last
     now = left[0];
     since = Date.now();
     for (const leaf of leaves) {

@@ -17,11 +17,11 @@ from typing import Self
 from app.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-# Importing the app costs more than all else at a start, so one process imports it and
-# each server is a copy of that. Others start with `headroom serve` itself, for example
-# in tests/authors.
+# Importing the app and compiling its templates costs more than all else at a start, so
+# one process does it and each server is a copy of that. Others start with `headroom
+# serve` itself, for example in tests/authors.
 _WARM = multiprocessing.get_context("forkserver")
-_WARM.set_forkserver_preload(["app.main", "app.cli.serving"])
+_WARM.set_forkserver_preload(["tests.browser.warm"])
 
 
 def free_port() -> int:
@@ -114,10 +114,7 @@ class Server:
         return self._log.read_text()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int | None:
-        """Stop the server; returns its exit code, None where it was not running.
-
-        Whoever is told to stop by a signal and obeys ends by that signal.
-        """
+        """Stop the server; returns its exit code, None where it was not running."""
         if self._process is None:
             return None
         os.killpg(self.pid, how)

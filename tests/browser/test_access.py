@@ -1,6 +1,7 @@
 """Every page type, in both themes: accessible, and within its width."""
 
 import importlib.resources
+import json
 import re
 from collections.abc import Iterator
 from typing import Literal
@@ -70,8 +71,10 @@ def reader(browser: Browser, shared: Server) -> Iterator[Page]:
     context.close()
 
 
-# Words of the same color and size on the same ground differ from it alike, so of all
-# that agree in this and in their place one is looked at.
+OF_COLORS = ["color-contrast", "link-in-text-block"]
+# Words of the same color and size on the same ground differ from it alike, and links
+# of one look from the text around them, so of all that agree in this and in their place
+# one is looked at.
 ALIKE = """() => {
   const grounds = new Map([[document.documentElement, ""]]);
   const ground = (e) => {
@@ -84,11 +87,22 @@ ALIKE = """() => {
   };
   const shown = (e) => /^(INPUT|SELECT|TEXTAREA)$/.test(e.tagName)
     || [...e.childNodes].some((n) => n.nodeType === Node.TEXT_NODE && n.data.trim());
+  const length = (texts) => texts.join("").replace(/\\s/g, "").length;
+  const around = (e) => {  // what a link in a text stands out from
+    let block = e.parentElement;
+    while (getComputedStyle(block).display.startsWith("inline"))
+      block = block.parentElement;
+    const links = [...block.querySelectorAll("a")].map((a) => a.textContent);
+    return [length([block.textContent]) > length(links), getComputedStyle(block).color];
+  };
   const found = new Map();
-  for (const e of [...document.body.querySelectorAll("*")].filter(shown)) {
+  for (const e of document.body.querySelectorAll("*")) {
+    const link = e.matches("a[href]");
+    if (!link && !shown(e)) continue;
     const s = getComputedStyle(e);
     const key = [ground(e), s.color, s.fontSize, s.fontWeight, s.visibility,
-      e.getClientRects().length > 0, e.disabled].join(" ");
+      e.getClientRects().length > 0, e.disabled,
+      ...(link ? [s.textDecorationLine, ...around(e)] : [])].join(" ");
     if (!found.has(key)) found.set(key, e);
   }
   return [...found.values()];
@@ -104,10 +118,10 @@ def serious(page: Page) -> list[str]:
     # What passes is counted and not described.
     only = 'resultTypes: ["violations"]'
     # Whether a finger meets a target is a rule that is off unless asked for.
-    asked = '"color-contrast": {enabled: false}, "target-size": {enabled: true}'
-    rest = f"rules: {{ {asked} }}"
+    apart = {rule: {"enabled": False} for rule in OF_COLORS}
+    rest = f"rules: {json.dumps({**apart, 'target-size': {'enabled': True}})}"
     found = page.evaluate(f"axe.run({{ {only}, {rest} }}).then((r) => r.violations)")
-    colors = f'{{ {only}, runOnly: ["color-contrast"] }}'
+    colors = f"{{ {only}, runOnly: {json.dumps(OF_COLORS)} }}"
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         looked = f"axe.run({{ include: ({ALIKE})() }}, {colors})"
@@ -151,6 +165,25 @@ def test_one_pale_word_among_many_alike_is_found(
     words.evaluate("(e, pale) => e.style.color = pale", pale)
 
     assert {found.partition(":")[0] for found in serious(reader)} == {"color-contrast"}
+
+
+def test_one_link_that_looks_like_its_text_is_found(
+    server: Server, reader: Page
+) -> None:
+    reader.goto(f"{server.url}/concepts/training-memory")
+    reader.evaluate(
+        """() => {
+          const beside = (e) => e.parentElement.textContent.length - e.text.length;
+          const links = [...document.querySelectorAll("main p > a[href]")];
+          const link = links.filter((e) => e.checkVisibility() && beside(e) > 40).pop();
+          link.style.cssText = "color: var(--ink-2); font: inherit; background: none;"
+            + "border: 0; text-decoration: none";
+        }"""
+    )
+
+    assert {found.partition(":")[0] for found in serious(reader)} == {
+        "link-in-text-block"
+    }
 
 
 @pytest.mark.parametrize("path", PAGES)

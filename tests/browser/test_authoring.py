@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import FACTOR
 from tests.browser.conftest import sign_in
 from tests.browser.server import ROOT, Server
 
@@ -61,13 +61,14 @@ def retitle(page: Path, title: str) -> None:
     page.write_text(text)
 
 
+@pytest.mark.drawn
 def test_every_save_is_on_the_screen_without_a_hand_on_the_browser(
     bench: Server, folder: Path, page: Page
 ) -> None:
     source = folder / "topics" / TOPIC / "concept.md"
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
 
-    for number in range(5):
+    for number in range(2 if FACTOR == 1 else 5):
         retitle(source, f"Saved {number}")
         expect(page.locator("h1")).to_have_text(f"Saved {number}")
 
@@ -95,7 +96,7 @@ def test_an_open_page_does_not_hold_up_the_end_of_the_server(
     with page.expect_response("**/authoring/changes"):
         page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
 
-    assert bench.stop() == -signal.SIGTERM
+    assert bench.stop() == 0
     assert "graceful" not in bench.log  # as the server says when it waits in vain
 
     bench.start()  # and the page goes on when the server is back

@@ -152,33 +152,28 @@ CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
 })"""
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280])
-def test_no_choice_of_a_calculator_is_cut(
-    server: Server, page: Page, width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    assert cut_choices(server, page, "") == {}
-
-
 @pytest.mark.parametrize(
-    ("width", "scenarios"), [(390, 2), (390, 3), (768, 3), (1280, 3)]
+    ("end", "widths"),
+    [
+        ("", (390, 768, 1280)),
+        ("/compare?scenarios=2", (390,)),
+        ("/compare?scenarios=3", (390, 768, 1280)),
+    ],
+    ids=["one", "two", "three"],
 )
-def test_no_choice_is_cut_where_scenarios_are_compared(
-    server: Server, page: Page, width: int, scenarios: int
+def test_no_choice_is_cut(
+    server: Server, page: Page, end: str, widths: tuple[int, ...]
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    assert cut_choices(server, page, f"/compare?scenarios={scenarios}") == {}
-
-
-def cut_choices(server: Server, page: Page, end: str) -> dict[str, list[str]]:
-    """The choices that are not seen whole, by calculator, with all that is folded."""
     cut = {}
     for name in registry.NAMES:
         page.goto(f"{server.url}/calculators/{name}{end}")
         page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = 1)")
-        if words := page.evaluate(CUT):
-            cut[name] = words
-    return cut
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 900})
+            if words := page.evaluate(CUT):
+                cut[name, width] = words
+
+    assert cut == {}
 
 
 def test_a_comparison_has_room_for_its_values_on_a_phone(

@@ -1,7 +1,6 @@
 """The plan in a browser: set an exam day, see the days, read them in any width."""
 
 import re
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,11 +12,9 @@ from tests.browser.test_access import serious
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_plan_is_accessible_and_as_wide_as_the_screen(
-    server: Server, page: Page, theme: Literal["light", "dark"]
+    server: Server, page: Page
 ) -> None:
-    page.emulate_media(color_scheme=theme)
     set_exam(page, server, 30)
     page.goto(f"{server.url}/plan")
 

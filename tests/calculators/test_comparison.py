@@ -4,7 +4,13 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.calculators.comparison import answer_all, compare, problems_of, rows_of
+from app.calculators.comparison import (
+    against,
+    answer_all,
+    compare,
+    problems_of,
+    rows_of,
+)
 from app.calculators.sides import (
     query_of_sides,
     scenarios_in,
@@ -113,9 +119,32 @@ def test_figures_show_the_better_value_and_the_distance_from_a():
     rows = {row.label: row.values for row in comparison.figures}
     needed = rows["Needed per GPU"]
     assert [v.best for v in needed] == [True, False]
-    assert needed[1].against == "+2.1\u00a0GB"
+    assert needed[1].against == "+2.2\u00a0GB"
     assert rows["Tokens a second"][1].against == "the same"
     assert not any(v.best for v in rows["Tokens a second"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "unit", "told"),
+    [
+        (83.96e9, 59.84e9, "B", "+24.2 GB"),  # of 24.12: 84 stands beside 59.8
+        (59.84e9, 83.96e9, "B", "−24.2 GB"),
+        (5.61e9, 5.59e9, "B", "+20 MB"),  # both are shown as 5.6 GB
+        (12e12, 59.8e9, "B", "+11.9 TB"),
+        (9, 8, "GPU", "+1 GPU"),
+        (1, 8, "GPU", "−7 GPUs"),
+        (0.4149, 0.4051, "%", "+1 point"),
+        (0.414, 0.402, "%", "+1.2 points"),
+        (2.5, 12.3, "USD", "−9.80 USD"),
+        (0.0457, 0.045, "", "+0.0007"),
+        (1.5, 1.5, "s", "the same"),
+        (None, 8, "GPU", ""),
+    ],
+)
+def test_a_distance_is_that_of_the_numbers_that_are_shown(one, other, unit, told):
+    output = Output("x", "X", unit)
+    said = against(Figure(output, one), Figure(output, other))
+    assert said.replace("\u00a0", " ") == told
 
 
 def test_a_scenario_that_cannot_be_is_named_with_its_letter():

@@ -24,6 +24,13 @@ def test_the_list_names_every_calculator_with_its_answer(client):
         assert entry.summary.replace("'", "&#39;") in page.text
 
 
+def test_a_number_of_gpus_is_said_to_be_needed(client):
+    page = client.get("/calculators").text
+
+    assert "8\u00a0GPUs</b>Needed</p>" in page
+    assert "GPUs</b>GPUs" not in page
+
+
 @pytest.mark.parametrize("start", STARTS, ids=lambda s: s.question)
 def test_a_question_on_the_list_leads_to_an_answer(client, start):
     assert start.question in client.get("/calculators").text

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.cards.store import rebuild_days
 from app.content.live.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Review, StudyDay
@@ -19,6 +18,7 @@ from app.flashcards import store as flashcards
 from app.questions.verdict import Verdict
 from app.quiz import store as quiz
 from app.scheduling import Grade
+from tests.cards.rebuilding import rebuild_days
 from tests.databases import Databases
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)

@@ -44,6 +44,31 @@ def test_every_page_stands_on_one_sheet(library: Library):
     assert sorted(found) == sorted(library.topics)
 
 
+def test_a_sheet_leads_to_the_others_with_pages_for_its_objectives(shipped: Library):
+    domains = shipped.syllabus.domains
+    objectives = [o.number for o in domains[0].objectives]
+    served = {
+        number
+        for topic in topics_of(shipped, domains[1])
+        for number in topic.objectives
+        if number in objectives
+    }
+
+    led = cheat_sheet(shipped, domains[0]).elsewhere
+
+    assert [domain.number for domain, _ in led] == ["2"]
+    assert led[0][1] == ", ".join(n for n in objectives if n in served) == "1.2"
+    assert cheat_sheet(shipped, domains[2]).elsewhere == ()
+
+
+def test_no_line_of_a_sheet_gives_a_task_in_place_of_a_fact(shipped: Library):
+    task = re.compile(r"(Describe|Compare) .*\.")
+    for domain in shipped.syllabus.domains:
+        for entry in cheat_sheet(shipped, domain).entries:
+            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
+            assert not task.match(said), entry.slug
+
+
 def test_boxes_lose_their_lead_and_their_links(course: Library):
     entry = first(course).entries[0]
 

@@ -1,9 +1,13 @@
 """Many files at once: shared among processes, the readings are the same."""
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import pytest
 
 from app.content.live.library import load
 
@@ -38,6 +42,46 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
 
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signals):
+    program = textwrap.dedent("""
+        import os
+        import signal
+        from app.content.live import parsing_processes as crew
+
+        wanting = os.getpid()
+
+        def parse(*job):
+            if os.getpid() == wanting:
+                while True:
+                    signal.pause()
+            print("reads", flush=True)
+            return "more than a pipe holds" * 100_000
+
+        crew.parse = parse
+        crew._shared([("", "", ())] * 2, 2)
+    """)
+
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as wanting:
+        assert wanting.stdout
+        assert wanting.stdout.readline() == b"reads\n"
+        wanting.send_signal(how)
+
+        try:
+            wanting.communicate(timeout=60)  # until nobody is left who could print
+        except subprocess.TimeoutExpired:
+            os.killpg(wanting.pid, signal.SIGKILL)
+            pytest.fail("a process is left")
+
+    assert wanting.returncode == -how
 
 
 def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> None:

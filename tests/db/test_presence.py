@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
-from app.db.presence import DatabaseGone, database_is_there
+from app.db.presence import DatabaseGone, expect_database
 from app.db.tables import Reading
 from app.db.writer import turns
 from tests.databases import ABOUT_SQLITE
@@ -73,7 +73,7 @@ def write(engine: Engine) -> None:
 def test_a_file_that_stays_is_there(engine: Engine) -> None:
     write(engine)
 
-    assert database_is_there(engine)
+    expect_database(engine)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -84,8 +84,10 @@ def test_nobody_writes_into_a_file_that_nobody_will_find(
 
     way(file)
 
-    assert not database_is_there(engine)
-    with pytest.raises(DatabaseGone, match="was deleted, moved or replaced"):
+    gone = "was deleted, moved or replaced"
+    with pytest.raises(DatabaseGone, match=gone):
+        expect_database(engine)
+    with pytest.raises(DatabaseGone, match=gone):
         write(engine)
 
 
@@ -101,11 +103,12 @@ def test_no_new_file_is_made_in_its_place(engine: Engine, file: Path, way: Way) 
 
 def test_a_file_that_comes_back_is_there_again(engine: Engine, file: Path) -> None:
     rename(file)
-    assert not database_is_there(engine)
+    with pytest.raises(DatabaseGone):
+        expect_database(engine)
 
     file.with_name("old.db").rename(file)
 
-    assert database_is_there(engine)
+    expect_database(engine)
     write(engine)
 
 
@@ -117,7 +120,7 @@ def test_whoever_closed_every_connection_may_open_another_file(
 
     write(engine)
 
-    assert database_is_there(engine)
+    expect_database(engine)
 
 
 def read(client: TestClient) -> int:

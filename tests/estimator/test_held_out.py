@@ -75,6 +75,22 @@ def test_the_range_of_an_answer_covers_what_was_left_out(kind: str) -> None:
             assert high >= left.high - _ROUNDED, left
 
 
+@pytest.mark.parametrize(
+    ("estimate", "name"),
+    [("training-time", "run"), ("accelerator-choice", "gpu-hours")],
+)
+def test_nine_in_ten_published_runs_are_in_the_range(estimate: str, name: str) -> None:
+    low, high = around(name, 1.0)
+    hours = [
+        case
+        for case in own_report().results
+        if case.kind == "train_gpu_hours" and case.estimate == estimate
+    ]
+    inside = [low <= case.expected / (case.predicted or 0.0) <= high for case in hours]
+    assert [case.inside_interval for case in hours] == inside
+    assert sum(inside) >= 0.9 * len(inside)
+
+
 def test_the_report_shows_both_errors() -> None:
     found = own_report()
     assert "held out" in as_text(found)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import doctest
+import math
 
 import pytest
 from hypothesis import given
@@ -10,16 +11,18 @@ from hypothesis import strategies as st
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.lookup import find_model
-from app.estimator.serving import engine, load, step
+from app.estimator.serving import engine, load, profile, step
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.load import Requests, most_sequences
 from app.estimator.serving.profile import (
     Profile,
+    Timed,
     Traffic,
     first_token,
+    mixture,
+    pace,
     profile_of,
     saturated_rate,
-    settle,
 )
 from app.estimator.serving.step import Placed, decode_time, place, prefill_time
 
@@ -44,7 +47,7 @@ MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weights="fp8-block", tensor
 
 @pytest.mark.parametrize(
     "module",
-    [step, engine, load],
+    [step, engine, load, profile],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_the_docstrings_hold(module: object) -> None:
@@ -119,11 +122,6 @@ def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
     assert prefill_time(CHAT, 2 * prompt).total >= once
 
 
-def test_two_prompts_of_one_step_see_only_themselves() -> None:
-    two = prefill_time(CHAT, 4096, 2).total
-    assert two < prefill_time(CHAT, 8192).total
-
-
 @given(st.floats(1, 1e5), st.sampled_from([(8, 2), (128, 8), (512, 10)]))
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
@@ -139,14 +137,13 @@ def test_the_settled_load_keeps_littles_law(
     profile = profiled(CHAT, prompt, answer)
     life = profile.ttft_at(concurrent) + answer * profile.tpot_at(concurrent)
     assert profile.rate_at(concurrent) * life == pytest.approx(concurrent)
-    assert 0 <= settle(profile, concurrent).prefill_share <= 1
 
 
 def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     split = {"replicas": 4, "expert": 4, "expert_tensor": 1}
     groups = placed("qwen3-235b-a22b", "b200-sxm", weights="fp8-block", **split)
     profile = profiled(groups, 1024, 128)
-    assert profile.own(64) == 16
+    assert profile.timed(64).batch == 16
     assert profile.timed(64).step == decode_time(groups, 16, 1024 + 64).total
     assert profile.most <= most_sequences(groups, 1024 + 64)
 
@@ -206,3 +203,48 @@ def test_a_run_ends_with_a_round_that_is_not_full() -> None:
     assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
     few = profile.full / 10
     assert saturated_rate(profile, few) == pytest.approx(profile.rate_at(few))
+
+
+def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() -> None:
+    kept, dropped = (
+        load.sequence_bytes(placed("gpt-oss-120b", "H100", software=name), 8192)
+        for name in ("trtllm", "vllm")
+    )
+    assert kept == pytest.approx(2 * dropped, rel=0.02), "half of the layers have 128"
+
+
+def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
+    full = profiled(placed("llama-3-8b", "H100", software="trtllm"), 1024, 1024)
+    there = full.timed(155)
+    assert there.step < there.recorded < full.timed(256).step
+    assert full.timed(256).recorded == full.timed(256).step
+    assert profiled(CHAT, 1024, 1024).timed(155).recorded == pytest.approx(
+        profiled(CHAT, 1024, 1024).timed(155).step
+    )
+
+
+def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
+    slow = Timed(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
+    share, mixed = mixture(slow, 100)
+    assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
+    assert pace(slow, 100) == pytest.approx(0.01 + share * 0.04)
+    quick = slow._replace(launching=0.0)
+    assert pace(quick, 100) == pytest.approx(0.01 + 0.1 * 0.02)
+
+
+def test_an_arm_host_takes_longer_to_launch() -> None:
+    beside, arm = (
+        placed("qwen3-30b-a3b", card, weights="nvfp4") for card in ("B200", "GB200")
+    )
+    assert arm.launching == pytest.approx(2.75 * beside.launching)
+
+
+def test_divided_experts_are_sent_all_tokens_however_few_they_choose() -> None:
+    def sent(weights: str, parts: int) -> float:
+        split = {"replicas": parts, "expert": parts, "expert_tensor": 1}
+        one = placed("llama-4-maverick", "B200", weights=weights, **split)
+        return decode_time(one, 4096, 2048).communication
+
+    # Each token chooses one expert, and goes to all GPUs all the same.
+    assert sent("fp8", 8) > 1.8 * sent("fp8", 4)
+    assert 0.5 * sent("fp8", 8) < sent("nvfp4", 8) < 0.8 * sent("fp8", 8)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.estimator.inputs import BadInputs
 from app.estimator.registry import estimate
-from app.estimator.timing.plan import SOFTWARE
+from app.estimator.timing.training_plan import SOFTWARE
 
 GIB = 2.0**30
 
@@ -163,3 +163,14 @@ def test_what_helps_a_pipeline_is_ordered_by_its_gain() -> None:
     gains = [c.becomes for c in found.changes if c.becomes.endswith("of the peak.")]
     assert len(gains) == 2
     assert gains == sorted(gains, reverse=True)
+
+
+def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
+    change = estimate("training-memory", {"gpus": "32"}).changes[0]
+    there, fewer = (
+        estimate("training-memory", {"gpus": gpus})["fits"].value
+        for gpus in (change.flips_at, str(int(change.flips_at) - 1))
+    )
+
+    assert change.becomes == "Still fits; with fewer no longer."
+    assert (there, fewer) == (True, False)

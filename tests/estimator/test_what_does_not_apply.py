@@ -66,11 +66,6 @@ def test_one_stage_of_a_pipeline_is_no_table() -> None:
     assert ask("training-memory", pipeline_parallel=4, gpus=64).tables
 
 
-def test_fewer_gpus_that_fit_are_not_called_a_change_of_nothing() -> None:
-    change = next(c for c in ask("training-memory").changes if c.field == "gpus")
-    assert (change.flips_at, change.becomes) == ("19", "The fewest that fit.")
-
-
 def test_a_ratio_is_written_as_one() -> None:
     answer = ask("quantization")
     assert [answer[n].words for n in ("decode_speedup", "peak_ratio")] == [

@@ -209,3 +209,15 @@ def test_shorter_papers_are_hollow_and_not_compared() -> None:
     assert shown is not None
     assert "Each point is one exam" in shown.sentence
     assert trend_of([], None, dt.datetime.date) is None
+
+
+def test_no_other_exam_is_offered_while_one_is_running(rosa: TestClient) -> None:
+    free = rosa.get("/exams").text
+    token = re.search(r'name="token" value="([^"]+)"', rosa.get("/exams/mock").text)
+    assert token
+    rosa.post("/exams/mock/sittings", data={"token": token[1], "kinds": "all"})
+    busy = rosa.get("/exams").text
+
+    assert free.count(">Open<span") > 1
+    assert ">Open<span" not in busy
+    assert "You can start another one when it is over." in busy

@@ -15,7 +15,7 @@ from app.exams.report import Marked, Share, interval, most_lost, summarize
 from app.questions.choosing import Choices
 from app.questions.variants import draw
 from tests.conftest import Clock
-from tests.exams.sitting import begin, finish, save
+from tests.exams.sitting import begin, finish, kept, save
 
 
 def marked(number: int, objective: str, score: float) -> Marked:
@@ -167,3 +167,24 @@ def test_a_report_names_as_earlier_only_what_was_sat_before(
 
     assert " Before: " not in rosa.get(f"{first}/report").text
     assert " Before: " in rosa.get(f"{second}/report").text
+
+
+def test_a_paper_of_which_no_time_is_known_has_no_chart_of_it(
+    rosa: TestClient, session: Session
+) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 1, answer="a")
+    finish(rosa, sitting)
+    unknown = rosa.get(f"{sitting}/report").text
+    row = kept(session)
+    row.milliseconds = 42_000
+    session.add(row)
+    session.commit()
+    known = rosa.get(f"{sitting}/report").text
+
+    assert "Not recorded in this exam." in unknown
+    assert "an even pace" not in unknown.casefold()
+    assert ">Seconds</th>" not in unknown
+    assert "Not recorded" not in known
+    assert "the longest took 42 seconds" in known
+    assert ">Seconds</th>" in known

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 from sqlmodel import Session, select
 
-from app.db.tables import Attempt, Sitting, SittingAnswer
+from app.db.tables import Attempt, Sitting, SittingAnswer, StudyDay
 from tests.conftest import Clock
 from tests.exams.sitting import answer, begin, finish, kept, save, shown
 from tests.loops import outcome
@@ -67,6 +67,24 @@ def test_a_request_sent_twice_is_one_answer_and_its_time_counts_once(
         assert save(rosa, sitting, 1, **sent).status_code == 303
 
     assert kept(session).milliseconds == 30_000
+
+
+def test_the_time_of_an_exam_is_in_the_day_beside_its_answers(
+    rosa, clock: Clock, session: Session, right
+) -> None:
+    sitting = begin(rosa)
+    number, fields = next(iter(right().items()))
+    sent = {**shown(rosa, sitting, number), **fields}
+    clock.tick(minutes=2)
+    save(rosa, sitting, number, **sent)
+
+    finish(rosa, sitting)
+
+    session.rollback()
+    day = session.exec(select(StudyDay)).one()
+    assert (day.answers, day.milliseconds) == (1, 120_000)
+    progress = rosa.get("/progress").text.replace("\xa0", " ")
+    assert "2 min in twelve weeks, for 1 answer and 0 reviews" in progress
 
 
 def test_without_javascript_a_late_answer_is_told_so(

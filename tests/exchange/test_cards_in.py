@@ -11,7 +11,6 @@ from sqlmodel import Session, select
 
 from app.cards.added_cards import card_of_term
 from app.cards.names import topic_of
-from app.cards.store import rebuild_days
 from app.content.live.library import Library
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
@@ -21,6 +20,7 @@ from app.exchange.store import Arrival, OwnText, expect_room
 from app.flashcards import store
 from app.learners.current import CurrentLearnerValue
 from app.scheduling import Grade
+from tests.cards.rebuilding import rebuild, rebuild_days
 from tests.exchange.package import Made, package, types
 from tests.exchange.test_cards_out import review
 from tests.flashcards.conftest import fields
@@ -273,7 +273,7 @@ def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> N
     before = everything(session, learner)
 
     term = card_of_term(library.glossary["kv-cache"], topic_of(library, TERM_CARD))
-    store.rebuild(session, learner, {**library.cards, TERM_CARD: term})
+    rebuild(session, learner, {**library.cards, TERM_CARD: term})
     rebuild_days(session, learner)
     session.commit()
 

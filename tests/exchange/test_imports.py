@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from sqlmodel import Session, select
 
 from app.belongings.store import erase
-from app.cards.store import rebuild_days
 from app.db.engine import make_engine
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
@@ -28,6 +27,7 @@ from app.exchange.store import (
 )
 from app.learners.current import CurrentLearnerValue
 from app.learners.store import change_settings
+from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.databases import ABOUT_SQLITE
 from tests.exchange.package import Made, package

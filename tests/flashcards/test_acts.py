@@ -7,9 +7,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.cards.store import rebuild
 from app.db.tables import Learner, Memory, Review
 from app.scheduling import Act, Grade, last_day, refusal, replay_all
+from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary
@@ -45,6 +45,14 @@ def is_as_rebuilt(session: Session, course: HandLibrary) -> bool:
     same = before == rows()
     session.rollback()
     return same
+
+
+def test_the_page_about_a_card_explains_each_thing_that_can_be_set(client) -> None:
+    page = " ".join(client.get("/flashcards/weights-1/more").text.split())
+
+    assert ">Skip until tomorrow</button>" in page
+    assert "A card that you skip (Anki calls it “bury”) is asked again" in page
+    assert "A card that you put aside is not asked until you take it up again." in page
 
 
 class TestBury:
@@ -297,6 +305,6 @@ class TestSearch:
 
     def test_questions_that_were_missed_are_found(self, client) -> None:
         assert (
-            "No card has all of these words in its text."
+            "No card has all of these words in its text, and nothing else is searched."
             in client.get("/flashcards/deck?q=nothinglikethis").text
         )

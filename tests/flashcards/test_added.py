@@ -18,6 +18,7 @@ from app.db.engine import make_engine
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, Suspension
 from app.flashcards import store
 from app.scheduling import Grade
+from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
@@ -149,6 +150,34 @@ def test_own_cards_are_cleaned_before_they_are_shown(client, own) -> None:
         assert bad not in html
 
 
+@pytest.mark.parametrize("exam", [None, 1, 20])
+@pytest.mark.usefixtures("missed", "own")
+def test_an_added_card_is_new_until_it_is_graded(
+    client, clock: Clock, session: Session, exam: int | None
+) -> None:
+    learner = session.exec(select(Learner)).one()
+    if exam is not None:
+        learner.exam_day = (DAY + dt.timedelta(days=1 + exam)).isoformat()
+        session.commit()
+    clock.tick(days=1)
+
+    def counts() -> dict[str, int]:
+        html = page(client, "/flashcards")
+        found = re.findall(r"(New|Learning|Due|Once more)\s*<b>(\d+)", html)
+        return {name: int(count) for name, count in found}
+
+    before = counts()
+    assert before["New"] >= 2
+    assert before.get("Due", before.get("Once more")) == (1 if exam == 1 else 0)
+    assert re.search(rf"\b{before['New']} new cards", page(client, "/"))
+
+    grade(client, "own:abc", 1)
+
+    after = counts()
+    assert after["New"] == before["New"] - 1
+    assert after["Learning"] == 1
+
+
 @pytest.mark.usefixtures("missed", "own")
 def test_added_cards_take_no_place_of_new_ones(client) -> None:
     html = page(client, "/flashcards?topic=weights")
@@ -223,8 +252,8 @@ def test_the_deck_lists_all_that_was_added(client, missed) -> None:
 
     assert "3 cards: missed questions, terms, own cards" in html
     assert "question, due tomorrow" in html
-    assert "term, due" in html
-    assert "own card, due" in html
+    assert "term, new" in html
+    assert "own card, new" in html
     client.post(f"/flashcards/{missed}/addition", data={"wanted": "no"})
     assert "question, left out" in page(client, "/flashcards/deck")
 
@@ -337,7 +366,7 @@ def test_the_memory_can_be_made_again_from_the_log_and_what_was_added(
         learner = act(db, cards, actions)
         before = rows_of(db, learner)
 
-        store.rebuild(db, learner, cards)
+        rebuild(db, learner, cards)
 
         assert rows_of(db, learner) == before
         db.rollback()

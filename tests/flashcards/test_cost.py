@@ -14,6 +14,7 @@ from sqlmodel import Session, select
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store
 from app.flashcards.store import Limits
+from tests.cards.rebuilding import rebuild
 from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, cards_of
@@ -168,7 +169,7 @@ def test_the_whole_memory_can_be_made_again_from_a_long_log(session) -> None:
     learner = veteran(session, 200)
     cards = HandLibrary(*cards_of("weights", 200)).current().cards
 
-    store.rebuild(session, learner, cards)
+    rebuild(session, learner, cards)
 
     rows = session.exec(select(Memory).where(Memory.learner_id == learner)).all()
     assert len(rows) == 200

@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.db.tables import Review
+from app.db.tables import Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands
 from tests.flashcards.course import HandLibrary, a_library, cards_of
@@ -80,6 +80,33 @@ class TestThePage:
 
         assert f"{card}.1" in listed(hands.client)
         assert hands.card() != card
+
+    def test_today_s_cards_come_first_as_on_the_desk_and_the_rest_is_told(
+        self, hands: Hands, session, clock: Clock, course: HandLibrary
+    ) -> None:
+        course.held = a_library(*cards_of("weights", 60))
+        for _ in range(15):
+            hands.grade(4)  # back in about eight days
+        clock.tick(days=9)
+        learner = session.exec(select(Learner)).one()
+        learner.minutes_a_day = 10
+        learner.exam_day = (clock.now.date() + dt.timedelta(days=6)).isoformat()
+        session.commit()
+        hands.grade(1)  # a step of a minute, which waits until it is over
+
+        page = hands.client.get(PAGE).text.replace("\xa0", " ")
+        shown = listed(hands.client)
+        later = re.findall(r'data-showing="([^"]+)" data-later', page)
+        left = re.search(r"<b>(\d+)</b> left", hands.client.get("/flashcards").text)
+
+        assert left
+        today = len(shown) - len(later)
+        assert today == int(left[1])
+        assert shown[today:] == later
+        assert later
+        assert shown[0].rpartition(".")[0] == hands.card()
+        assert f"{len(shown)} cards</span>" in page
+        assert re.search(rf"today\u2019s {today}, then\s+{len(later)} more", page)
 
     def test_at_most_a_hundred(self, client, course: HandLibrary) -> None:
         course.held = a_library(*cards_of("weights", 150))

@@ -3,7 +3,7 @@
 from sqlmodel import select
 
 from app.db.tables import Learner, Memory
-from app.flashcards import store
+from tests.cards.rebuilding import rebuild
 from tests.flashcards.conftest import Hands
 
 
@@ -22,7 +22,7 @@ def test_a_grade_given_while_the_clock_was_set_back_takes_its_place(
     before = columns(session)
 
     learner = session.exec(select(Learner)).one()
-    store.rebuild(session, learner.id, course.current().cards)
+    rebuild(session, learner.id, course.current().cards)
     session.commit()
 
     assert columns(session) == before

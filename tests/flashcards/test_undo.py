@@ -12,6 +12,7 @@ from app.db.engine import make_engine
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store
 from app.scheduling import Grade
+from tests.cards.rebuilding import rebuild
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
 from tests.flashcards.course import HandLibrary, two_topics
@@ -126,7 +127,7 @@ def test_replaying_the_log_gives_the_same_memory(
         learner = act(db, cards, actions)
         before = memories(db, learner)
 
-        store.rebuild(db, learner, cards)
+        rebuild(db, learner, cards)
 
         assert memories(db, learner) == before
         db.rollback()

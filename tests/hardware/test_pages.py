@@ -135,6 +135,15 @@ def test_more_than_four_or_unknown_parts_are_said_not_shown(client):
     page = client.get(f"/hardware/compare?{query}").text
 
     assert f"left out:\n{find_part(ids[4]).name}, {find_part(ids[5]).name}." in page
+    assert "There is no part “nothing”." in page
+
+
+def test_a_comparison_of_nothing_does_not_explain_its_marks(client):
+    page = client.get("/hardware/compare?part=nothing&part=neither").text
+
+    assert "There is no part “nothing”, “neither”." in page
+    assert "Select two parts or more" in page
+    assert "the better value is bold" not in page
 
 
 def test_one_part_alone_is_not_compared(client):
@@ -149,7 +158,10 @@ def test_no_part_is_called_like_the_comparison():
 
 
 def test_a_part_that_is_not_there_is_not_found(client):
-    assert client.get("/hardware/h9000").status_code == 404
+    answer = client.get("/hardware/h9000")
+
+    assert answer.status_code == 404
+    assert '<a class="btn main" href="/hardware">See all parts</a>' in answer.text
 
 
 def test_every_page_leads_to_the_hardware(client):

@@ -103,6 +103,26 @@ def test_a_browser_with_records_asks_before_it_leaves_them(milo: TestClient, cod
     assert "Rosa Meyer" in milo.get("/settings").text
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("abc", "“abc” is not a code. A code has 8 letters and digits, none of"),
+        ("", "Enter a code. A code has 8 letters and digits, none of"),
+        ("AAAA-AAAA", "This code is not valid."),
+    ],
+)
+def test_a_wrong_code_is_refused_before_records_are_given_up_for_it(
+    milo: TestClient, typed: str, said: str
+):
+    name(milo, "Milo")
+
+    answer = milo.post("/continue", data={"code": typed})
+
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert "Tick the box" not in answer.text
+
+
 @pytest.mark.usefixtures("code")
 def test_leaving_takes_the_key_out_of_the_browser(rosa: TestClient):
     key = rosa.cookies[COOKIE]

@@ -10,13 +10,13 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, delete, update
 from sqlmodel import Session, col, select
 
-from app.cards.store import rebuild_days
 from app.content.live.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Memory, Review
 from app.flashcards import store as flashcards
 from app.mastery.store import Learned, learned
 from app.scheduling import Grade
+from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.progress.past import Past, live
 

@@ -110,17 +110,17 @@ def test_a_small_course_wants_all_that_it_has(library: Library):
     [
         (12, (), "answers to 12 more questions"),
         (1, (), "an answer to one more question"),
-        (12, (("Ops", 3),), "answers to 12 more questions, 3 of them in Ops"),
+        (12, (("Ops", 3),), "answers to 12 more questions: at least 3 in Ops"),
         (
             12,
             (("A", 3), ("B", 5)),
-            "answers to 12 more questions, 3 of them in A and 5 in B",
+            "answers to 12 more questions: at least 3 in A and 5 in B",
         ),
         (0, (("Ops", 3),), "answers to 3 more questions in Ops"),
         (
             9,
             (("A", 1), ("B", 2), ("C", 3)),
-            "answers to 9 more questions, 1 of them in A, 2 in B and 3 in C",
+            "answers to 9 more questions: at least 1 in A, 2 in B and 3 in C",
         ),
         (5, (("A", 3), ("B", 2)), "answers to 5 more questions: 3 in A and 2 in B"),
     ],

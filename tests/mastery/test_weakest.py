@@ -128,3 +128,10 @@ def test_practice_begins_where_today_points(
     items = session.exec(select(PracticeRun.items)).one()
     goals = library.questions[re.findall(r'"([^"]+)"', items)[0]].objectives
     assert said[1] in goals
+    today = re.search(r'href="(/quiz/[^"]+)"', rosa.get("/").text)
+    assert today
+    offered = rosa.get(today[1]).text
+    asked = {q.id for q in library.questions.values() if said[1] in q.objectives}
+    found = set(re.findall(r'<a href="/quiz/[a-z0-9-]+/([a-z0-9-]+)"', offered))
+    assert found <= asked
+    assert rosa.get("/quiz/objectives/9.9").status_code == 404

@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
-from app.cards.store import rebuild_days
 from app.content.live.library import Library
 from app.content.model import Card
 from app.db.tables import (
@@ -29,6 +28,7 @@ from app.quiz import store as quiz
 from app.scheduling import Grade, Standing, after, recall
 from app.web.clock import milliseconds
 from app.web.visitor import digest_of
+from tests.cards.rebuilding import rebuild_days
 
 Row = dict[str, Any]
 

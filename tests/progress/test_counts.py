@@ -8,7 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, Memory, StudyDay
+from app.db.tables import Learner, StudyDay
+from tests.cards.known import known_card
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands
 from tests.flashcards.course import HandLibrary, cards_of
@@ -44,24 +45,9 @@ class Student:
 
     def knows(self, number: int, due: int = -3) -> None:
         """A card begun long ago, and due in `due` days."""
-        self.session.add(
-            Memory(
-                learner_id=self.row.id or 0,
-                card=f"weights-{number}",
-                note=f"weights-{number}",
-                topic="weights",
-                state="review",
-                stability=9.0,
-                difficulty=5.0,
-                due_day=(TODAY + dt.timedelta(days=due)).isoformat(),
-                due_at=0,
-                first_day="2026-01-01",
-                last_day="2026-05-28",
-                last_at=1_779_000_000_000,
-                reviews=4,
-                turns=4,
-            )
-        )
+        last, day = dt.date(2026, 5, 28), TODAY + dt.timedelta(days=due)
+        card = f"weights-{number}"
+        self.session.add(known_card(self.row.id or 0, card, last, day))
         self.changed()
 
     def changed(self) -> None:

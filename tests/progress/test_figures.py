@@ -297,5 +297,24 @@ def test_short_times_add_up_before_they_are_rounded():
     assert told.sentence.replace("\u00a0", " ").startswith("1 min in twelve weeks")
 
 
+def test_the_time_of_all_weeks_is_what_its_table_adds_up_to():
+    # 2.6 and 3.6 minutes are 3 and 4 in the table, and 6.2 in all.
+    worked = {
+        f"ago_{n}": Studied(1, 0, milliseconds=156_000 + 60_000 * n) for n in (0, 1)
+    }
+
+    told = hours(weeks(days_of(**worked), TUESDAY))
+
+    assert told.sentence.replace("\u00a0", " ").startswith("7 min in twelve weeks")
+
+
+def test_time_of_a_learner_who_began_in_these_weeks_names_the_day():
+    worked = days_of(ago_0=Studied(3, 9, milliseconds=20 * 60_000))
+
+    told = hours(weeks(worked, TUESDAY), dt.date(2026, 5, 17))
+
+    assert told.sentence.replace("\u00a0", " ").startswith("20 min since May 17, for")
+
+
 def test_without_work_no_time_is_drawn():
     assert hours(weeks({}, TUESDAY)).sentence == ""

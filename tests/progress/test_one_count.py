@@ -130,10 +130,10 @@ def test_the_cards_of_the_day_are_one_number(pages: Pages, days: int | None) -> 
         plan = pages.page("/plan").partition('aria-current="date"')[2]
         plan = re.sub(r"(\d+) new\b", r"\1 new cards", plan)
         assert parts(plan.replace("once more", "to see once more")) == of_desk
-        waits = r"(\d+) more (?:cards )?(?:are due and will )?wait"
-        assert re.findall(waits, pages.words("/progress")) == list(
-            dict.fromkeys(re.findall(waits, today))
-        )
+        waits = r"\d+ more cards? (?:is|are) due(?: and wait|; the plan)[^.\u00b7]*\w"
+        said = list(dict.fromkeys(re.findall(waits, today)))
+        assert re.findall(waits, pages.words("/progress")) == said
+        assert re.findall(waits, pages.words("/plan")) == said
 
 
 def answer(client: TestClient, rating: int) -> None:
@@ -258,6 +258,7 @@ def test_what_mixed_practice_has_leaves_out_what_is_kept_for_exams(
     practice = pages.words("/quiz")
     new = number(r"([\d,]+) not answered\.", practice)
     kept = number(r"([\d,]+) of the questions not answered", practice)
+    assert kept == number(r"([\d,]+) questions are kept", pages.words("/exams"))
     assert (
         number(r"([\d,]+) questions? that you have not answered", practice)
         == new - kept

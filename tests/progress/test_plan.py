@@ -195,14 +195,22 @@ def test_due_waiting_and_new_cards_are_one_number(library: Library):
     assert first.minutes == deck.seconds / 60
 
 
-def test_cards_that_the_plan_leaves_for_another_day_are_named(library: Library):
-    deck = Left(due=33, fresh=12, over=3)
+def test_cards_that_wait_are_not_part_of_the_step(library: Library):
+    deck = Left(due=33, fresh=12, over=3, passed=1)
 
     first, *_ = steps(library, left=deck)
 
     assert first.title == "Study 45 cards"
     words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
-    assert words == "33 reviews, 12 new cards; 3 more wait for another day"
+    assert words == "33 reviews, 12 new cards"
+
+
+def test_cards_that_were_added_are_new_ones_and_come_before_pages(library: Library):
+    first, *rest = steps(library, left=Left(fresh=8, added=3))
+
+    assert first.title == "Study 8 cards"
+    assert first.reason.replace("\N{NO-BREAK SPACE}", " ") == "8 new cards"
+    assert rest[0].kind == "read"
 
 
 def test_cards_that_all_wait_are_no_step(library: Library):
@@ -257,7 +265,10 @@ def test_the_weakest_tested_objective_is_practiced(library: Library):
 
     practice = steps(library, record)[-1]
 
-    assert practice.address == "/quiz/kv-cache"
+    goal = "2.1"
+    assert practice.address == f"/quiz/objectives/{goal}"
+    names = {o.number: o.name for d in library.syllabus.domains for o in d.objectives}
+    assert practice.title.endswith(f" questions: {names[goal]}")
     assert "your weakest so far: " in practice.reason
     assert practice.reason.endswith("% expected")
 
@@ -292,6 +303,16 @@ def test_a_running_exam_comes_before_everything(library: Library):
 
     assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
     assert first.reason == "the clock is running"
+
+
+def test_no_step_of_the_day_is_gone_while_an_exam_runs(library: Library):
+    run, record = LeftRun(run=4, left=2, count=5), read(library, "weights")
+    made = planned(
+        library, record, left_run=run, running=Running(7, "Mock", 55), minutes=40
+    )
+
+    assert [step.kind for step in made.steps] == ["exam"]
+    assert [step.kind for step in made.beyond] == ["read", "run", "practice"]
 
 
 def test_the_next_thing_is_offered_however_long_it_takes(library: Library):

@@ -14,9 +14,10 @@ from app.db.tables import Learner, Memory
 from app.progress.ahead import Held, ahead_of, asked_of, in_short
 from app.progress.figures.plan import course_of, plan_figure
 from app.scheduling import Left
+from app.scheduling.card_pace import USUAL
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import PlanInputs, outline
-from app.web.clock import milliseconds
+from tests.cards.known import known_card
 from tests.databases import ABOUT_SQLITE
 from tests.exams.sitting import begin, finish
 
@@ -41,24 +42,9 @@ class Student:
 
     def knows(self, card: str, seen: int = 9, *, suspended: bool = False) -> None:
         last = TODAY - dt.timedelta(days=seen)
+        due = last + dt.timedelta(days=9)
         self.session.add(
-            Memory(
-                learner_id=self.row.id or 0,
-                card=card,
-                note=card,
-                topic="weights",
-                state="review",
-                stability=9.0,
-                difficulty=5.0,
-                due_day=(last + dt.timedelta(days=9)).isoformat(),
-                due_at=0,
-                first_day="2026-01-01",
-                last_day=last.isoformat(),
-                last_at=milliseconds(dt.datetime.combine(last, dt.time(), dt.UTC)),
-                reviews=3,
-                turns=3,
-                suspended=suspended,
-            )
+            known_card(self.row.id or 0, card, last, due, suspended=suspended)
         )
         self._save()
 
@@ -135,12 +121,12 @@ def test_the_ways_are_compared_in_sentences(student: Student, library: Library) 
 
 
 def test_what_does_not_fit_is_said_with_what_to_do_about_it(student: Student) -> None:
-    student.aims(1, minutes=5)
+    student.aims(2, minutes=5)
 
     page = " ".join(re.sub("<[^>]+>", " ", student.page()).split())
 
     said = r"\d+ pages? \(\d+ minutes of reading\) do(es)? not fit before your exam\. "
-    advice = r"Study about \d+ minutes more a day \(half of them go to cards\)"
+    advice = r"Study about \d+ minutes more a day from tomorrow on \(half of them go to"
     assert re.search(said + advice, page)
     assert "Pages that do not fit" in page
     student.aims(30, minutes=60)
@@ -204,8 +190,11 @@ def test_a_card_added_and_never_graded_is_one_of_all_and_not_started(
     student.aims(10)
 
     page, whole = student.page(), len(library.cards) + 1
-    assert f"1 of {whole} cards are started, 1 more added." in page
+    assert f"1 of {whole} cards are started." in page
     assert f"of {whole} cards are known" in page
+    fresh = sum(int(n) for n in re.findall(r"(\d+) new\b(?! card)", page))
+    assert f"{fresh} new cards" in page
+    assert f'<td class="n">{1 + fresh}</td>' in page  # started, as planned
 
 
 @ABOUT_SQLITE
@@ -329,7 +318,7 @@ def test_the_last_week_may_take_twice_the_minutes(student: Student) -> None:
 def test_what_was_done_today_takes_its_time() -> None:
     held = Held(deck(30), unseen=10, answered=12, fresh=2)
 
-    asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9)
+    asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9, USUAL)
 
     assert asked.spent == 10 * 10 + 2 * 60
     assert asked.left == 9
@@ -390,7 +379,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
         (0, 30, 9, "what is due, and from"),
         (50, 1, 60, "the cards you started once more, 60 of them today"),
         (50, 1, 0, "nothing more to review today"),
-        (900, 30, 9, "a day, and just before the exam the cards you started"),
+        (900, 30, 9, "about 15 new cards a day."),
     ],
 )
 def test_the_plan_in_short(unseen: int, days: int, left: int, words: str) -> None:

@@ -120,7 +120,7 @@ def test_before_anything_is_done_each_figure_says_what_is_missing(client: TestCl
 
     assert "You have not answered or reviewed anything yet." in page
     for words in (
-        "Not enough reviews yet",
+        "No card came back after a day or more",
         "No card comes back within thirty days",
         "Nothing to compare yet",
         "No time in the last twelve weeks",
@@ -198,7 +198,7 @@ def test_time_is_added_up_by_week(rosa: TestClient, past: Past):
     page = read(rosa)
 
     assert table(page, "Time by week")["Jun 8"] == ["45", "4", "7"]
-    assert "45 min in twelve weeks, for 4 answers and 7 reviews." in page
+    assert "45 min since June 8, for 4 answers and 7 reviews." in page
 
 
 def test_the_study_log_has_its_numbers_and_a_way_to_hide_it(

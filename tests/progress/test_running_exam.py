@@ -34,7 +34,7 @@ def test_the_running_exam_is_the_next_thing(rosa: TestClient, sitting: str):
     first = re.search(r'class="btn main" href="([^"]+)"', page)
     assert first
     assert first[1] == f"{sitting}/review"
-    assert "The clock is running · about 6\u00a0minutes" in page
+    assert "The clock is running · about 6\u00a0minutes left" in page
 
 
 def test_nothing_is_offered_for_more_time_while_the_clock_runs(

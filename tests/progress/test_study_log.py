@@ -37,6 +37,21 @@ def test_days_with_work_are_counted_and_others_before_the_log_are_not():
     assert log.studied == 2
 
 
+def test_a_younger_learner_is_counted_from_the_first_day():
+    log = study_log({"2026-05-17": 3, "2026-06-09": 1}, TUESDAY, dt.date(2026, 5, 17))
+
+    assert (log.studied, log.days) == (2, 24)
+    assert log.since == "May\N{NO-BREAK SPACE}17"
+    assert log.rows[0].monday == dt.date(2026, 5, 11)
+    assert len(squares(log)) == 12 * 7 + 2
+
+
+def test_a_first_day_before_the_log_is_not_named():
+    log = study_log({}, TUESDAY, dt.date(2025, 1, 1))
+
+    assert (log.days, log.since) == (12 * 7 + 2, "")
+
+
 @pytest.mark.parametrize(
     ("count", "look"),
     [(0, "h0"), (1, "h1"), (9, "h1"), (10, "h2"), (30, "h3"), (60, "h4"), (999, "h4")],

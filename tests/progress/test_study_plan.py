@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlmodel import Session
 
 from app.content.live.library import Library
+from app.progress.advice import with_advice
 from app.progress.calendar_file import calendar_of, escaped, folded
 from app.progress.pace import USUAL, Pace, page_spent
 from app.progress.situation import Mock
@@ -46,7 +47,9 @@ def pages(count: int, minutes: float = 8.0) -> list[Page]:
 def planned(
     days: int, work: Work, minutes: float = 45, spent: float = 0.0, seed: str = "s"
 ) -> StudyPlan:
-    return plan_days(TODAY, exam_in(days), work, Student(minutes, spent), seed)
+    student = Student(minutes, spent)
+    made = plan_days(TODAY, exam_in(days), work, student, seed)
+    return with_advice(made, TODAY, work, student)
 
 
 WHOLE = Work(
@@ -136,6 +139,30 @@ def test_what_does_not_fit_is_named():
         *plan.left
     ]
     assert plan.over >= 8 * (len(plan.left) - 1) > 0
+
+
+@pytest.mark.parametrize("days", [4, 9, 30])
+@pytest.mark.parametrize("minutes", [10, 25])
+@pytest.mark.parametrize("rate", [0.8, 1.0, 1.3])
+def test_with_the_minutes_that_are_advised_it_fits_beside_the_cards(
+    days: int, minutes: float, rate: float
+):
+    """Cards take half of each day, also of the minutes that come to it."""
+    pace = dataclasses.replace(USUAL, page=rate)
+
+    def plan(day: float) -> StudyPlan:
+        cards = [Cards(minutes=day / 2)] * days
+        work = Work(pages=pages(20), mocks=[SHORT], cards=cards)
+        student = Student(day, pace=pace)
+        made = plan_days(TODAY, exam_in(days), work, student, "s")
+        return with_advice(made, TODAY, work, student)
+
+    short = plan(minutes)
+
+    whole = [t for t in short.left if f"{t} (the rest of it)" not in short.unread]
+    assert 8 * len(whole) <= short.over <= 8 * len(short.left)
+    assert short.more > 0 or not short.left
+    assert plan(minutes + short.more).left == ()
 
 
 @pytest.mark.parametrize("days", [4, 9, 30])

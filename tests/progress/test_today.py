@@ -8,10 +8,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import String, cast, delete, event, func, literal, update
 from sqlmodel import Session, select
 
-from app.cards.store import rebuild_days
 from app.content.live.library import Library
-from app.db.tables import Attempt, Learner, Memory
+from app.db.tables import Attempt, Learner
+from app.progress.planning import SoFar
 from app.web.clock import milliseconds
+from app.web.words import time_of
+from tests.cards.known import known_card
+from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 
 
@@ -50,23 +53,10 @@ class Desk:
 
     def card(self, card: str, due: str, state: str = "review", **wait: float) -> None:
         at = self.clock.now + dt.timedelta(**wait)
+        last, day = dt.date(2026, 5, 20), dt.date.fromisoformat(due)
+        kept = {"note": card.removesuffix("~r"), "state": state}
         self.session.add(
-            Memory(
-                learner_id=self.id,
-                card=card,
-                note=card.removesuffix("~r"),
-                topic="weights",
-                state=state,
-                stability=9.0,
-                difficulty=5.0,
-                due_day=due,
-                due_at=milliseconds(at),
-                first_day="2026-05-01",
-                last_day="2026-05-20",
-                last_at=milliseconds(dt.datetime(2026, 5, 20, 12, tzinfo=dt.UTC)),
-                reviews=3,
-                turns=3,
-            )
+            known_card(self.id, card, last, day, due_at=milliseconds(at), **kept)
         )
         self._save()
 
@@ -250,11 +240,11 @@ def words_of(browser: TestClient) -> str:
 
 
 def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Library):
-    assert "0 of 86\u00a0days" in rosa.get("/").text
+    assert "0 of 1\u00a0day since" in rosa.get("/").text
 
     desk.answers(list(library.questions)[:3], 1.0, "weights")
 
-    assert "1 of 86\u00a0days" in rosa.get("/").text
+    assert "1 of 1\u00a0day since" in rosa.get("/").text
 
 
 def test_today_asks_the_database_eleven_things_and_once_a_day_how_fast_one_is(
@@ -396,3 +386,24 @@ def test_a_question_takes_as_long_on_today_as_in_the_plan(
     seconds = int(question[1])
     assert seconds > 72
     assert int(told[1]) == round(6 * seconds / 60)
+
+
+@pytest.mark.parametrize(
+    ("answered", "read", "shown"),
+    [(3.4, 3.4, 6), (3.6, 2.6, 7), (0.9, 0.9, 0), (0.0, 5.2, 5)],
+)
+def test_what_was_spent_is_the_sum_of_what_is_shown(
+    answered: float, read: float, shown: int
+):
+    said = [time_of(n) for n in (answered, read) if n]
+    minutes = [int(n) for words in said for n in re.findall(r"(\d+).min", words)]
+
+    assert SoFar(answered=answered, read=read).shown == shown == sum(minutes)
+
+
+def test_of_a_page_begun_it_is_said_how_much_was_read(rosa: TestClient):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+
+    course = re.search(r"(\d+ of \d+ sections) read", rosa.get("/course").text)
+    assert course
+    assert f"{course[1]} read, the last today" in words_of(rosa)

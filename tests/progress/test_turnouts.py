@@ -56,7 +56,8 @@ def test_a_paper_that_was_left_open_is_not_counted():
     )
 
     assert [turnout.counts for turnout in found] == [True, False]
-    assert inside_words(found).startswith("The one result so far lay inside its range")
+    said = "The one full mock exam to compare so far lay inside its range"
+    assert inside_words(found).startswith(said)
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
@@ -168,7 +169,7 @@ def test_a_finished_exam_stands_beside_its_prediction(
 
     page = rosa.get("/progress").text
 
-    assert "The one result so far lay inside its range" in page
+    assert "The one full mock exam to compare so far lay inside its range" in page
     assert "4 of 5" in page
 
 

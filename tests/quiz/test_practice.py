@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from app.quiz.practice import Past, Wish, choose
 from tests.quiz.bank import SINGLE
 
@@ -52,6 +54,21 @@ def test_the_weakest_objective_comes_before_the_others() -> None:
 
     assert set(run) == {"q1", "q4", "q7", "q10"}
     assert run[:2] in {("q7", "q10"), ("q10", "q7")}, "unseen ones first"
+
+
+@pytest.mark.parametrize(
+    "wish", [Wish("weakest", count=6), Wish("objective", "2.1", 6)]
+)
+def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: Wish) -> None:
+    bank = [dataclasses.replace(q, objectives=("2.1",)) for q in BANK]
+    other = dataclasses.replace(SINGLE, id="other", objectives=("2.2",))
+    seen = past(q0=1, q2=0, q4=0, q8=0, q9=0, other=0)
+
+    run = choose([*bank, other], seen, wish, "s", ("2.1", "2.2"))
+
+    assert run[3:] == ("q2", "q4", "q8")  # the longest ago first
+    assert set(run[:3]) <= {"q1", "q3", "q5", "q6", "q7", "q10", "q11"}
+    assert {bank[int(one[1:])].topic for one in run} == {"weights", "cache"}
 
 
 def test_what_no_order_names_comes_last() -> None:

@@ -90,3 +90,15 @@ def test_every_control_has_a_name(client) -> None:
 
     for control in re.findall(r"<select[^>]*>", html):
         assert "aria-label=" in control
+
+
+def test_what_the_levels_of_certainty_mean_stands_beside_them(client) -> None:
+    html = client.get("/quiz/kv-cache/single").text
+    level = r'name="certainty" value="(\d)".*?<span>(.*?)</span>'
+    said = re.findall(level, html, re.DOTALL)
+
+    assert [(n, re.sub("<[^>]+>", "", words)) for n, words in said] == [
+        ("1", "Guess under 67%"),
+        ("2", "Think so 67 to 80%"),
+        ("3", "Sure 80% or more"),
+    ]

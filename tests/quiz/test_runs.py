@@ -142,7 +142,7 @@ def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
 
     html = client.get(f"{run}/result").text
     assert "1 question of this run is still open" in html.replace("\xa0", " ")
-    assert "Retry the 1\xa0question you missed" in html
+    assert "Retry the question you missed" in html
 
     answer(client, form, run, 3, right=True)
     retry = begin(client, pick=f"retry:{run.rsplit('/', 1)[1]}")
@@ -289,12 +289,16 @@ def test_before_the_first_answer_practice_proposes_the_placement_test(client) ->
 
 
 def test_a_refused_form_says_in_a_sentence_what_is_wrong(client) -> None:
-    said = client.post("/quiz/runs", data={"pick": "nothing"}).text
+    sent = {"pick": "nothing", "count": "0"}
+    said = client.post("/quiz/runs", data=sent).text
+    short = client.post("/quiz/runs", data={"count": "ten"}).text
     missing = client.post("/concepts/kv-cache/notes", data={}).text
 
-    assert "pick: choose one of mixed," in said
+    assert "What to practice: choose one of mixed," in said
+    assert "Questions: enter 1 to 100 (given: “0”)" in said
+    assert "Questions: enter a whole number (given: “ten”)" in short
     assert "Value error" not in said
-    assert "section: this field is required, and was not sent." in missing
+    assert "Section: this field is required, and was not sent." in missing
 
 
 def test_an_unknown_topic_is_404(client) -> None:

@@ -4,13 +4,14 @@ import dataclasses
 import datetime as dt
 import random
 import statistics
+from typing import Any
 
 import fsrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scheduling import Grade, Policy, Standing, after, recall, replay
+from app.scheduling import Grade, Policy, Standing, after, recall, replay_all
 from app.scheduling.card_pace import NEW_SECONDS, CardPace
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import (
@@ -18,11 +19,12 @@ from app.scheduling.exam import (
     Begun,
     before_exam,
     begin_worth,
-    gain,
+    never_graded,
     worth,
 )
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
+    DayPlan,
     PlanInputs,
     day_plan,
     outline,
@@ -44,7 +46,7 @@ def grade(rating: int, days: int = 0) -> Grade:
 
 def standing(*answers: tuple[int, int]) -> Standing:
     """The standing after (rating, days since the start) pairs."""
-    found = replay(grade(*answer) for answer in answers)
+    found = replay_all(grade(*answer) for answer in answers).standing
     assert found is not None
     return found
 
@@ -153,9 +155,15 @@ def test_the_gain_is_what_the_cards_own_rules_say() -> None:
 
     expected = chance * recall(right, exam) + (1 - chance) * recall(wrong, exam)
 
-    assert gain(stands, day, exam) == pytest.approx(
-        expected - recall(stands, exam), rel=CLOSE
+    begun = Begun(
+        card="",
+        stability=stands.stability,
+        difficulty=stands.difficulty,
+        last=stands.last_day.toordinal(),
+        due=stands.due_day.toordinal(),
     )
+    found = worth(begun, day.toordinal(), exam.toordinal(), CURVE)
+    assert found.gain == pytest.approx(expected - recall(stands, exam), rel=CLOSE)
 
 
 @given(
@@ -429,6 +437,42 @@ def test_the_days_of_a_sample_add_up_to_all_cards(
             assert ahead.begun <= ahead.cards
     if today is None or today <= unseen:
         assert ample.begun == ample.cards
+
+
+@pytest.mark.parametrize(("unseen", "first"), [(190, 60.0), (190, 35.0), (20, 60.0)])
+def test_the_cards_passed_over_are_those_that_no_day_asks(
+    unseen: int, first: float
+) -> None:
+    inputs = dataclasses.replace(asked(16, 5), pace=CardPace(first, 11.0))
+    cards, seen = deck(200), set[str]()
+
+    def told(*given: Any) -> DayPlan:
+        plan = day_plan(*given)
+        seen.update(card.card for card in plan.looks)
+        return plan
+
+    ahead = workload(cards, unseen, inputs, CURVE, told)
+
+    never = {card.card for card in cards} - seen
+    assert ahead.passed == len(never)
+    assert ahead.passed_due == sum(c.due <= TODAY for c in cards if c.card in never)
+    assert (ahead.passed > 0) == (unseen > 20)
+
+
+@pytest.mark.parametrize("unseen", [40, 900])
+@pytest.mark.parametrize("adds", [None, 6])
+def test_an_added_card_that_was_never_graded_is_begun_like_a_new_one(
+    unseen: int, adds: int | None
+) -> None:
+    added = [never_graded(f"q:{n}", "", TODAY - 1, TODAY, CURVE) for n in range(6)]
+    inputs = dataclasses.replace(asked(60, 60), begins=3, adds=adds)
+
+    ahead = workload([*deck(100), *added], unseen, inputs, CURVE)
+
+    assert ahead.before == 100
+    assert ahead.days[0].fresh == 9
+    assert sum(day.added for day in ahead.days) == 6
+    assert ahead.begun == ahead.cards == 106 + unseen
 
 
 def test_too_far_ahead_is_not_run() -> None:

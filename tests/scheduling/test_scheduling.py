@@ -24,7 +24,7 @@ from app.scheduling import (
     new_left,
     previews,
     recall,
-    replay,
+    replay_all,
 )
 from app.scheduling.fuzz import fuzz_range, spread
 
@@ -43,7 +43,7 @@ def reviewed(ratings: list[tuple[int, int]]) -> Standing:
     for rating, days in ratings:
         day += dt.timedelta(days=days)
         grades.append(grade(rating, day))
-    standing = replay(grades)
+    standing = replay_all(grades).standing
     assert standing is not None
     return standing
 
@@ -143,7 +143,7 @@ def answered_at(zone: str, *moments: str) -> Standing:
     for words in moments:
         at = dt.datetime.fromisoformat(words).replace(tzinfo=place).astimezone(dt.UTC)
         grades.append(Grade(3, at, learner.study_day(at)))
-    standing = replay(grades)
+    standing = replay_all(grades).standing
     assert standing is not None
     return standing
 
@@ -265,13 +265,12 @@ def test_fuzz_stays_in_its_range(days: int, previous: int, seed: str) -> None:
 
 
 def test_fuzz_spreads_cards_and_repeats_itself() -> None:
-    policy = Policy(fuzz=True)
     history = [grade(3), grade(3), grade(4, START + dt.timedelta(days=2))]
 
-    dues = {str(n): replay(history, str(n), policy) for n in range(40)}
+    dues = {str(n): replay_all(history, str(n)).standing for n in range(40)}
 
     assert len({s.due_day for s in dues.values() if s}) > 2
-    assert dues["7"] == replay(history, "7", policy)
+    assert dues["7"] == replay_all(history, "7").standing
     assert len({s.stability for s in dues.values() if s}) == 1
 
 

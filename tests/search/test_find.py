@@ -99,6 +99,8 @@ def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
         ("pass mark", "/settings"),
         ("passing score", "/settings"),
         ("study plan", "/plan"),
+        ("bury a card", "/flashcards/deck"),
+        ("suspend card", "/flashcards/deck"),
     ],
 )
 def test_what_the_app_has_is_found_by_its_usual_name(

@@ -1,23 +1,16 @@
 """The log: one line for each thing, as text or JSON, and nothing that was sent."""
 
-import contextlib
 import io
 import json
 import logging
-import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
-import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from app.web.logs import handler_of
-from tests.browser.server import Server
-from tests.conftest import TINY
-from tests.databases import ABOUT_SQLITE, NAME
 
 TYPED = "correct horse battery staple"
 
@@ -152,18 +145,3 @@ def test_a_task_that_failed_unseen_does_not_show_what_was_raised():
     logger.removeHandler(handler)
 
     assert written.getvalue().endswith("ERROR Task exception was never retrieved\n")
-
-
-@ABOUT_SQLITE
-def test_every_process_of_a_server_writes_json_where_it_is_told_to(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, workers="2", log="json")
-    with server, contextlib.closing(sqlite3.connect(server.data / NAME)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        answer = httpx.post(f"{server.url}/settings", data={"name": TYPED}, timeout=60)
-    lines = [json.loads(x) for x in server.log.splitlines() if x.startswith("{")]
-
-    assert answer.status_code == 500
-    (fault,) = [line for line in lines if "exc_info" in line]
-    assert fault["request"] == answer.headers["x-request-id"]
-    assert fault["exc_info"].endswith("OperationalError: database is locked")
-    assert "horse" not in server.log

@@ -1,7 +1,6 @@
 """/metrics: counts for Prometheus, open to whoever has the token."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.config import Settings, rows
 from app.main import create_app
 from app.web.metrics import begin_shared
-from tests.browser.server import Server
 from tests.conftest import SECRET, TINY, visit
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -199,28 +197,3 @@ def test_what_an_earlier_server_shared_is_removed_at_the_start(
     begin_shared(folder)
 
     assert list(folder.iterdir()) == []
-
-
-def test_two_processes_show_one_count(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, workers="2", metrics_token=GIVEN)
-    token = {"authorization": f"Bearer {GIVEN}"}
-    of_pages = ("headroom_requests_total", "GET", "/concepts/{topic}", "2xx")
-    # Each request on a connection of its own, so that either process may answer.
-    alone = httpx.Limits(max_keepalive_connections=0)
-
-    def ask(visitor: httpx.Client) -> dict[tuple[str, ...], float]:
-        return shown(visitor.get("/metrics", headers=token).raise_for_status().text)
-
-    with server, httpx.Client(base_url=server.url, limits=alone, timeout=60) as visitor:
-        for _ in range(40):  # visitors whom nobody knows: no page is kept for them
-            visitor.cookies.clear()
-            visitor.get("/concepts/weights").raise_for_status()
-        for _ in range(100):  # a request is counted once its answer has been sent
-            if ask(visitor)[of_pages] >= 40:
-                break
-            time.sleep(0.1)
-        found = [ask(visitor) for _ in range(4)]
-
-    assert [counted[of_pages] for counted in found] == [40] * 4
-    for counted in found:
-        assert sum(key[0] == "headroom_resident_bytes" for key in counted) >= 1

@@ -41,7 +41,7 @@ from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.learners.desk import Reader
 from app.questions.asking import Asked
 from app.questions.model import Question
-from app.questions.variants import MOST_VARIANTS, combinations, draw, every
+from app.questions.variants import combinations, draw, every
 from app.quiz.forms import AskedFor, Posted, Sent
 from app.web.course import find_question
 from app.web.render import is_htmx, page
@@ -242,7 +242,7 @@ def _samples(question: Question) -> list[Sample]:
     if question.computed is None:
         return []
     made = []
-    drawn = every(question, MOST_VARIANTS)
+    drawn = every(question)
     while True:
         try:
             made.append(sample(next(drawn)))

@@ -12,7 +12,7 @@ from app.cards.store.additions import (
     decline,
     studied,
 )
-from app.cards.store.log import count_act, newest, rebuild
+from app.cards.store.log import count_act, newest
 from app.cards.store.memory import MEMORY, STANDING, standing_of
 from app.cards.store.pace import card_pace
 from app.cards.store.replaying import (
@@ -29,5 +29,4 @@ from app.cards.store.study_days import (
     add_to_day,
     change_days,
     forget_empty_days,
-    rebuild_days,
 )

@@ -57,9 +57,9 @@ class LogRow(NamedTuple):
     undone: bool
 
 
-def log_of(db: Session, learner_id: int, card: str, most: int = 100) -> list[LogRow]:
-    """The newest grades of a card and acts on it."""
-    values = {"of_learner": learner_id, "of_card": card, "most": most}
+def log_of(db: Session, learner_id: int, card: str) -> list[LogRow]:
+    """The newest hundred grades of a card and acts on it."""
+    values = {"of_learner": learner_id, "of_card": card}
     return [LogRow(*row) for row in db.connection().execute(_log(), values)]
 
 
@@ -82,5 +82,5 @@ def _log() -> Any:
             (LOG.c.rating > 0) | (LOG.c.act != ""),
         )
         .order_by(*(column.desc() for column in IN_TIME))
-        .limit(bindparam("most"))
+        .limit(100)
     )

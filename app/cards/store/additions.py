@@ -155,9 +155,7 @@ def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str,
     return {row.card: _added(row) for row in rows}
 
 
-def added_page(
-    db: Session, learner_id: int, *, most: int, after: int = 0
-) -> list[Added]:
+def added_page(db: Session, learner_id: int, *, most: int, after: int) -> list[Added]:
     """Every added card, the newest first: `most` of them, behind the first `after`."""
     if not learner_id:
         return []

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime as dt
 import hashlib
-import itertools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -30,7 +29,7 @@ from app.cards.store.memory_rows import (
     forget,
     of,
 )
-from app.cards.store.replaying import beginning_of, beginnings, remembered, replayed
+from app.cards.store.replaying import beginning_of, remembered, replayed
 from app.cards.store.tally import chance_of, count, uncount
 from app.content.model import Card
 from app.db.insert_once import BROUGHT, insert_once
@@ -262,33 +261,6 @@ def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
         .order_by(ASIDE.c.id.desc())
     )
     return tuple(rows.scalars())
-
-
-def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
-    """Make the whole memory of a learner again from the log and the added cards.
-
-    `cards` are those of the course and, to keep their topics, those added.
-    """
-    connection = db.connection()
-    connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
-    aside = set(suspended(db, learner_id))
-    graded = connection.execute(
-        select(*LOGGED)
-        .where(LOG.c.learner_id == learner_id)
-        .order_by(LOG.c.card, *IN_TIME)
-    )
-    log = {
-        card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)
-    }
-    added = beginnings(db, learner_id)
-    for card in {**log, **dict.fromkeys(aside), **added}:
-        rows = log.get(card, [])
-        begin = added.get(card)
-        now = replayed(card, rows, begin)
-        values = remembered(now, len(rows), begin, aside=card in aside)
-        if values is not None:
-            # A card that left the course keeps what was learned of it.
-            add(db, learner_id, cards.get(card, card), values)
 
 
 def token_of(learner_id: int, *parts: str) -> str:

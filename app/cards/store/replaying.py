@@ -65,11 +65,6 @@ def standing_rows(log: Iterable[Any]) -> list[Any]:
     ]
 
 
-def graded(log: Iterable[Any]) -> list[Any]:
-    """The rows of the log about one card that hold a grade which was not undone."""
-    return [row for row in standing_rows(log) if row.rating]
-
-
 def grade_in(row: Any) -> Grade:
     """The grade in a row of the log."""
     return Grade(

@@ -1,7 +1,7 @@
 """What each study day held: sums that grow with the answers and grades themselves.
 
 Whoever writes to one of the two logs adds to the day in the same transaction. The
-sums are a cache: `rebuild_days` makes them again from the logs.
+sums are a cache: they can be made again from the logs.
 """
 
 import collections
@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select
+from sqlalchemy import Row, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -91,9 +91,9 @@ def change_days(
     Both are whole logs of the same cards, each in the order of time.
     """
     days = collections.defaultdict[str, Studied](Studied)
-    for day, work in _works(list(before)):
+    for day, work in works_of(list(before)):
         days[day] += -work
-    for day, work in _works(list(after)):
+    for day, work in works_of(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
         if work != Studied():
@@ -113,32 +113,7 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def rebuild_days(db: Session, learner_id: int) -> None:
-    """Make every sum of a learner again from the log of answers and that of grades."""
-    connection = db.connection()
-    days = collections.defaultdict[str, Studied](Studied)
-    of_answers = (
-        select(ANSWERS.c.study_day, func.count(), func.sum(ANSWERS.c.milliseconds))
-        .where(ANSWERS.c.learner_id == learner_id)
-        .group_by(ANSWERS.c.study_day)
-    )
-    for day, answers, took in connection.execute(of_answers):
-        days[day] += Studied(answers=answers, milliseconds=took or 0)
-    columns = ("id", "card", "rating", "voids", "recall", "milliseconds", "study_day")
-    of_grades = (
-        select(*(GRADES.c[name] for name in columns))
-        .where(GRADES.c.learner_id == learner_id)
-        .order_by(GRADES.c.at, GRADES.c.id)
-    )
-    for day, work in _works(connection.execute(of_grades).all()):
-        days[day] += work
-    connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
-    for day, work in days.items():
-        row = {"learner_id": learner_id, "day": day, **work.columns()}
-        connection.execute(insert(DAYS), row)
-
-
-def _works(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Studied]]:
+def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Studied]]:
     """What each grade added to which day; nothing stayed of one that was undone."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}

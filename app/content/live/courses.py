@@ -1,5 +1,6 @@
 """The courses of a server: one folder of files, or several beside each other."""
 
+import argparse
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +17,13 @@ ALONE = ""
 """The name of the one course of a server; it stands in no address."""
 _PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+
+
+def name_course(parser: argparse.ArgumentParser) -> None:
+    """Name `--course` for `--help`; it is taken out before the words are read."""
+    parser.add_argument(
+        "--course", metavar="NAME", help="which course, where there are several"
+    )
 
 
 def folders(content: Path) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
@@ -39,7 +40,10 @@ def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
     crew = []
     for number in range(1, count):
         ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(jobs[number::count], theirs))
+        # As a daemon it is ended, not waited for, where reading fails here.
+        worker = context.Process(
+            target=_work, args=(jobs[number::count], theirs), daemon=True
+        )
         worker.start()
         theirs.close()
         crew.append((number, ours, worker))
@@ -55,5 +59,20 @@ def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
 
 
 def _work(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> None:
+    """Answer with the readings, unless the process that wants them ends before.
+
+    It ends without a word to this one, which would then wait for ever: a fork holds
+    the end of the pipe that is read from as well, so writing to it never fails.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # what a server does then is not for us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     answer.send([parse(*job) for job in jobs])
     answer.close()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -19,7 +19,8 @@ def aside(text: str, output: str, answer: Answer) -> str:
         return ""
     shown = escapeHtml(unbroken(text))
     lines = "".join(map(_line, steps))
-    link = f'<p><a href="{escapeHtml(answer.address)}">Change the inputs</a></p>'
+    address = escapeHtml(answer.address)
+    link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
         f'<aside class="side" aria-label="Working for {shown}">'
         f"<p><b>{shown}</b>, the working</p>{lines}{link}</aside>\n"

@@ -8,7 +8,7 @@ from markdown_it.token import Token
 
 from app.content.identity import did_you_mean, normal, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
-from app.content.markdown.syntax import close_of, first_line, plain
+from app.content.markdown.syntax import close_of, first_line
 from app.content.markdown.writer import Scope, write
 from app.content.model import NO_TEXT, Card, Computed, Level, Place, Status, Text
 from app.content.numbers import templates
@@ -380,8 +380,3 @@ def _partial(draft: Draft, kind: Kind[Any], sheet: Manuscript) -> Partial:
     hint = did_you_mean(said, [p for p in PARTIAL if p])
     sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
     return ""
-
-
-def title_of(draft: Draft) -> str:
-    """The heading of an item as plain words."""
-    return plain([draft.heading])

@@ -141,14 +141,12 @@ def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
         hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
         sheet.report("E45", node.line, node.column, message, hint)
         return (0,)
-    places = max(_places(match[k] or "1") for k in ("low", "high", "step"))
+    places = max(
+        len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step")
+    )
     count = int((high - low) / step + 1e-9) + 1
     values = (round(low + step * i, places) for i in range(count))
     return tuple(int(v) if v == int(v) else v for v in values)
-
-
-def _places(text: str) -> int:
-    return len(text.partition(".")[2])
 
 
 def _expression(node: Node, known: set[str], sheet: Manuscript) -> str:

@@ -188,7 +188,7 @@ def report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool
 
 
 def report_unnamed(
-    prose: list[Token], whole: bool, sheet: Manuscript, *, cards: bool = False
+    prose: list[Token], whole: bool, sheet: Manuscript, *, cards: bool
 ) -> None:
     """Report headings whose answers have no id.
 

@@ -143,13 +143,13 @@ class Asked:
         given = tuple((k, v) for k, v in overrides.items() if v is not None)
         return typed_model(self.file, name, given)
 
-    def architecture(self, key: str = "model") -> Architecture:
+    def architecture(self) -> Architecture:
         """Read the model that the case names, for a formula."""
-        return find_model(self.model(key))
+        return find_model(self.model())
 
-    def card(self, key: str = "gpu", default: str = "") -> str:
+    def card(self) -> str:
         """Read the accelerator: its id in the catalog."""
-        return card_id(str(self.any(key, default)))
+        return card_id(str(self.any("gpu", "")))
 
     def done(self) -> None:
         """Refuse the case if a key was left unread."""

@@ -27,6 +27,8 @@ _MOSAIC = "MosaicML Composer FSDP + flash attention"
 
 # How the makers of published runs name their software, in cases of GPU-hours.
 _LLAMA_3 = "PyTorch with FSDP, tensor and pipeline parallelism, 2024"
+_HAI_LLM_2023 = "HAI-LLM, 2023"
+_HAI_LLM_2024 = "HAI-LLM, 2024"
 _HAI_LLM = "HAI-LLM, DualPipe"
 _XFORMERS = "PyTorch with xformers, 2023"
 _STARCODER = "Megatron-LM with FlashAttention, 2023"
@@ -34,20 +36,27 @@ _GRANITE = "Megatron with FlashAttention 2, 2024"
 _NANOTRON = "nanotron with FlashAttention 2, 2025"
 _OLMO_CORE = "OLMo-core, FSDP, compiled, FlashAttention"
 _NEOX = "GPT-NeoX, 2023"
+_NEOX_FLASH = "GPT-NeoX with FlashAttention, 2023"
 _SAGEMAKER = "SageMaker, ZeRO-3, 2022"
+_UNSTATED = "not stated"
 
 _FRAMEWORKS: dict[str, str] = {
     _LLAMA_3: "compiled",
     _HAI_LLM: "tuned",
+    _HAI_LLM_2024: "tuned",
+    _UNSTATED: "compiled",
     # Fused kernels, and attention as it was before FlashAttention 3.
+    _HAI_LLM_2023: "compiled",
     _GRANITE: "compiled",
     _NANOTRON: "compiled",
     _OLMO_CORE: "compiled",
     # Made before PyTorch compiled: each operation is a kernel of its own.
     _XFORMERS: "eager",
-    _SAGEMAKER: "eager",
+    _NEOX_FLASH: "eager",
     _STARCODER: "megatron",
+    # Made before FlashAttention, or with heads that are too wide for it.
     _NEOX: "megatron-2022",
+    _SAGEMAKER: "megatron-2022",
     _MEGATRON_2025: "megatron",
     "Megatron-DeepSpeed": "megatron-2022",
     "Megatron-LM 2022, fp16": "megatron-2022",
@@ -68,6 +77,8 @@ _FRAMEWORKS: dict[str, str] = {
 _SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
     f for f in _FRAMEWORKS if f.startswith("torchtitan")
 }
+_FP32_GRADIENTS = frozenset({_MEGATRON_2025, _STARCODER})
+_NETWORKS: dict[str, str | None] = {"": None, "efa": "efa"}
 _PRECISIONS = {
     "": "bf16",
     "BF16": "bf16",
@@ -118,9 +129,10 @@ def _setting(asked: Asked) -> dict[str, Any]:
         "gpu": gpu,
         **_plan(asked, framework),
         "sequence_parallel": asked.flag("sequence_parallel", software != _OLDEST),
-        "gradients": "fp32" if framework == _MEGATRON_2025 else None,
+        "gradients": "fp32" if framework in _FP32_GRADIENTS else None,
         "software": software,
         "network_rate": nic,
+        "network": asked.word("network", _NETWORKS),
     }
 
 

@@ -44,6 +44,7 @@ class Accelerator:
     `memory` [B] is the size on the label, `driver_memory` what the driver prints as
     total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
     [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W];
+    `host`: times what an x86 server takes to launch a kernel [1];
     `announced` parts are not sold yet, and their values may change.
     """
 
@@ -73,6 +74,7 @@ class Accelerator:
     nvlink: float | None = None
     pcie_generation: int | None = None
     mig_instances: int = 0
+    host: float | None = None
     announced: bool = False
     note: str = ""
     unverified: tuple[str, ...] = ()

@@ -54,6 +54,13 @@ _ACCELERATOR = (
     Field("mig_instances", "MIG instances", _POWER, says="at most"),
     Field("architecture", "Architecture", _BUILD),
     Field("form_factor", "Form", _BUILD),
+    Field(
+        "host",
+        "Time to launch a kernel",
+        _BUILD,
+        says="times that of an x86 server",
+        optional=True,
+    ),
     *_MADE,
 )
 

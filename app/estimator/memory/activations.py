@@ -67,7 +67,7 @@ class Kept:
 
 
 @functools.lru_cache(maxsize=8192)
-def kept_by(layer: Layer, hidden: int, *, flash: bool = True) -> Kept:
+def kept_by(layer: Layer, hidden: int, *, flash: bool) -> Kept:
     """What a layer keeps per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and

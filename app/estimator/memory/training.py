@@ -89,6 +89,24 @@ class Standing:
         return self.weights + self.gradients + self.optimizer + self.buffers
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moving:
+    """What comes and goes on a stage at its fullest instant, in bytes per token.
+
+    `kept` by all layers, of as many micro-batches as are in flight; `beside` them what
+    is at work, and `logits`.
+    """
+
+    stage: int
+    kept: float
+    beside: float
+    logits: float
+
+    def both(self, tokens: float, flight: float) -> tuple[float, float]:
+        """Activations and logits of micro-batches of some tokens [B]."""
+        return tokens * (self.kept * flight + self.beside), tokens * self.logits
+
+
 def stage_loads(
     model: Architecture,
     layout: Layout,
@@ -141,10 +159,29 @@ def moving(
 
     The same for layouts that differ only in how experts and states are divided.
     """
+    tokens = tokens_of(layout, step)
     return tuple(
-        moving_on(model, stage, layout, step, tuning).both
+        moves.both(tokens, in_flight(moves.stage, layout, step.micro_batches))
+        for moves in moving_by_stage(model, layout, step, tuning)
+    )
+
+
+def moving_by_stage(
+    model: Architecture, layout: Layout, step: Step, tuning: Tuning = _ALL
+) -> tuple[Moving, ...]:
+    """What comes and goes on each different stage per token.
+
+    The same for steps that differ only in their micro-batches.
+    """
+    return tuple(
+        moving_on(model, stage, layout, step, tuning)
         for stage in stages(model, layout.pipeline, layout.virtual)
     )
+
+
+def tokens_of(layout: Layout, step: Step) -> float:
+    """Tokens of one micro-batch on a GPU."""
+    return step.sequence * step.micro_batch / layout.context
 
 
 def _load(
@@ -181,31 +218,10 @@ def _states(
     return frozen + weights, gradients, optimizer
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Moving:
-    """What comes and goes on a stage at its fullest instant, per token.
-
-    `tokens` of one micro-batch on a GPU; `kept` bytes of it by all layers, of as many
-    micro-batches as are in `flight`; `beside` them what is at work, and `logits`.
-    """
-
-    tokens: float
-    kept: float
-    flight: float
-    beside: float
-    logits: float
-
-    @property
-    def both(self) -> tuple[float, float]:
-        """Activations and logits [B]."""
-        held = self.kept * self.flight + self.beside
-        return self.tokens * held, self.tokens * self.logits
-
-
 def moving_on(
-    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning = _ALL
+    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning
 ) -> Moving:
-    """Activations and logits at the fuller of two instants.
+    """Activations and logits per token at the fuller of two instants.
 
     While the loss runs the logits are there; while the first layers go backward one
     layer is at work (or, recomputed, open). Both instants hold what all layers of
@@ -223,9 +239,8 @@ def moving_on(
         if each + around >= working:
             beside, logits = around, each
     return Moving(
-        tokens=step.sequence * step.micro_batch / layout.context,
+        stage=stage.index,
         kept=kept,
-        flight=in_flight(stage.index, layout, step.micro_batches),
         beside=beside + _eager(model, stage, layout, step),
         logits=logits,
     )

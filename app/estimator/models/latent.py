@@ -24,7 +24,7 @@ class Latent:
     head_gate: bool = False
 
 
-def latent_attention(shape: Latent, window: int | None = None) -> Mixer:
+def latent_attention(shape: Latent, window: int | None) -> Mixer:
     """Latent attention: keys and values are unpacked from one small vector.
 
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not

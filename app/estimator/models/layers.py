@@ -217,7 +217,7 @@ def _attention_vectors(
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
 
 
-def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool = False) -> Mlp:
+def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
     """A dense feed-forward part: 2·h·f, or 3·h·f with a gate."""
     up = (Matrix("up", hidden, width, "mlp"),)
     gate = (Matrix("gate", hidden, width, "mlp"),) if gated else ()

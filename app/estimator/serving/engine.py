@@ -1,5 +1,6 @@
 """How a model is run for inference: formats, splits and the engine's overheads."""
 
+import bisect
 import dataclasses
 import functools
 import math
@@ -19,11 +20,15 @@ class Software:
     """What an engine adds to the kernels.
 
     `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
-    launch and gap [s]; `prefill`: times the computing of a prompt [1];
+    launch and gap [s]; `prefill`: times the computing of a prompt [1]; `grouped`: rate
+    of products of many experts, of the geometric mean of that of one product and of
+    that in 16 bit, since a narrower format shortens only a part of them [1];
     `front`: tokenizing and the way to the engine, before a prompt waits [s];
     `eager`: per kernel of a prompt, which are launched one by one [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
-    `library_reduce`: all-reduce is that of the communication library.
+    `library_reduce`: all-reduce is that of the communication library;
+    `whole_windows`: layers that look back over a window keep every token in memory;
+    `graphs`: batches that are recorded once and launched whole.
     """
 
     id: str
@@ -31,10 +36,22 @@ class Software:
     host: float
     kernel: float
     prefill: float
+    grouped: float
     front: float = 0.0
     eager: float = 0.0
     sequence: float = 0.0
     library_reduce: bool = False
+    whole_windows: bool = False
+    graphs: tuple[int, ...] = ()
+
+    def filled(self, sequences: float) -> float:
+        """The recorded batch that a step without prompts is filled up to [1].
+
+        >>> software("trtllm").filled(155), software("vllm").filled(155)
+        (256.0, 155)
+        """
+        above = bisect.bisect_left(self.graphs, sequences)
+        return float(self.graphs[above]) if above < len(self.graphs) else sequences
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +70,6 @@ class Steps:
 
     attention: float
     routed: float
-    grouped: float
     padding: float
     skew: float
     waits: float
@@ -92,7 +108,7 @@ class Rates:
 
     `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
     `bandwidth` of reading weights and `narrow` of weights unpacked on the way, of
-    reading the cache `cache` [B/s]; `tiles`: multiprocessors [1].
+    reading the cache `cache` [B/s]; `rank_latency` of an all-reduce for each rank [s].
     """
 
     matmul: float
@@ -101,7 +117,6 @@ class Rates:
     bandwidth: float
     narrow: float
     cache: float
-    tiles: float
     rank_latency: float
 
 
@@ -119,10 +134,13 @@ def software(name: str) -> Software:
         host=row["host_ms"] * 1e-3,
         kernel=row["kernel_us"] * 1e-6,
         prefill=row["prefill"],
+        grouped=row["grouped"],
         front=row["front_ms"] * 1e-3,
         eager=row.get("eager_us", 0.0) * 1e-6,
         sequence=row["sequence_us"] * 1e-6,
         library_reduce=row.get("library_reduce", False),
+        whole_windows=row.get("whole_windows", False),
+        graphs=tuple(row.get("graphs", ())),
     )
 
 
@@ -137,7 +155,6 @@ def steps() -> Steps:
     return Steps(
         attention=row["attention_us"] * 1e-6,
         routed=row["routed_us"] * 1e-6,
-        grouped=row["grouped"],
         padding=row["padding"],
         skew=row["skew"],
         waits=row["waits"],
@@ -186,7 +203,6 @@ def rates_of(gpu: Accelerator, weights: str) -> Rates:
         bandwidth=bandwidth * row["memory"],
         narrow=bandwidth * row["memory"] * row["unpacking"] * nibble,
         cache=bandwidth * row["cache"],
-        tiles=peak16 / row["flops_per_multiprocessor"],
         rank_latency=row["reduce_us"] * 1e-6,
     )
 

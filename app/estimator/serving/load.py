@@ -4,7 +4,11 @@ import dataclasses
 import math
 
 from app.estimator.memory.engines import ENGINES, peak_bytes
-from app.estimator.memory.kv_cache import elements_per_sequence, recurrent_bytes
+from app.estimator.memory.kv_cache import (
+    elements_per_sequence,
+    elements_per_token,
+    recurrent_bytes,
+)
 from app.estimator.models.formats import weight_table
 from app.estimator.serving.step import Batch, Placed, step_time
 
@@ -49,9 +53,12 @@ def weights_per_gpu(placed: Placed) -> float:
 
 def sequence_bytes(placed: Placed, context: float) -> float:
     """Bytes of cache and state of one sequence on one GPU [B]."""
-    tensor = placed.serving.tensor
-    elements = elements_per_sequence(placed.model, context, tensor, placed.element)
-    return elements * placed.element + recurrent_bytes(placed.model) / tensor
+    tensor, model = placed.serving.tensor, placed.model
+    if placed.engine.whole_windows:
+        elements = context * elements_per_token(model, tensor, placed.element)
+    else:
+        elements = elements_per_sequence(model, context, tensor, placed.element)
+    return elements * placed.element + recurrent_bytes(model) / tensor
 
 
 def room(placed: Placed, usable: float = _USABLE) -> float:

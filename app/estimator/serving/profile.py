@@ -10,6 +10,9 @@ from app.estimator.serving.load import Requests, most_sequences, prompt_cost
 from app.estimator.serving.queueing import waits
 from app.estimator.serving.step import Placed, decode_time
 
+# Requests that an engine takes at once, where memory holds as many: what NVIDIA's
+# benchmark allows at most (tensorrt_llm/bench/build/tuning.py).
+_ACCEPTED = 4096.0
 # Batches at which steps are timed; between them the time is a straight line.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 # Standard deviations above the middle by share of the requests.
@@ -34,15 +37,21 @@ class Settled:
     rate: float
     ttft: dict[float, float]
     tpot: dict[float, float]
-    prefill_share: float
 
 
 class Timed(NamedTuple):
-    """A group of GPUs at one batch: a step, and what a prompt adds to it [s]."""
+    """A group of GPUs at one batch.
+
+    `step` continues `batch` answers [s], and `cost` is what a prompt adds to it [s].
+    `recorded`: a step without prompts, filled up to a batch that was recorded [s];
+    `launching`: the least that a step with prompts takes, to be launched [s].
+    """
 
     step: float
     cost: float
     batch: float
+    recorded: float
+    launching: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,7 +59,8 @@ class Profile:
     """Time of a decoding step and of a prompt over the batch of one replica.
 
     A replica whose attention runs in several groups beside each other divides its
-    batch among them; `decode` and `prompt` are over the batch of a group. `most`
+    batch among them; `decode` and `prompt` are over the batch of a group, and `own`
+    is the part of `decode` that goes with requests rather than rows. `most`
     sequences fit in memory on average, `full` where each of them keeps room for
     its whole answer from the start; at 0 the weights do not fit.
     """
@@ -59,6 +69,7 @@ class Profile:
     traffic: Traffic
     decode: tuple[float, ...]
     prompt: tuple[float, ...]
+    own: tuple[float, ...]
     most: float
     full: float
 
@@ -67,25 +78,27 @@ class Profile:
         """Groups of GPUs that run attention on different requests [1]."""
         return self.placed.serving.replicas
 
-    def own(self, batch: float) -> float:
-        """What one group has of the requests in the replica [1]."""
-        return max(1.0, batch / self.groups)
-
     def timed(self, batch: float) -> Timed:
         """A group with `batch` requests in the replica."""
-        own = self.own(batch)
-        above, part = _position(own)
-        low, high = self.decode[above - 1], self.decode[above]
-        few, many = self.prompt[above - 1], self.prompt[above]
-        return Timed(low + part * (high - low), few + part * (many - few), own)
+        there = max(1.0, batch / self.groups)
+        above, part = at = _position(there)
+        low, few = self.decode[above - 1], self.prompt[above - 1]
+        step = recorded = low + part * (self.decode[above] - low)
+        cost = few + part * (self.prompt[above] - few)
+        if self.placed.engine.graphs:
+            full = _position(self.placed.engine.filled(there))
+            empty = _between(self.own, full) - _between(self.own, at)
+            recorded = _between(self.decode, full) - empty
+        return Timed(step, cost, there, recorded, self.placed.launching)
 
     def tpot_at(self, batch: float) -> float:
         """Time per token with `batch` requests in the replica [s]."""
-        return pace(*self.timed(batch), self.traffic.requests.answer)
+        return pace(self.timed(batch), self.traffic.requests.answer)
 
     def ttft_at(self, batch: float) -> float:
         """Median time to the first token with `batch` requests [s]."""
-        return first_token(self.placed, *self.timed(batch))
+        timed = self.timed(batch)
+        return first_token(self.placed, timed.step, timed.cost, timed.batch)
 
     def rate_at(self, batch: float) -> float:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
@@ -94,26 +107,44 @@ class Profile:
     def timed_rate(self, batch: float) -> tuple[float, float, Timed]:
         """The rate, the median time to the first token, and the step behind both."""
         timed = self.timed(batch)
-        answer, first = self.traffic.requests.answer, first_token(self.placed, *timed)
-        return batch / (first + answer * pace(*timed, answer)), first, timed
+        answer = self.traffic.requests.answer
+        first = first_token(self.placed, timed.step, timed.cost, timed.batch)
+        return batch / (first + answer * pace(timed, answer)), first, timed
 
 
-def pace(step: float, cost: float, batch: float, answer: float) -> float:
+def pace(timed: Timed, answer: float) -> float:
     """Time per token of an answer [s].
 
-    t_step + (b − 1)·t_prompt / n: each answer of n tokens is interrupted by one
-    prompt of each other request.
+    s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is made, a prompt of
+    each of b − 1 other requests is read, in a share s of the steps.
 
     Where:
-        step: a step that continues `batch` answers [s].
-        cost: what a prompt adds to it [s].
-        batch: requests in the group [1].
-        answer: tokens of an answer [1].
+        timed: a group of GPUs at b requests.
+        answer: tokens of an answer n [1].
 
-    >>> round(pace(0.01, 0.1, 11, 100), 3)
+    >>> round(pace(Timed(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
     """
-    return step + (batch - 1) * cost / max(1.0, answer)
+    step, cost, batch, recorded, launching = timed
+    if recorded == step and launching <= step + cost:  # the sum does not need s
+        return step + (batch - 1) * cost / max(1.0, answer)
+    share, mixed = mixture(timed, answer)
+    return recorded + share * (mixed - recorded)
+
+
+def mixture(timed: Timed, answer: float) -> tuple[float, float]:
+    """The share of steps that read prompts [1], and how long each of them takes [s].
+
+    s = 1 − e^(−x) of x = (b − 1) / n prompts per step that come at random, and
+    t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
+    kernel, which can take longer than its work.
+
+    >>> [round(value, 3) for value in mixture(Timed(0.01, 0.1, 11, 0.01, 0.2), 5)]
+    [0.865, 0.241]
+    """
+    prompts = max(1e-9, (timed.batch - 1) / max(1.0, answer))
+    share = -math.expm1(-prompts)
+    return share, max(timed.step + prompts / share * timed.cost, timed.launching)
 
 
 def first_token(placed: Placed, step: float, cost: float, batch: float) -> float:
@@ -141,13 +172,15 @@ def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile
     """Time a replica at a dozen batches."""
     requests = traffic.requests
     mean = requests.mean_context
-    decode = tuple(decode_time(placed, b, mean).total for b in _BATCHES)
+    steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
+    decode = tuple(step.total for step in steps)
     both = zip(_BATCHES, decode, strict=True)
     return Profile(
         placed=placed,
         traffic=traffic,
         decode=decode,
         prompt=tuple(prompt_cost(placed, requests, b, alone) for b, alone in both),
+        own=tuple(step.own for step in steps),
         most=_within(placed, mean, usable),
         full=_within(placed, requests.prompt + requests.answer, usable),
     )
@@ -155,7 +188,7 @@ def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile
 
 def _within(placed: Placed, context: float, usable: float) -> float:
     """Sequences that memory holds and an engine accepts [1]."""
-    accepted = float(_BATCHES[-1]) * placed.serving.replicas
+    accepted = _ACCEPTED * placed.serving.replicas
     return min(accepted, most_sequences(placed, context, usable))
 
 
@@ -164,6 +197,11 @@ def _position(batch: float) -> tuple[int, float]:
     above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
     low, high = _BATCHES[above - 1], _BATCHES[above]
     return above, (batch - low) / (high - low)
+
+
+def _between(values: tuple[float, ...], at: tuple[int, float]) -> float:
+    above, part = at
+    return values[above - 1] + part * (values[above] - values[above - 1])
 
 
 def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
@@ -194,7 +232,6 @@ def settle(
             q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
             for q in shares
         },
-        prefill_share=busy,
     )
 
 

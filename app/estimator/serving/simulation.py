@@ -134,8 +134,11 @@ def _taken(waiting: collections.deque[_Request], room: int) -> list[_Request]:
 def _step_time(profile: Profile, running: int, taken: list[_Request]) -> float:
     """One step: every answer goes on, and the prompts that were taken are read."""
     timed = profile.timed(max(1, running))
+    if not taken:
+        return timed.recorded
     cost = timed.cost / profile.traffic.requests.prompt
-    return timed.step + cost * sum(request.prompt for request in taken)
+    added = cost * sum(request.prompt for request in taken)
+    return max(timed.step + added, timed.launching)
 
 
 def _outcome(done: list[_Request], batch: float) -> Outcome:

@@ -71,6 +71,11 @@ class InferenceStep:
         work = self.weights + self.compute + self.attention
         return work + self.communication + self.launch + self.host
 
+    @property
+    def own(self) -> float:
+        """What goes with the requests that are there, not with the rows [s]."""
+        return self.attention + self.host
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayerWork:
@@ -94,7 +99,10 @@ class LayerWork:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
-    """A model on its GPUs with everything that does not change between steps."""
+    """A model on its GPUs with everything that does not change between steps.
+
+    `launching`: launches of a step with prompts, which no recorded graph holds [s].
+    """
 
     model: Architecture
     gpu: Accelerator
@@ -107,12 +115,12 @@ class Placed:
     narrow: bool
     element: float
     work: tuple[LayerWork, ...]
+    launching: float
 
     @property
     def front(self) -> float:
-        """Way to the engine, and launches of a prompt, which no graph holds [s]."""
-        launches = sum(work.number * work.launches for work in self.work)
-        return self.engine.front + self.engine.eager * launches
+        """Way to the engine, and launches of a prompt [s]."""
+        return self.engine.front + self.launching
 
 
 def place(
@@ -129,7 +137,7 @@ def place(
     form = FORMATS[serving.weights]
     rates = rates_of(gpu, serving.weights)
     engine, common = fitted or (software(serving.software), steps())
-    narrow = unpacked(gpu, form)
+    narrow, host = unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     work = tuple(
         _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
@@ -147,6 +155,7 @@ def place(
         narrow=narrow,
         element=cache_bytes(serving.cache),
         work=work,
+        launching=sum(w.number * w.launches for w in work) * engine.eager * host,
     )
 
 
@@ -254,7 +263,8 @@ def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> 
     most = busiest(hit, mlp.experts / serving.expert, serving.expert)
     pairs, hit = pairs * most / hit, most
     pairs += hit * common.padding
-    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16) * common.grouped
+    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
+    rate *= placed.engine.grouped
     computing = 2 * pairs * work.expert / rate
     bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
     reading = hit * work.expert_size / bandwidth
@@ -313,8 +323,11 @@ def _traffic_time(placed: Placed, layer: Layer, batch: Batch) -> float:
         total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
     if serving.replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert * serving.expert_tensor
-        sent = message * min(layer.mlp.experts_per_token, ranks)
-        total += 2 * quick("alltoall", ranks, sent, placed.fabric, latency)
+        # Engines gather all tokens everywhere, 4-bit ones packed, and scatter sums.
+        sent = message * ranks
+        packed = placed.form.bits / 16 if placed.form.math == "nvfp4" else 1.0
+        total += quick("alltoall", ranks, sent * packed, placed.fabric, latency)
+        total += quick("alltoall", ranks, sent, placed.fabric, latency)
     return total
 
 
@@ -333,10 +346,8 @@ def decode_time(placed: Placed, sequences: float, context: float) -> InferenceSt
     return step_time(placed, Batch(0.0, 0.0, sequences, context, sequences))
 
 
-def prefill_time(placed: Placed, prompt: float, prompts: float = 1.0) -> InferenceStep:
-    """Time to read `prompts` prompts of `prompt` tokens each in one step [s]."""
-    rows = prompt * prompts
-    end = (prompt + rows) / 2
-    step = step_time(placed, Batch(rows, end, 0.0, 0.0, prompts))
+def prefill_time(placed: Placed, prompt: float) -> InferenceStep:
+    """Time to read a prompt of so many tokens in one step [s]."""
+    step = step_time(placed, Batch(prompt, prompt, 0.0, 0.0, 1.0))
     slower = placed.engine.prefill
     return dataclasses.replace(step, compute=step.compute * slower)

@@ -1,11 +1,7 @@
 """Floating-point operations of training, by convention, and what share is reached."""
 
-from typing import Literal
-
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Mixer
-
-Attention = Literal["causal", "full", "none"]
 
 
 def training_flops(parameters: float, tokens: float) -> float:
@@ -19,21 +15,18 @@ def training_flops(parameters: float, tokens: float) -> float:
     return 6 * parameters * tokens
 
 
-def attention_flops(
-    width: float, layers: float, context: float, attention: Attention = "full"
-) -> float:
+def attention_flops(width: float, layers: float, context: float) -> float:
     """Operations of attention scores per token, forward and backward [FLOP].
 
-    12·L·w·s with full attention, half of it where the causal mask is honored;
-    w is heads times head width.
+    12·L·w·s: the causal mask, of which only half is needed, is not honored. w is heads
+    times head width.
 
     Source: palm, appendix B.
 
-    >>> attention_flops(4096, 32, 2048, "causal")
-    1610612736.0
+    >>> attention_flops(4096, 32, 2048)
+    3221225472.0
     """
-    halves = {"full": 2, "causal": 1, "none": 0}[attention]
-    return 6.0 * halves * layers * width * context
+    return 12.0 * layers * width * context
 
 
 def visible(context: float, window: int | None) -> float:
@@ -152,18 +145,15 @@ def utilization(flops: float, tokens_per_second: float, peak: float) -> float:
     return flops * tokens_per_second / peak
 
 
-def narayanan_flops(
-    shape: tuple[int, int, int], context: int, *, passes: int = 3
-) -> float:
+def narayanan_flops(shape: tuple[int, int, int], context: int) -> float:
     """Operations of a GPT per token with full attention and its head [FLOP].
 
-    p·L·(24·h² + 4·h·s) + 6·h·V: passes p over the layers count forward as one,
-    backward as two and recomputation as one; the head is not recomputed.
+    3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
+    nothing is computed again.
 
     Where:
         shape: layers L, width h, vocabulary V.
         context: sequence length s [token].
-        passes: 3, or 4 with full recomputation.
 
     Source: megatron-2021, equation 3.
 
@@ -172,4 +162,4 @@ def narayanan_flops(
     """
     layers, hidden, vocabulary = shape
     blocks = layers * (24 * hidden**2 + 4 * hidden * context)
-    return float(passes * blocks + 6 * hidden * vocabulary)
+    return float(3 * blocks + 6 * hidden * vocabulary)

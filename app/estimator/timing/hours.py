@@ -6,9 +6,9 @@ import math
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import SOFTWARE, Plan
 from app.estimator.timing.room import memory_per_gpu
 from app.estimator.timing.step import step_time
+from app.estimator.timing.training_plan import SOFTWARE, TrainingPlan
 
 # Share of booked time that is no progress: restarts, checkpoints, evaluation, and
 # steps slower than in a benchmark. The middle of what published totals carry over
@@ -28,8 +28,8 @@ USUAL = "usual"
 
 
 def usual_plans(
-    model: Architecture, gpu: Accelerator, number_format: str, software: str = USUAL
-) -> tuple[Plan, ...]:
+    model: Architecture, gpu: Accelerator, number_format: str, software: str
+) -> tuple[TrainingPlan, ...]:
     """Layouts that runs of this size commonly have, one per tensor parallelism.
 
     Each has the fewest pipeline stages with which it fits in memory, with as little
@@ -53,7 +53,9 @@ def usual_plans(
     return tuple(fitting or (plan for plan, _ in plans))
 
 
-def _shallowest(model: Architecture, gpu: Accelerator, flat: Plan) -> tuple[Plan, bool]:
+def _shallowest(
+    model: Architecture, gpu: Accelerator, flat: TrainingPlan
+) -> tuple[TrainingPlan, bool]:
     """The plan with the fewest stages that fits, or the deepest of all.
 
     `flat` is the plan without a pipeline.
@@ -71,10 +73,12 @@ def _shallowest(model: Architecture, gpu: Accelerator, flat: Plan) -> tuple[Plan
         pipeline *= 2
 
 
-def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> Plan:
+def _usual(
+    model: Architecture, number_format: str, software: str, tensor: int
+) -> TrainingPlan:
     """What all usual plans of one tensor parallelism have in common."""
     sequence = min(model.max_context or 4096, 8192)
-    return Plan(
+    return TrainingPlan(
         tensor=tensor,
         sequence=sequence,
         micro_batch=max(1, _TOKENS_AT_ONCE // sequence),
@@ -84,7 +88,7 @@ def _usual(model: Architecture, number_format: str, software: str, tensor: int) 
     )
 
 
-def _in_stages(model: Architecture, flat: Plan, pipeline: int) -> Plan:
+def _in_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
     """The plan on the usual cluster with so many stages of a pipeline."""
     data = max(1, _CLUSTER // (flat.tensor * pipeline))
     at_once = flat.micro_batch
@@ -106,30 +110,24 @@ def _experts(model: Architecture, data: int) -> int:
     return max(1, min(most, data))
 
 
-def gpu_hours(
-    model: Architecture,
-    gpu: Accelerator,
-    tokens: float,
-    number_format: str = "bf16",
-    lost: float = LOST,
-    software: str = USUAL,
+def hours_per_token(
+    model: Architecture, gpu: Accelerator, number_format: str, software: str
 ) -> float:
-    """Accelerator-hours to train on `tokens` with the best usual layout [h].
+    """Accelerator-hours to train on a token with the best usual layout [h].
 
-    tokens / (rate per GPU · (1 − lost)) / 3600.
+    1 / rate per GPU / 3600, in a run that loses nothing.
 
     Where:
         model: what is trained.
         gpu: the accelerator.
-        tokens: tokens of the run [token].
         number_format: of the products.
-        lost: share of booked time that is no progress [1].
         software: its id, or `USUAL` for what models of this kind run in.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> 1.4e5 < gpu_hours(find_model("llama-2-7b"), a100, 2e12) < 2.3e5
+    >>> each = hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL)
+    >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
     True
     """
     fabric = fabric_of(gpu)
@@ -137,4 +135,4 @@ def gpu_hours(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
         for plan in usual_plans(model, gpu, number_format, software)
     )
-    return tokens / (rate * (1 - lost)) / 3600
+    return 1 / rate / 3600

@@ -7,7 +7,7 @@ from app.estimator.memory.layouts import Layout
 from app.estimator.memory.states import Recipe, recipe
 from app.estimator.memory.training import Load, Step, stage_loads, usual_overhead, worst
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import Plan
+from app.estimator.timing.training_plan import TrainingPlan
 
 
 @functools.cache
@@ -17,13 +17,15 @@ def usual_states() -> Recipe:
 
 
 def memory_per_gpu(
-    model: Architecture, plan: Plan, states: Recipe | None = None
+    model: Architecture, plan: TrainingPlan, states: Recipe | None = None
 ) -> float:
     """Bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
     return load_of(model, plan, states).total
 
 
-def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Load:
+def load_of(
+    model: Architecture, plan: TrainingPlan, states: Recipe | None = None
+) -> Load:
     """What fills a GPU of the fullest pipeline stage.
 
     Weights, gradients and optimizer as ZeRO divides them, activations in flight,
@@ -44,7 +46,7 @@ def load_of(model: Architecture, plan: Plan, states: Recipe | None = None) -> Lo
     return worst(loads)
 
 
-def layout_of(plan: Plan) -> Layout:
+def layout_of(plan: TrainingPlan) -> Layout:
     """The degrees of a plan as the memory sees them."""
     return Layout(
         gpus=plan.gpus,
@@ -58,7 +60,7 @@ def layout_of(plan: Plan) -> Layout:
     )
 
 
-def step_of(plan: Plan) -> Step:
+def step_of(plan: TrainingPlan) -> Step:
     """The step of a plan as the memory sees it."""
     return Step(
         sequence=plan.sequence,
@@ -66,5 +68,5 @@ def step_of(plan: Plan) -> Step:
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
         framework=FRAMEWORKS[plan.software.framework],
-        fused_loss=plan.software.fused,
+        fused_loss=plan.software.fused_loss,
     )

@@ -6,10 +6,10 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, collective_time
 from app.estimator.hardware.rates import Engine, engine_of, matmul_time
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, Matrix
+from app.estimator.models.layers import Layer, Matrix, Mixer
 from app.estimator.timing.flops import score_flops
-from app.estimator.timing.plan import (
-    Plan,
+from app.estimator.timing.training_plan import (
+    TrainingPlan,
     balanced,
     layers_per_stage,
     local_parameters,
@@ -32,6 +32,9 @@ _DATA_TRAFFIC = 1.12  # of gradient and weight traffic
 _GATHER_TRAFFIC = 0.45  # of sharded weights' traffic that slows products beside it
 
 _BACKWARD_ATTENTION = 2.5  # times forward: scores are computed again
+# Bytes per score where scores are written, by count of what each kernel reads and
+# writes: softmax 2 + 2 and dropout 2 + 2 with a mask of 1, then their gradients.
+_SCORES_FORWARD, _SCORES_BACKWARD = 9.0, 11.0
 _OPTIMIZER_BYTES = 30.0  # read and written per parameter by Adam in mixed precision
 _NORMS = 22  # passes over h per layer, forward and backward: norms and residuals
 _GATED, _PLAIN = 8, 5  # passes over the width of the MLP
@@ -101,7 +104,7 @@ class LayerTimes:
 
 
 def step_time(
-    model: Architecture, gpu: Accelerator, fabric: Fabric, plan: Plan
+    model: Architecture, gpu: Accelerator, fabric: Fabric, plan: TrainingPlan
 ) -> StepTime:
     """Time of one optimizer step [s], part by part.
 
@@ -123,7 +126,7 @@ def step_time(
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> from app.estimator.hardware.networks import fabric_of
     >>> h100 = find_accelerator("H100")
-    >>> plan = Plan(tensor=4, pipeline=8, data=2, pieces=5, sequence=8192,
+    >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, pieces=5, sequence=8192,
     ...     micro_batches=128, number_format="fp8")
     >>> step = step_time(find_model("llama-3-70b"), h100, fabric_of(h100), plan)
     >>> 1400 < plan.tokens / step.total / plan.gpus < 1900
@@ -137,7 +140,11 @@ def step_time(
 
 
 def step_of(
-    model: Architecture, engine: Engine, fabric: Fabric, plan: Plan, sums: LayerTimes
+    model: Architecture,
+    engine: Engine,
+    fabric: Fabric,
+    plan: TrainingPlan,
+    sums: LayerTimes,
 ) -> StepTime:
     """The step whose layers take `sums`; see `step_time` and `layer_times`."""
     stage = layers_per_stage(model, plan) / model.layers
@@ -150,7 +157,7 @@ def _assembled(
     model: Architecture,
     engine: Engine,
     fabric: Fabric,
-    plan: Plan,
+    plan: TrainingPlan,
     parts: tuple[LayerTimes, float, float, float],
 ) -> StepTime:
     sums, stage, head, gather = parts
@@ -177,7 +184,7 @@ def _assembled(
 
 
 def layer_times(
-    model: Architecture, engine: Engine, fabric: Fabric, plan: Plan
+    model: Architecture, engine: Engine, fabric: Fabric, plan: TrainingPlan
 ) -> LayerTimes:
     """What the layers take on one micro-batch, all of them on one stage.
 
@@ -203,13 +210,13 @@ def layer_times(
     return sums
 
 
-def _passes(plan: Plan) -> float:
+def _passes(plan: TrainingPlan) -> float:
     """Forward passes that the products of a step are worth."""
     return {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
 
 
 def _product_time(
-    matrix: Matrix, layer: Layer, tokens: float, engine: Engine, plan: Plan
+    matrix: Matrix, layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
 ) -> float:
     """Forward product with one matrix of a layer [s]."""
     if matrix.part == "experts":
@@ -223,7 +230,7 @@ def _product_time(
 
 
 def _grouped_time(
-    matrix: Matrix, layer: Layer, tokens: float, engine: Engine, plan: Plan
+    matrix: Matrix, layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
 ) -> float:
     """Products of the experts that live on this GPU [s]."""
     experts = layer.mlp.experts
@@ -235,11 +242,15 @@ def _grouped_time(
     return each * local
 
 
-def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: Plan) -> float:
+def _attention_time(
+    layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
+) -> float:
     """Scores and their products with values, forward and backward [s]."""
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
+    if plan.software.written_scores and mixer.heads:
+        return _written_time(mixer, tokens, engine, plan)
     forward = (
         score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
     )
@@ -248,8 +259,24 @@ def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: Plan) -> 
     return forward * (1 + again + _BACKWARD_ATTENTION)
 
 
+def _written_time(
+    mixer: Mixer, tokens: float, engine: Engine, plan: TrainingPlan
+) -> float:
+    """Attention whose scores are written to the memory, forward and backward [s].
+
+    Every operation is a kernel: two products forward and four backward, none of them
+    spared by the causal mask, and between them softmax and dropout of all scores.
+    """
+    rows = tokens * mixer.heads / plan.tensor
+    again = 1 if plan.recompute in ("full", "selective") else 0
+    product = matmul_time(rows, mixer.head_dim, plan.sequence, engine.matmul16, engine)
+    passes = _SCORES_FORWARD * (1 + again) + _SCORES_BACKWARD
+    moved = rows * plan.sequence * passes
+    return (2 * (1 + again) + 4) * product + moved / engine.bandwidth
+
+
 def _traffic_time(
-    model: Architecture, layer: Layer, tokens: float, engine: Engine, plan: Plan
+    model: Architecture, layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
 ) -> float:
     """Memory traffic of everything that is not a product [s]."""
     mlp, mixer, tensor = layer.mlp, layer.mixer, plan.tensor
@@ -279,7 +306,7 @@ def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> flo
     return _CAST * 3 * (hidden + heads) + _EXPERT_CAST * 3 * routed
 
 
-def _launch_time(layer: Layer, plan: Plan) -> float:
+def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
     """Gaps between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
     others = 20 if plan.software.fused else 45
@@ -289,7 +316,7 @@ def _launch_time(layer: Layer, plan: Plan) -> float:
     return gaps
 
 
-def _tensor_time(message: float, fabric: Fabric, plan: Plan) -> float:
+def _tensor_time(message: float, fabric: Fabric, plan: TrainingPlan) -> float:
     """Traffic of tensor parallelism in one layer [s]."""
     if plan.tensor == 1:
         return 0.0
@@ -302,7 +329,9 @@ def _tensor_time(message: float, fabric: Fabric, plan: Plan) -> float:
     return _TENSOR_TRAFFIC * pairs * one
 
 
-def _expert_time(layer: Layer, message: float, fabric: Fabric, plan: Plan) -> float:
+def _expert_time(
+    layer: Layer, message: float, fabric: Fabric, plan: TrainingPlan
+) -> float:
     """All-to-all of one layer that nothing hides [s]."""
     times = 6 if plan.recompute == "full" else 4
     size = message * layer.mlp.experts_per_token / plan.tensor
@@ -310,23 +339,27 @@ def _expert_time(layer: Layer, message: float, fabric: Fabric, plan: Plan) -> fl
     return _EXPERT_TRAFFIC * times * one
 
 
-def _context_time(layer: Layer, tokens: float, fabric: Fabric, plan: Plan) -> float:
+def _context_time(
+    layer: Layer, tokens: float, fabric: Fabric, plan: TrainingPlan
+) -> float:
     """Keys and values that context parallelism passes on, half of it hidden [s]."""
     kept = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
     one = collective_time("all_gather", plan.context, kept, fabric, plan.tensor)
     return _TENSOR_TRAFFIC * 1.5 * one
 
 
-def _head_time(model: Architecture, engine: Engine, plan: Plan) -> float:
+def _head_time(model: Architecture, engine: Engine, plan: TrainingPlan) -> float:
     """Output head and loss, forward and backward, in 16 bit [s]."""
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, engine.matmul16, engine)
-    logit = _HEAD_FUSED if plan.software.fused else _HEAD_PLAIN
+    logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
     return 3 * product + tokens * outputs * logit / engine.bandwidth
 
 
-def _gather_time(model: Architecture, fabric: Fabric, plan: Plan, busy: float) -> float:
+def _gather_time(
+    model: Architecture, fabric: Fabric, plan: TrainingPlan, busy: float
+) -> float:
     """Fully sharded weights: what gathering them adds to a micro-batch [s]."""
     if plan.zero != 3:
         return 0.0
@@ -339,7 +372,7 @@ def _gather_time(model: Architecture, fabric: Fabric, plan: Plan, busy: float) -
     return max(0.0, moving - busy) + _GATHER_TRAFFIC * min(moving, busy)
 
 
-def _data_time(parameters: float, fabric: Fabric, plan: Plan) -> float:
+def _data_time(parameters: float, fabric: Fabric, plan: TrainingPlan) -> float:
     """Gradients out and weights in, once per step, that nothing hides [s]."""
     ranks = plan.data * plan.context
     if plan.zero == 3 or ranks == 1:

@@ -113,7 +113,7 @@ def about(folder: Path) -> About:
     return About(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
-def items_of(folder: Path, slug: str = "", seed: int = 0) -> Reading:
+def items_of(folder: Path, slug: str, seed: int) -> Reading:
     """Every sound item of a course, or of one topic, in authored order.
 
     What learners do not see yet is in `waiting`, whatever else is true of it.

@@ -45,13 +45,13 @@ _WITHOUT_END = frozenset(_EMPTY.split())
 _AMONG_WORDS = frozenset(_INLINE.split())
 
 
-def is_deep(html: str, deepest: int = DEEPEST) -> bool:
-    """Whether more tags than `deepest` may be open at once.
+def is_deep(html: str) -> bool:
+    """Whether more tags than `DEEPEST` may be open at once.
 
     >>> is_deep("<b>" * 61), is_deep("<ul>" + "<li>one" * 100 + "</ul>")
     (True, False)
     """
-    if html.count("<") <= deepest:
+    if html.count("<") <= DEEPEST:
         return False
     opened: list[str] = []
     closes, at = True, 0
@@ -65,7 +65,7 @@ def is_deep(html: str, deepest: int = DEEPEST) -> bool:
             _open(opened, name)
         elif name and closes:
             _close(opened, name)
-        if len(opened) > deepest:
+        if len(opened) > DEEPEST:
             return True
     return False
 

@@ -27,38 +27,57 @@ _MOST = 100
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Leaf:
-    """One card of the page; the token says which showing of it this is."""
+    """One card of the page; the token says which showing of it this is.
+
+    `later` says that it is none of today's cards.
+    """
 
     card: Card
     token: str
+    later: bool
 
 
 @router.get("/offline")
 def offline(desk: Reader) -> HTMLResponse:
-    """The cards due until tomorrow with their answers, to be kept by the browser."""
+    """Today's cards and those due by tomorrow, to be kept by the browser."""
     keep(desk.request, desk.learner.next_study_day(desk.now))
+    found = leaves(desk)
     return desk.page(
         "flashcards/offline.html",
-        leaves=leaves(desk),
+        today=[leaf for leaf in found if not leaf.later],
+        later=[leaf for leaf in found if leaf.later],
         who=mark_of(desk.learner),
         most=_MOST,
     )
 
 
 def leaves(desk: Desk) -> list[Leaf]:
-    """At most 100: due today as on the desk, then new ones, then due tomorrow."""
-    today = limits_of(desk)
-    tomorrow = dataclasses.replace(today, day=today.day + dt.timedelta(days=1))
-    held = {
-        one.card: one.turns
-        for one in (*_due(desk, today), *_fresh(desk, today), *_due(desk, tomorrow))
-    }
+    """At most 100: today's cards in the order of the desk, then those due by tomorrow.
+
+    A plan leaves some of what is due for another day, so these come after its own.
+    """
+    limits = limits_of(desk)
+    tomorrow = dataclasses.replace(limits, day=limits.day + dt.timedelta(days=1))
+    due = _due(desk, limits)
+    ripe = [one for one in due if not _waits(desk, one)]
+    steps = [one for one in due if _waits(desk, one)]
+    today = [*ripe, *_fresh(desk, limits), *steps]
+    held = {one.card: one.turns for one in (*today, *_due(desk, tomorrow))}
+    names = {one.card for one in today}
     found = known(desk, list(held)[:_MOST])
     return [
-        Leaf(one.card, token_of(card, held[card]))
+        Leaf(one.card, token_of(card, held[card]), later=card not in names)
         for card, one in found.items()
         if not one.sat
     ]
+
+
+def _waits(desk: Desk, held: store.Held) -> bool:
+    """Whether a card is in a learning step that is not over."""
+    standing = held.standing
+    if standing is None or standing.state == "review":
+        return False
+    return standing.due_day <= desk.day and standing.due_at > desk.now
 
 
 def _due(desk: Desk, limits: Limits) -> list[store.Held]:

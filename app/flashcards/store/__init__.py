@@ -5,7 +5,6 @@ from app.cards.store.log import (
     Sent,
     find,
     newest,
-    rebuild,
     record,
     suspend,
     suspended,

@@ -57,10 +57,8 @@ def change_own(db: Session, learner_id: int, card: str, kept: Kept) -> None:
 _TAG = re.compile(r"<[^<>]*>")
 
 
-def search_own(
-    db: Session, learner_id: int, words: Sequence[str], most: int
-) -> Iterator[str]:
-    """The first own cards on which all `words` stand (in lower case), newest first."""
+def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
+    """The own cards on which all `words` stand (in lower case), newest first."""
     wanted = (
         select(
             col(OwnCard.card), col(OwnCard.front), col(OwnCard.back), col(OwnCard.tags)
@@ -73,14 +71,10 @@ def search_own(
         # SQLite knows the lower case of ASCII alone, and & < > are written otherwise.
         if word.isascii() and word.isalnum():
             wanted = wanted.where(whole.contains(word, autoescape=True))
-    found = 0
     for card, front, back, tags in db.execute(wanted).yield_per(100):
         text = unescape(_TAG.sub(" ", f"{front} {back}")) + f" {tags}"
         if all(word in text.casefold() for word in words):
             yield card
-            found += 1
-        if found >= most:
-            return
 
 
 def find_picture(db: Session, learner_id: int, name: str) -> bytes | None:

@@ -8,7 +8,7 @@ has happened since is read narrowly beside it.
 import dataclasses
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cachetools import LRUCache
@@ -29,6 +29,7 @@ from app.scheduling.curve import curve_of
 from app.scheduling.exam import Begun
 from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
 from app.scheduling.habits import USUAL, Habits
+from app.scheduling.outlook import HORIZON, workload
 
 _LEARNERS = 2000
 
@@ -49,11 +50,15 @@ class Aim:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Slot:
-    """A card in the plan, as far as the desk has to know it."""
+    """A card in the plan, as far as the desk has to know it.
+
+    `fresh` says that it was added and never graded.
+    """
 
     card: str
     note: str
     topic: str
+    fresh: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,8 +66,9 @@ class Planned:
     """The plan of a study day: `looks` in order, then `fresh` new cards.
 
     `final`, `short` and `stopped` are those of the DayPlan; `unbegun` cards were never
-    begun, `over` are due today and not in the plan. `apart` keeps a card from its
-    reverse, `outline` says how the days go on.
+    begun, `over` are due today and not in the plan, which asks about `passed` of them
+    on no day before the exam. `apart` keeps a card from its reverse, `outline` says how
+    the days go on.
     """
 
     looks: tuple[Slot, ...]
@@ -72,6 +78,7 @@ class Planned:
     stopped: bool
     unbegun: int
     over: int
+    passed: int
     apart: bool
     outline: Outline
 
@@ -120,23 +127,35 @@ def find_planned(
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
     steps += [row.card for row in rows if _is_set(row, day)]
-    names = dict.fromkeys([*steps, *_names(plan.looks)])
-    rows_of_plan = (known[card] for card in names)
+    names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
+    said = outline(len(begun), unseen, asked)
+    over = sum(c.due <= today and c.card not in names for c in begun if not c.fresh)
     return Planned(
-        looks=tuple(Slot(row.card, row.note, row.topic) for row in rows_of_plan),
+        looks=tuple(_slot(known[card]) for card in names),
         fresh=plan.fresh,
         final=plan.final,
         short=plan.short,
         stopped=plan.stopped,
         unbegun=unseen,
-        over=sum(c.due <= today and c.card not in names for c in begun),
+        over=over,
+        passed=min(over, _passed(begun, unseen, asked)) if over and said.short else 0,
         apart=asked.left > 1,
-        outline=agreeing(outline(len(begun), unseen, asked), plan, unseen, asked),
+        outline=agreeing(said, plan, unseen, asked),
     )
 
 
-def _names(cards: Iterable[Begun]) -> Iterator[str]:
-    return (card.card for card in cards)
+def _passed(begun: Sequence[Begun], unseen: int, asked: PlanInputs) -> int:
+    """How many cards that are due the plan never asks before the exam.
+
+    Where the minutes hold every card, none: each is seen once more.
+    """
+    if asked.exam - asked.day > HORIZON:
+        return 0
+    return workload(begun, unseen, asked, curve_of()).passed_due
+
+
+def _slot(row: Row) -> Slot:
+    return Slot(row.card, row.note, row.topic, fresh=row.state == "new")
 
 
 def _later(row: Row, day: dt.date, aim: Aim) -> bool:
@@ -190,6 +209,7 @@ _SINCE = union_all(
 class _Since:
     """What is left of the day: steps by their time, cards added today, looks.
 
+    Of the looks `fresh` are at cards that were added before and never graded;
     `finished` of the cards `answered` do not come back today; `graded` counts grades.
     """
 
@@ -197,6 +217,7 @@ class _Since:
     steps: Sequence[Any]
     added: Sequence[str]
     looks: Sequence[str]
+    fresh: int
     finished: int
     graded: int
 
@@ -214,11 +235,12 @@ def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) ->
         first=first,
         kind=kind,
         learning=len(ripe),
-        review=len(looks),
+        review=len(now.looks) - now.fresh,
         waiting=len(now.steps) - len(ripe),
         finished=now.finished,
         whole=_day(now.answered, plan, limits.day.isoformat()),
         graded=now.graded,
+        added=len(now.added) + now.fresh,
     )
 
 
@@ -256,11 +278,13 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
         for row in mine
         if row.state not in ("review", "new") and row.due_day <= today
     ]
+    looks = _left(plan, limits, answered, {r.card for r in rows if r.suspended})
     return _Since(
         answered=answered,
         steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
         added=sorted(row.card for row in mine if row.state == "new"),
-        looks=_left(plan, limits, answered, {r.card for r in rows if r.suspended}),
+        looks=[slot.card for slot in looks],
+        fresh=sum(slot.fresh for slot in looks),
         finished=sum(row.state != "new" and row.due_day > today for row in mine),
         graded=rows[0].graded if rows else 0,
     )
@@ -268,12 +292,12 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
 
 def _left(
     plan: Planned, limits: Limits, answered: Iterable[Any], aside: Iterable[str]
-) -> list[str]:
+) -> list[Slot]:
     """The looks of the plan that were not taken yet."""
     seen = {row.card for row in answered}.union(limits.strays.gone, aside)
     notes = {row.note for row in answered} if plan.apart else set()
     return [
-        slot.card
+        slot
         for slot in plan.looks
         if slot.card not in seen
         and slot.note not in notes

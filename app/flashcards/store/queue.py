@@ -60,7 +60,8 @@ class Queue:
 
     `first` is the most urgent card that was seen before, of `kind` learning, review
     or waiting (in a learning step that is not over). The counts are of the cards
-    asked for; `whole` is the day over all topics and `graded` all its grades.
+    asked for, of which those `added` were never graded; `whole` is the day over all
+    topics and `graded` all its grades.
     """
 
     first: Held | None
@@ -71,6 +72,7 @@ class Queue:
     finished: int
     whole: Day
     graded: int = 0
+    added: int = 0
 
 
 _NOTHING = Queue(None, "", 0, 0, 0, 0, Day(0, 0, 0))
@@ -147,7 +149,8 @@ def _looking(due: Select[Any]) -> Select[Any]:
         select(
             *cards.c,
             _sum(cards.c.mine & (cards.c.rank == 0)).label("learning"),
-            _sum(cards.c.mine & (cards.c.rank == 1)).label("review"),
+            _sum(cards.c.mine & (cards.c.state == "review")).label("review"),
+            _sum(cards.c.mine & (cards.c.state == "new")).label("added"),
             _sum(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
             _sum(cards.c.first_day != bindparam("day")).label("all_due"),
         )
@@ -191,6 +194,7 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
         finished=row.finished,
         whole=day,
         graded=row.graded,
+        added=row.added,
     )
 
 

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.db.engine import DbSession
 from app.errors import NotFound
 from app.learners import store
-from app.learners.codes import LIFE, new_code, plain
+from app.learners.codes import LENGTH, LIFE, new_code, plain
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
 from app.learners.forms import Problems
 from app.learners.settings_page import as_typed, settings_page
@@ -29,6 +29,7 @@ from app.web.visitor import (
 
 router = APIRouter()
 _MOST = 2**31 - 1  # of a row's number, with either database
+_LONGEST = 40  # characters of a code, whatever stands between them
 Number = Annotated[int, Path(ge=1, le=_MOST)]
 
 
@@ -50,7 +51,7 @@ def make_code(
 def enter_code(
     request: Request,
     learner: CurrentLearner,
-    code: Annotated[str, Query(max_length=40)] = "",
+    code: Annotated[str, Query(max_length=_LONGEST)] = "",
 ) -> HTMLResponse:
     return _entry(request, learner, [], 200, code)
 
@@ -64,15 +65,23 @@ def use_code(
     code: Annotated[str, Form()] = "",
     leave: Annotated[str, Form()] = "",
 ) -> Response:
-    if learner.home and leave != "yes":
-        message = "Tick the box: what was done in this browser will be left behind."
-        return _entry(request, learner, [_problem("leave", message)], 422, code)
+    if len(plain(code)) != LENGTH:
+        given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
+        message = (
+            f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
+        )
+        return _entry(request, learner, [_problem("code", message)], 422, code)
     rates: Rates = request.app.state.rates
     client = client_of(request.scope)
     if not rates.has_room("codes", client):
         message = "Too many wrong codes. Wait a minute, then try again."
         return _entry(request, learner, [_problem("code", message)], 429)
-    found = store.use_code(db, _doorkeeper(request).digest(plain(code)), now)
+    digest = _doorkeeper(request).digest(plain(code))
+    unasked = bool(learner.home) and leave != "yes"
+    if unasked and store.code_works(db, digest, now):
+        message = "Tick the box: what was done in this browser will be left behind."
+        return _entry(request, learner, [_problem("leave", message)], 422, code)
+    found = None if unasked else store.use_code(db, digest, now)
     if found is None:
         rates.admit("codes", client)
         message = "This code is not valid. A code works once, for ten minutes."

@@ -7,6 +7,7 @@ from app.learners.store.people import (
     add_code,
     adopt,
     change_settings,
+    code_works,
     count_change,
     enroll,
     find_learner,

@@ -270,6 +270,18 @@ def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
     )
 
 
+def code_works(db: Session, digest: str, now: dt.datetime) -> bool:
+    """Whether a code is one that was not used yet and is in time; it stays so."""
+    found = db.scalar(
+        select(col(DeviceCode.id)).where(
+            col(DeviceCode.digest) == digest,
+            col(DeviceCode.used_at).is_(None),
+            col(DeviceCode.expires_at) > milliseconds(now),
+        )
+    )
+    return found is not None
+
+
 def void_codes(db: Session, learner_id: int) -> None:
     """Let no code of this learner work any more."""
     db.execute(

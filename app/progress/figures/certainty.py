@@ -10,17 +10,11 @@ from markupsafe import Markup
 from app.drawings.planes import SHARES, Plane, in_percent
 from app.drawings.svg import Box, dot, frame, line, rect, text
 from app.mastery.wilson import wilson
+from app.questions.certainty import LEVELS
 from app.web.words import count_of, percent_of
 
 _PLANE = Plane(Box(0, 16.0, 100, 220.0), SHARES)
 _NAMES = 254.0
-# What a word stands for. Where certainty is marked, “think so” begins to pay at 67%
-# right and “sure” at 80%; below lies a guess, down to one choice in four.
-_WORDS = (
-    ("Guess", 0.25, 0.67, "under 67%"),
-    ("Think so", 0.67, 0.80, "67 to 80%"),
-    ("Sure", 0.80, 1.0, "80% or more"),
-)
 ENOUGH = 5  # fewer answers at a level say next to nothing about it
 _SMALL, _LARGE = 4.0, 10.0
 _MANY = 150
@@ -100,8 +94,8 @@ def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
 
 
 def _level(number: int, right: int, wrong: int) -> Certain:
-    word, least, most, stands_for = _WORDS[number - 1]
-    return Certain(word, stands_for, least, most, right + wrong, right)
+    said = LEVELS[number - 1]
+    return Certain(said.word, said.means, said.least, said.most, right + wrong, right)
 
 
 def _draw(levels: Sequence[Certain], told: Sequence[Certain]) -> Markup:

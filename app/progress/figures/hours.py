@@ -1,6 +1,7 @@
 """Time spent, week by week."""
 
 import dataclasses
+import datetime as dt
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -9,7 +10,7 @@ from app.cards.store import Studied
 from app.drawings.axes import counting
 from app.drawings.columns import Columns, Name, draw_columns
 from app.progress.figures.days import Week
-from app.web.words import count_of, time_of
+from app.web.words import count_of, date_of, time_of
 
 _WIDTH = 86.0
 _HOUR = 60
@@ -26,7 +27,7 @@ class WeekOfWork:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hours:
-    """The last weeks; `total` are the minutes of all of them."""
+    """The last weeks; `total` are their minutes, as their table adds up."""
 
     weeks: tuple[WeekOfWork, ...]
     svg: Markup
@@ -34,14 +35,20 @@ class Hours:
     sentence: str
 
 
-def hours(weeks: Sequence[Week]) -> Hours:
-    """Minutes from showing to answering, by week, beside what was done in them."""
+def hours(weeks: Sequence[Week], begun: dt.date | None = None) -> Hours:
+    """Minutes from showing to answering, by week, beside what was done in them.
+
+    Where `begun`, the first day with work, lies in these weeks, it is named.
+    """
     minutes = [week.sums.minutes for week in weeks]
-    total = sum(minutes)
+    # Whole minutes, as the table has them: a sum of parts would differ from its own.
+    total = sum(round(m) if m >= 1 else m for m in minutes)
+    young = begun if begun and begun > weeks[0].monday else None
+    span = f"since {date_of(young)}" if young else "in twelve weeks"
     done = sum((week.sums for week in weeks), Studied())
     time = time_of(total)
     words = (
-        f"{time[:1].upper()}{time[1:]} in twelve weeks, for "
+        f"{time[:1].upper()}{time[1:]} {span}, for "
         f"{count_of(done.answers, 'answer')} and {count_of(done.reviews, 'review')}."
     )
     now = time_of(minutes[-1]) if weeks[-1].sums.work else "none"

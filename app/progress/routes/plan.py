@@ -42,7 +42,6 @@ def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespon
         request,
         "progress/plan.html",
         learner=learner,
-        syllabus=picture.library.syllabus,
         exam=main_exam(picture.library),
         day=day,
         days_left=(exam - day).days if exam else None,
@@ -95,6 +94,6 @@ def set_exam_day(
 def _shown(coming: CardsAhead, seconds: float) -> dict[str, Any]:
     ahead = coming.ahead
     if ahead is None:
-        return {"ahead": None, "figure": None}
+        return {"ahead": None, "figure": None, "over": ""}
     figure = plan_figure(ahead.outlook, seconds, coming.pace)
-    return {"ahead": ahead, "figure": figure}
+    return {"ahead": ahead, "figure": figure, "over": coming.over}

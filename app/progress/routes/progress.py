@@ -8,6 +8,7 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.flashcards.desk import stack_of
+from app.flashcards.left_words import over_words
 from app.flashcards.store import strays_of
 from app.learners.desk import Desk
 from app.mastery.standing import certainties
@@ -45,16 +46,17 @@ def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
     weeks = figures.weeks(days.recent, today)
     firsts = picture.record.firsts
     left = stack_of(desk).left
+    begun = days.first or today
     return {
         "days": days,
         "summary": figures.summary(days, len(firsts), today),
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
         "due": figures.upcoming(_due(picture, left, db), today, learner.exam_day),
-        "waiting": left.over,
+        "over": over_words(left.over, left.passed),
         "calibration": figures.certainty(certainties(firsts)),
-        "hours": figures.hours(weeks),
-        "log": study_log(days.counts, today) if learner.calendar else None,
+        "hours": figures.hours(weeks, begun),
+        "log": study_log(days.counts, today, begun) if learner.calendar else None,
     }
 
 

@@ -2,17 +2,20 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
+from app.content.model import Topic
 from app.db.engine import DbSession
 from app.flashcards.desk import stack_of
+from app.flashcards.left_words import over_words
 from app.learners.desk import Desk
 from app.mastery.bank import missed
+from app.mastery.course import anchors
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.picture import CurrentPicture, Picture, main_exam
@@ -76,7 +79,8 @@ def today(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLRespo
     shown = _today(picture, so_far, cards)
     if picture.is_new and so_far.running is None:
         return _first(request, picture, shown)
-    log = study_log(days.counts, day) if picture.learner.calendar else None
+    begun = days.first or day
+    log = study_log(days.counts, day, begun) if picture.learner.calendar else None
     return page(request, "progress/today.html", log=log, **shown)
 
 
@@ -108,12 +112,13 @@ def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
         "days_left": (exam - picture.day).days if exam else None,
         "plan": made,
         "placing": so_far.placing,
-        "spent": round(so_far.spent),
+        "spent": so_far.shown,
         "minutes": learner.minutes_on(picture.day),
         "off": learner.is_off(picture.day),
         "answered": time_of(so_far.answered) if so_far.answered else "",
         "read": time_of(so_far.read) if so_far.read else "",
         "left": cards.left,
+        "over": over_words(cards.left.over, cards.left.passed),
         "missed": missed(library, picture.record.firsts),
         "question_minutes": so_far.pace.question_minutes,
         "ahead": picture.ahead,
@@ -132,11 +137,21 @@ def _today(picture: Picture, so_far: SoFar, cards: Cards) -> dict[str, Any]:
     }
 
 
+def _read_of(topic: Topic, sections: Collection[str]) -> str:
+    """How much of a page was read, as Course says it."""
+    named = anchors(topic)
+    done = sum(anchor in sections for anchor in named)
+    if done == len(named):
+        return "read"
+    return f"{done} of {len(named)} sections read, the last" if done else "opened"
+
+
 def _recent(picture: Picture) -> Sequence[dict[str, Any]]:
     """The pages read last, with the study day of it."""
     return [
         {
             "topic": picture.library.topics[row.topic],
+            "what": _read_of(picture.library.topics[row.topic], row.sections),
             "ago": (picture.day - picture.learner.study_day(moment(row.at))).days,
             "day": picture.learner.study_day(moment(row.at)),
         }

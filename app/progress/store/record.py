@@ -20,7 +20,10 @@ _ATTEMPT = SQLModel.metadata.tables["attempt"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Coming:
-    """The cards of one study day: all, those whose step is not over, its next end."""
+    """The cards of one study day: all, those whose step is not over, its next end.
+
+    Those that were added and never graded are none of them: they are new.
+    """
 
     cards: int
     waiting: int
@@ -43,7 +46,7 @@ _waits = _MEMORY.c.state.in_(("learning", "relearning")) & (
 _COMING = (
     select(
         _MEMORY.c.due_day,
-        func.count(),
+        _sum(_MEMORY.c.state != "new"),
         _sum(_waits),
         func.min(case((_waits, _MEMORY.c.due_at))),
     )
@@ -94,6 +97,7 @@ _LATER = (
         _MEMORY.c.due_day > bindparam("day"),
         _MEMORY.c.due_day <= bindparam("last"),
         _MEMORY.c.suspended.is_(False),
+        _MEMORY.c.state != "new",
     )
     .group_by(_MEMORY.c.due_day)
 )

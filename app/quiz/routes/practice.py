@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from app.content.model import Domain
+from app.errors import NotFound
 from app.learners.desk import Desk, Reader
 from app.learners.store.under_exam import in_past_exams
 from app.mastery.bank import Tally, domain_of, held_back, of_objective, of_topic
@@ -79,22 +80,49 @@ def index(desk: Reader) -> HTMLResponse:
     )
 
 
+@router.get("/objectives/{number}")
+def objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
+    """The questions of one objective from all its pages; a run of them is offered."""
+    goals = (o for d in desk.library.syllabus.domains for o in d.objectives)
+    found = next((goal for goal in goals if goal.number == number), None)
+    if found is None:
+        raise NotFound(f"This course has no objective “{number}”.")
+    title = f"{found.number} {found.name}"
+    questions = of_objective(desk.library, number)
+    return _offered(desk, title, f"objective:{number}", questions, count)
+
+
 @router.get("/{topic}")
 def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic and how they went; a run of so many is offered."""
-    keep(desk.request)
-    found = find_topic(desk.library, topic)
-    past = store.history(desk.db, desk.learner.id)
+    title = find_topic(desk.library, topic).title
     questions = of_topic(desk.library, topic)
+    return _offered(desk, title, f"topic:{topic}", questions, count)
+
+
+def _offered(
+    desk: Desk, title: str, pick: str, questions: Iterable[Question], count: int
+) -> HTMLResponse:
+    """Questions and how they went; a run of so many of them begins with `pick`."""
+    keep(desk.request)
+    mode, _, scope = pick.partition(":")
+    past = store.history(desk.db, desk.learner.id)
     kept, hidden = _kept(desk), away(desk)
     rows = [
-        {"id": q.id, "words": title_of(q), "past": past.get(q.id), "level": q.level}
+        {
+            "address": f"/quiz/{q.topic}/{q.id}",
+            "words": title_of(q),
+            "past": past.get(q.id),
+            "level": q.level,
+        }
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
     return desk.page(
         "quiz/topic.html",
-        topic=found,
+        title=title,
+        pick=pick,
+        page=scope if mode == "topic" else "",
         all=_tally(questions, past),
         rows=rows,
         count=min(len(rows), count),

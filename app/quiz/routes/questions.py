@@ -17,10 +17,10 @@ from app.questions.grading import grade, unanswered
 from app.questions.model import Question
 from app.questions.verdict import Unreadable, Verdict
 from app.quiz import store
-from app.quiz.flags import Flag
 from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Sent
 from app.quiz.outcomes import Judged
 from app.quiz.showing import (
+    Flag,
     RunFrame,
     frame_of,
     judged,

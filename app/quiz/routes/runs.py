@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.errors import Conflict, NotFound
 from app.learners.desk import Desk, Reader, Writer
 from app.mastery.bank import domain_of
-from app.questions.asking import Asked, new_token, title_of
+from app.questions.asking import new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
 from app.quiz.placement import draw_placement
@@ -136,17 +136,13 @@ def show(
     answered = found.answers.get(question.id)
     if answered is None:
         asked = put(desk, question, sent)
-        return question_page(desk, _at(asked, place), frame)
+        return question_page(desk, dataclasses.replace(asked, place=place), frame)
     outcome = judged(
         desk, store.find(desk.db, desk.learner.id, answered[0]), frame, sent
     )
     near = once_more(desk, outcome, sent)
-    shown = _at(near, place) if near else outcome
+    shown = dataclasses.replace(near, place=place) if near else outcome
     return question_page(desk, shown, frame, reported=sent.form.reported)
-
-
-def _at(asked: Asked, place: int) -> Asked:
-    return dataclasses.replace(asked, place=place)
 
 
 def _find(desk: Desk, number: int) -> Run:

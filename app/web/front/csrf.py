@@ -6,9 +6,7 @@ from urllib.parse import urlsplit
 _READS = {"GET", "HEAD", "OPTIONS"}
 
 
-def comes_from_here(
-    method: str, headers: Mapping[bytes, bytes], public: str = ""
-) -> bool:
+def comes_from_here(method: str, headers: Mapping[bytes, bytes], public: str) -> bool:
     """Whether a request may write, by Sec-Fetch-Site or else by Origin.
 
     `public` is the origin under which a proxy offers this server, where it is known.

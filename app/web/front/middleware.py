@@ -129,7 +129,8 @@ class Front:
         inner = _inner(scope, known)
         with self._importing(exchange):
             await self._from_app(inner, receive, exchange, now, refusal)
-        self._count(exchange, door.routes.of(inner))
+        if door.metrics is not None:
+            self._count(exchange, door.routes.of(inner))
 
     def _count(self, exchange: Exchange, route: str) -> None:
         if self._door.metrics is not None:
@@ -163,8 +164,7 @@ class Front:
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
         exchange.visitor = inner["state"]["visitor"]  # a revoked one has become new
-        route = self._door.routes.of(inner)
-        _note(exchange, route, time.perf_counter() - exchange.begun)
+        self._note(exchange, inner)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)
 
@@ -188,6 +188,21 @@ class Front:
             kind = exchange.headers.get(b"content-type", b"")
             await self._app(inner, without_null(whole, kind), exchange.record)
 
+    def _note(self, exchange: Exchange, inner: Scope) -> None:
+        seconds = time.perf_counter() - exchange.begun
+        if seconds < _SLOW and exchange.status < 500:
+            return
+        known = {
+            "request": exchange.number,
+            "method": exchange.method,
+            "route": self._door.routes.of(inner),
+            "status": exchange.status,
+            "milliseconds": round(seconds * 1000),
+        }
+        _log.warning(
+            "request %s: %s %s answered %d after %d ms", *known.values(), extra=known
+        )
+
     async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
         if wish is None or exchange.status != 200 or not exchange.reads:
             await exchange.finish()
@@ -206,18 +221,3 @@ def _inner(scope: Scope, known: Mapping[str, object]) -> Scope:
     """The request as the app sees it: it knows visitor and course, and no HEAD."""
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}
-
-
-def _note(exchange: Exchange, route: str, seconds: float) -> None:
-    if seconds < _SLOW and exchange.status < 500:
-        return
-    known = {
-        "request": exchange.number,
-        "method": exchange.method,
-        "route": route,
-        "status": exchange.status,
-        "milliseconds": round(seconds * 1000),
-    }
-    _log.warning(
-        "request %s: %s %s answered %d after %d ms", *known.values(), extra=known
-    )

@@ -21,7 +21,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import Serving
 from app.estimator.serving.step import decode_time, place
-from app.estimator.timing.hours import gpu_hours
+from app.estimator.timing.hours import hours_per_token
 from app.estimator.units import format_value
 
 
@@ -221,9 +221,7 @@ def _hours_per_token(
     """GPU-hours for one token of a run that loses nothing [h]; None if unknown."""
     try:
         on = _joined(gpu, _SERVER)
-        return gpu_hours(
-            find_model(model), on, 1.0, number_format, lost=0.0, software=software
-        )
+        return hours_per_token(find_model(model), on, number_format, software)
     except (ValueError, TypeError):
         return None
 

@@ -131,7 +131,7 @@ def _figures(
         Figure(_OUT["bytes_across"], across),
         Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
         Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
-        Figure(_OUT["latency"], measured.floor, *_times(measured.floor)),
+        Figure(_OUT["latency"], measured.floor, *around("collective", measured.floor)),
         Figure(
             _OUT["link_share"],
             share,
@@ -161,10 +161,6 @@ def _link_of(
 
 def _rates(value: float) -> tuple[float, float]:
     return around_rate("collective", value)
-
-
-def _times(value: float) -> tuple[float, float]:
-    return around("collective", value)
 
 
 def _across(asked: Collectives, fabric: Fabric) -> float:

@@ -24,7 +24,7 @@ def changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change,
         )
     if limits.gpus and limits.gpus != asked.tensor_parallel:
         now, flips = str(asked.tensor_parallel), str(limits.gpus)
-        word = "Still fits." if fits else "Fits."
+        word = "Still fits; with fewer no longer." if fits else "Fits."
         changes.append(Change("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
         now, flips = FORMATS[asked.weights].label, FORMATS[limits.weights].label

@@ -117,13 +117,14 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     if asked.engine == TRANSFORMERS:
         return _generating(model, asked, gpus)
     width, sharing = CACHE_BITS[asked.cache] / 8, sharing_gpus(asked, gpus)
+    own = own_sequences(asked, gpus)
     tokens = whole_blocks(asked.context, asked.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
-    active, default = _beside(model, asked, gpus)
+    active, default = _beside(model, asked, gpus, own)
     return Load(
         weights=gpu_weights(model, asked.weights, sharing, gpus),
-        cache=sequence * own_sequences(asked, gpus),
+        cache=sequence * own,
         activations=active,
         overhead=default if asked.overhead is None else asked.overhead,
     )
@@ -140,17 +141,16 @@ def own_sequences(asked: InferenceMemory, gpus: int) -> int:
 
 
 def _beside(
-    model: Architecture, asked: InferenceMemory, gpus: int
+    model: Architecture, asked: InferenceMemory, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Temporary tensors, and what lies outside of the framework unless given."""
+    sharing = sharing_gpus(asked, gpus)
     if asked.engine == GENERAL:
-        sequences = own_sequences(asked, gpus)
         tokens = min(asked.step_tokens, asked.context * sequences)
-        sharing = sharing_gpus(asked, gpus)
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = ENGINES[asked.engine]
-    return peak_bytes(model, engine, sharing_gpus(asked, gpus)), engine.outside_of(gpus)
+    return peak_bytes(model, engine, sharing), engine.outside_of(gpus)
 
 
 def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
@@ -227,7 +227,7 @@ def limits_of(
     """The furthest context, sequences, GPUs and format."""
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
-    sizes = _sizes(model, asked, gpu)
+    sizes = _sizes(model, asked, gpu, load)
     room = limit - load.weights - load.activations - load.overhead
     if asked.engine == TRANSFORMERS:
         longest, most = _searched(model, asked, gpu)
@@ -296,12 +296,18 @@ _MOST = 2**40
 
 
 def _sizes(
-    model: Architecture, asked: InferenceMemory, gpu: Accelerator
+    model: Architecture, asked: InferenceMemory, gpu: Accelerator, known: Load
 ) -> tuple[Size, ...]:
-    """Every number of GPUs up to 64, what each of them holds and may hold."""
+    """Every number of GPUs up to 64, what each of them holds and may hold.
+
+    `known` is the load of the number asked for.
+    """
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
     counts = range(1, 65) if whole else tensor_parallel_choices(model)
-    loads = ((n, load_of(model, asked, n)) for n in counts)
+    loads = (
+        (n, known if n == asked.tensor_parallel else load_of(model, asked, n))
+        for n in counts
+    )
     return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
 
 
@@ -333,13 +339,15 @@ def _lighter(
     model: Architecture, asked: InferenceMemory, load: Load, limit: float
 ) -> str | None:
     """The widest common format with which a load that is too large fits."""
-    if load.total <= limit:
-        return None
+    if load.total <= limit or load.cache + load.overhead > limit:
+        return None  # it fits as it is, or would not without any weights
     gpu = find_accelerator(asked.gpu)
     for name in _LIGHTER:
+        if gpu.lacks(name):
+            continue
         changed = dataclasses.replace(asked, weights=name)
         lighter = load_of(model, changed, asked.tensor_parallel)
         fits = lighter.total <= limit_of(changed, gpu, lighter, asked.tensor_parallel)
-        if fits and lighter.weights < load.weights and not gpu.lacks(name):
+        if fits and lighter.weights < load.weights:
             return name
     return None

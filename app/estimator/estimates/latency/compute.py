@@ -33,7 +33,6 @@ class Timed:
     prefill: InferenceStep
     decode: InferenceStep
     first: float
-    chunks: int
     per_token: float
     accepted: float
     turns: int | None
@@ -75,9 +74,9 @@ def timed(asked: Latency, placed: Placed) -> Timed:
     context = asked.prompt + asked.answer / 2
     decode = decode_time(placed, asked.batch, context)
     prefill = prefill_time(placed, new)
-    chunks, first = 1, placed.front + prefill.total
+    first = placed.front + prefill.total
     if asked.chunk and asked.chunk < new:
-        chunks, first = _in_chunks(asked, placed, asked.chunk, new)
+        first = _in_chunks(asked, placed, asked.chunk, new)
     tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
     verified = _verified(asked, placed, context, decode.total)
     per_token = verified / tokens
@@ -92,7 +91,6 @@ def timed(asked: Latency, placed: Placed) -> Timed:
         prefill=prefill,
         decode=decode,
         first=first,
-        chunks=chunks,
         per_token=per_token,
         accepted=tokens,
         turns=turns,
@@ -101,10 +99,8 @@ def timed(asked: Latency, placed: Placed) -> Timed:
     )
 
 
-def _in_chunks(
-    asked: Latency, placed: Placed, chunk: int, new: float
-) -> tuple[int, float]:
-    """Steps a prompt takes, and the time until its first token [s]."""
+def _in_chunks(asked: Latency, placed: Placed, chunk: int, new: float) -> float:
+    """The time until the first token of a prompt that takes several steps [s]."""
     chunks = math.ceil(new / chunk)
     context = asked.prompt + asked.answer / 2
     others = asked.batch - 1.0
@@ -115,7 +111,7 @@ def _in_chunks(
         batch = Batch(size, done, others, context, others + 1)
         total += step_time(placed, batch).total
     scale = chunks / min(chunks, _MOST_CHUNKS)
-    return chunks, placed.front + total * scale
+    return placed.front + total * scale
 
 
 # Chunks that are timed one by one; more are taken in proportion.

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 
 from app.estimator.estimates.parallelism_plan.layouts import Family, Job
 from app.estimator.memory.frameworks import FRAMEWORKS
-from app.estimator.memory.layouts import Layout
-from app.estimator.memory.training import moving, standing, usual_overhead
+from app.estimator.memory.layouts import Layout, in_flight
+from app.estimator.memory.training import (
+    Moving,
+    moving_by_stage,
+    standing,
+    usual_overhead,
+)
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import Recompute
 from app.estimator.timing.room import layout_of, step_of, usual_states
+from app.estimator.timing.training_plan import Recompute
 
 _Stages = tuple[float, ...]
 
@@ -24,7 +29,8 @@ class Fitting:
 
     States depend on how experts and parameters are divided, activations on how
     sequences are; each is worked out once and added up for every layout that has
-    both. `steps` counts this work.
+    both. What a token keeps is worked out once for all micro-batches. `steps` counts
+    this work.
     """
 
     def __init__(self, model: Architecture, job: Job, limit: float) -> None:
@@ -32,6 +38,7 @@ class Fitting:
         self._model, self._job, self._limit = model, job, limit
         self._standing: dict[tuple[int, ...], _Stages] = {}
         self._moving: dict[tuple[object, ...], _Stages] = {}
+        self._each: dict[tuple[object, ...], tuple[Layout, tuple[Moving, ...]]] = {}
 
     @property
     def holds_states(self) -> bool:
@@ -82,13 +89,28 @@ class Fitting:
     def _moves(
         self, family: Family, size: tuple[int, int], recompute: Recompute
     ) -> _Stages:
-        shared = (family.tensor, family.pipeline, family.pieces)
-        key = (*shared, family.context, size, recompute)
+        shared = (family.tensor, family.pipeline, family.pieces, family.context)
+        key = (*shared, size, recompute)
         found = self._moving.get(key)
         if found is None:
-            plan = family.plan(self._job, size, recompute)
-            stages = moving(self._model, layout_of(plan), step_of(plan))
-            found = tuple(activations + logits for activations, logits in stages)
+            layout, each = self._per_token(family, (*shared, recompute), recompute)
+            micro_batch, batches = size
+            tokens = self._job.sequence * micro_batch / family.context
+            found = tuple(
+                sum(moves.both(tokens, in_flight(moves.stage, layout, batches)))
+                for moves in each
+            )
             self._moving[key] = found
             self.steps += _STAGE * len(found)
+        return found
+
+    def _per_token(
+        self, family: Family, key: tuple[object, ...], recompute: Recompute
+    ) -> tuple[Layout, tuple[Moving, ...]]:
+        found = self._each.get(key)
+        if found is None:
+            plan = family.plan(self._job, family.sizes[0], recompute)
+            layout = layout_of(plan)
+            each = moving_by_stage(self._model, layout, step_of(plan))
+            found = self._each[key] = layout, each
         return found

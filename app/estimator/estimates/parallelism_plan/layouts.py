@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from app.estimator.hardware.networks import Fabric
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
+from app.estimator.timing.training_plan import (
+    FREE_PLACES,
+    SOFTWARE,
+    Recompute,
+    TrainingPlan,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,9 +50,9 @@ class Family:
 
     def plan(
         self, job: Job, size: tuple[int, int], recompute: Recompute = "none"
-    ) -> Plan:
+    ) -> TrainingPlan:
         """The layout with one of the sizes."""
-        return Plan(
+        return TrainingPlan(
             tensor=self.tensor,
             pipeline=self.pipeline,
             data=self.data,

@@ -10,16 +10,21 @@ from app.estimator.hardware.networks import Fabric, fabric_of
 from app.estimator.hardware.rates import engine_of
 from app.estimator.memory.training import Load
 from app.estimator.models.architecture import Architecture
-from app.estimator.timing.plan import SOFTWARE, Plan, Recompute, layers_per_stage
 from app.estimator.timing.room import load_of
 from app.estimator.timing.step import LayerTimes, StepTime, layer_times, step_of
+from app.estimator.timing.training_plan import (
+    SOFTWARE,
+    Recompute,
+    TrainingPlan,
+    layers_per_stage,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
     """A layout that fits: its plan, its step and what fills a GPU."""
 
-    plan: Plan
+    plan: TrainingPlan
     step: StepTime
     load: Load
 
@@ -81,7 +86,7 @@ class _Looking:
         self._fits = Fitting(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
-        self._ranked: list[tuple[float, float, int, Plan, StepTime]] = []
+        self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
 
     @property
     def steps(self) -> int:

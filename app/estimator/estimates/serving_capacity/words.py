@@ -10,13 +10,13 @@ from app.estimator.estimate import (
     Line,
     Output,
     Step,
-    Table,
     Verdict,
     by_name,
 )
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
+from app.estimator.estimates.serving_capacity.tables import SHARES, share_of, tables_of
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.room_verdict import capacity_note
@@ -25,12 +25,14 @@ from app.estimator.serving.capacity import Capacity
 from app.estimator.serving.profile import (
     Profile,
     Settled,
+    Timed,
     best_batch,
     bracket,
+    mixture,
+    pace,
     saturated_rate,
     settle,
 )
-from app.estimator.serving.simulation import Outcome, quantile
 from app.estimator.units import format_number, format_value
 from app.estimator.working import Working, term
 
@@ -84,9 +86,6 @@ _WORKING = Working(_OUT, "batching-and-latency")
 _HOURS = 730.5
 
 
-_SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-
-
 def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
     """Put a service into words, figures, the curve with its knee and its working."""
     return Estimate(
@@ -95,7 +94,7 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
         figures=_figures(asked, profile, found),
         steps=_steps(asked, profile, found),
         pictures=_pictures(asked, profile, found),
-        tables=_tables(asked, profile, found),
+        tables=tables_of(asked, profile, found),
         notes=(
             *_notes(asked, profile, found),
             *price_note(profile.placed.gpu, asked.cost_per_gpu_hour),
@@ -139,8 +138,8 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
         copies += f" and {format_number(asked.spare)} spare, {whole} in all"
     if found.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    first = format_value(found.settled.ttft[_share(asked)], "s")
-    each = format_value(found.settled.tpot[_share(asked)], "s")
+    first = format_value(found.settled.ttft[share_of(asked)], "s")
+    each = format_value(found.settled.tpot[share_of(asked)], "s")
     text = f"{copies}: first token within {first}, then one every {each}."
     if not found.met:
         return Verdict("no", "Too slow.", text)
@@ -150,10 +149,6 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
         "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
         text,
     )
-
-
-def _share(asked: ServingCapacity) -> float:
-    return next(share for name, share in _SHARES if name == asked.percentile)
 
 
 def _figures(
@@ -183,7 +178,7 @@ def _figures(
 def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     figures = []
     for kind in ("ttft", "tpot"):
-        for name, share in _SHARES:
+        for name, share in SHARES:
             value = getattr(settled, kind)[share] if settled else None
             bounds = around(kind, value or 0.0)
             figures.append(_settled(f"{kind}_{name}", value, bounds))
@@ -235,13 +230,13 @@ def _steps(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[Step, ...]:
     batch = found.settled.batch if found.settled else 1.0
-    decode, cost, own = profile.timed(batch)
+    timed = profile.timed(batch)
     steps = [
         Step(
             "One decoding step",
             "between the timed steps of fewer and of more requests",
-            _between(profile.decode, own),
-            decode,
+            _between(profile.decode, timed.batch),
+            timed.step,
             "s",
             "pope-2022",
             "batching-and-latency",
@@ -249,20 +244,13 @@ def _steps(
         Step(
             "What a prompt adds",
             "step with a prompt − step without, between fewer and more requests",
-            _between(profile.prompt, own),
-            cost,
+            _between(profile.prompt, timed.batch),
+            timed.cost,
             "s",
             "inferencex",
             "batching-and-latency",
         ),
-        _WORKING.line(
-            "tpot_p50",
-            "step + (requests − 1) × prompt ÷ answer",
-            f"{term(decode, 's')} + {term(own - 1)} × "
-            f"{term(cost, 's')} ÷ {term(asked.output_tokens)}",
-            profile.tpot_at(batch),
-            "inferencex",
-        ),
+        *_paced(profile, timed, asked.output_tokens),
         Step(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
@@ -278,6 +266,49 @@ def _steps(
     if found.top is not None and found.replicas is not None:
         steps.append(_replica_step(asked, found, found.top))
     return tuple(steps)
+
+
+def _paced(profile: Profile, timed: Timed, answer: int) -> tuple[Step, ...]:
+    """Steps with and without prompts, and the time per token that they come to."""
+    step, cost = term(timed.step, "s"), term(timed.cost, "s")
+    others = term(timed.batch - 1)
+    share, mixed = mixture(timed, answer)
+    value = pace(timed, answer)
+    if timed.recorded == timed.step and mixed > timed.launching:
+        simple = f"{step} + {others} × {cost} ÷ {term(answer)}"
+        formula = "step + (requests − 1) × prompt ÷ answer"
+        return (_WORKING.line("tpot_p50", formula, simple, value, "inferencex"),)
+    each = f"{term((timed.batch - 1) / answer)} ÷ {term(share)}"
+    filled = profile.placed.engine.filled(timed.batch)
+    full = profile.timed(filled * profile.groups).step
+    rows = (
+        (
+            "Steps that read prompts too",
+            "1 − e^(−(requests − 1) ÷ answer)",
+            f"1 − exp(−{others} ÷ {term(answer)})",
+            share,
+            "",
+        ),
+        (
+            "Such a step",
+            "step + prompts ÷ share of steps × prompt, or longer launches",
+            f"max({step} + {each} × {cost}, {term(timed.launching, 's')})",
+            mixed,
+            "s",
+        ),
+        (
+            "Another step",
+            f"step of {format_number(filled)} requests − those that are not there",
+            f"{term(full, 's')} − {term(full - timed.recorded, 's')}",
+            timed.recorded,
+            "s",
+        ),
+    )
+    lines = [Step(*row, "inferencex", "batching-and-latency") for row in rows]
+    part, alone = term(share), term(timed.recorded, "s")
+    both = f"{part} × {term(mixed, 's')} + (1 − {part}) × {alone}"
+    formula = "share × such a step + (1 − share) × another step"
+    return *lines, _WORKING.line("tpot_p50", formula, both, value, "inferencex")
 
 
 def _between(values: tuple[float, ...], batch: float) -> str:
@@ -310,7 +341,7 @@ def _pictures(
     """Latency against the load of one replica: flat, then the knee."""
     if not found.memory:
         return ()
-    share, top = _share(asked), best_batch(profile)
+    share, top = share_of(asked), best_batch(profile)
     first, each = [], []
     for part in range(1, 21):
         settled = settle(profile, max(1.0, top * (part / 20) ** 2), (share,))
@@ -334,55 +365,6 @@ def _pictures(
             y_log=True,
         ),
     )
-
-
-def _tables(
-    asked: ServingCapacity, profile: Profile, found: Capacity
-) -> tuple[Table, ...]:
-    if not found.memory:
-        return ()
-    share, rows = _share(asked), []
-    batch = 1.0
-    top = best_batch(profile)
-    while batch < 2 * top:
-        settled = settle(profile, min(batch, top), (share,))
-        rows.append(
-            (
-                format_number(round(settled.batch)),
-                (settled.rate, "request/s"),
-                (settled.ttft[share], "s"),
-                (settled.tpot[share], "s"),
-            )
-        )
-        batch *= 2
-    columns = ("Requests at once", "Rate", "First token", "Per token")
-    tables = [Table("One replica by load", columns, tuple(rows))]
-    if found.simulated is not None and found.settled is not None:
-        tables.append(_simulation(found.simulated, found.settled))
-    return tuple(tables)
-
-
-def _simulation(outcome: Outcome, settled: Settled) -> Table:
-    rows = []
-    for name, share in _SHARES:
-        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
-        rows.append(
-            (
-                name,
-                (settled.ttft[share], "s"),
-                (first or 0.0, "s"),
-                (settled.tpot[share], "s"),
-                (pace or 0.0, "s"),
-            )
-        )
-    columns = (
-        "Share",
-        "First token, formula",
-        "First token, simulated",
-        "Per token, formula",
-        "Per token, simulated",
-    )
-    return Table("Formula and simulation", columns, tuple(rows))
 
 
 def _notes(asked: ServingCapacity, profile: Profile, found: Capacity) -> list[str]:

@@ -360,10 +360,7 @@ def _notes(asked: Storage, found: Found) -> tuple[str, ...]:
             "A GPU with its share of the node is taken to fail once in 50,000 hours; "
             "published clusters lie between 8,000 and 51,000."
         )
-    notes.append(
-        "Failures come at any time, also while saving and restarting; half an interval "
-        "of work is done twice on average."
-    )
+    notes.append(_ANY_TIME)
     if asked.saving == "beside":
         notes.append(
             "Saving beside the training holds a copy in host memory. Its stall is a "
@@ -379,6 +376,10 @@ def _notes(asked: Storage, found: Found) -> tuple[str, ...]:
     return tuple(notes)
 
 
+_ANY_TIME = (
+    "Failures come at any time, also while saving and restarting; half an interval of "
+    "work is done twice on average."
+)
 _HELD = {
     "adamw": "Gradients are not saved: the next step computes them anew. MLPerf "
     "Storage also writes about 14 bytes for each parameter: 912 GiB for a 70B model.",

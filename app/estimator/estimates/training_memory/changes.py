@@ -14,7 +14,7 @@ def changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
     asked, fits = case.asked, load.total <= limit
     changes = []
     if case.fewest and case.fewest != asked.gpus:
-        word = "The fewest that fit." if fits else "Fits."
+        word = "Still fits; with fewer no longer." if fits else "Fits."
         changes.append(Change("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
     longest = _longest_sequence(case, load, limit)
     if longest:

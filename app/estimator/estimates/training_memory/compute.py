@@ -14,7 +14,7 @@ from app.estimator.memory.training import Load, Step, stage_loads, usual_overhea
 from app.estimator.memory.tuning import Tuning, full_training, tuning_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.shared_inputs import refuse
-from app.estimator.timing.plan import FREE_PLACES
+from app.estimator.timing.training_plan import FREE_PLACES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

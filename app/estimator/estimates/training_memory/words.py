@@ -15,8 +15,14 @@ from app.estimator.estimate import (
 from app.estimator.estimates.training_memory.changes import changes
 from app.estimator.estimates.training_memory.compute import Case, fewest_gpus, step_of
 from app.estimator.memory.frameworks import framework_of
-from app.estimator.memory.layouts import Share, Stage, stage_share, stages
-from app.estimator.memory.training import Load, moving_on, worst
+from app.estimator.memory.layouts import (
+    Share,
+    Stage,
+    in_flight,
+    stage_share,
+    stages,
+)
+from app.estimator.memory.training import Load, moving_on, tokens_of, worst
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.units import format_value
 from app.estimator.working import (
@@ -259,13 +265,16 @@ def _adapter_numbers(
 
 def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     model, layout = case.model, case.layout
-    moves = moving_on(model, _stage(case), layout, step_of(case.asked), case.tuning)
+    step = step_of(case.asked)
+    moves = moving_on(model, _stage(case), layout, step, case.tuning)
+    tokens = tokens_of(layout, step)
+    flight = in_flight(moves.stage, layout, step.micro_batches)
     kept, beside = term(moves.kept, "B"), term(moves.beside, "B")
     rule = (
         "tokens × (bytes per token that all layers keep × micro-batches in flight + "
         "bytes per token of the layer at work)"
     )
-    numbers = f"{term(moves.tokens)} × ({kept} × {term(moves.flight)} + {beside})"
+    numbers = f"{term(tokens)} × ({kept} × {term(flight)} + {beside})"
     states = (load.weights, load.gradients, load.optimizer)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
     shares = f"{term(load.overhead, 'B')} + {term(load.buffers, 'B')}"
@@ -274,7 +283,7 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
         _WORKING.line(
             "activations", rule, numbers, load.activations, "korthikanti-2022"
         ),
-        _logits_step(case, load, moves.tokens),
+        _logits_step(case, load, tokens),
         _WORKING.line(
             "overhead", "given + buffers of the framework", shares, held, "fsdp"
         ),

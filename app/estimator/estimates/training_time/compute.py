@@ -15,9 +15,14 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.running.reliability import goodput, job_mtbf, young_interval
 from app.estimator.shared_inputs import refuse
 from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilization
-from app.estimator.timing.plan import FREE_PLACES, SOFTWARE, Plan, Recompute
 from app.estimator.timing.room import layout_of, memory_per_gpu
 from app.estimator.timing.step import StepTime, step_time
+from app.estimator.timing.training_plan import (
+    FREE_PLACES,
+    SOFTWARE,
+    Recompute,
+    TrainingPlan,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Run:
     that fill a pipeline, with their values and the MFU, the most helpful first.
     """
 
-    plan: Plan
+    plan: TrainingPlan
     step: StepTime
     flops: float
     mfu: float
@@ -49,11 +54,11 @@ class Run:
 _MOST_GPUS = 1_000_000
 
 
-def plan_of(asked: TrainingTime) -> Plan:
+def plan_of(asked: TrainingTime) -> TrainingPlan:
     """The layout that the inputs describe."""
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     data = asked.gpus // group
-    plan = Plan(
+    plan = TrainingPlan(
         tensor=asked.tensor_parallel,
         pipeline=asked.pipeline_parallel,
         data=data,
@@ -83,7 +88,7 @@ _RECOMPUTE: dict[str, Recompute] = {
 }
 
 
-def memory_of(model: Architecture, asked: TrainingTime, plan: Plan) -> float:
+def memory_of(model: Architecture, asked: TrainingTime, plan: TrainingPlan) -> float:
     """Bytes on a GPU of the fullest stage [B]."""
     wide = asked.gradients == "fp32"
     states = recipe("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
@@ -91,7 +96,7 @@ def memory_of(model: Architecture, asked: TrainingTime, plan: Plan) -> float:
 
 
 def timed(
-    model: Architecture, gpu: Accelerator, asked: TrainingTime, plan: Plan
+    model: Architecture, gpu: Accelerator, asked: TrainingTime, plan: TrainingPlan
 ) -> StepTime:
     """The step of a plan on the asked links."""
     fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
@@ -102,7 +107,7 @@ def run_of(
     model: Architecture,
     gpu: Accelerator,
     asked: TrainingTime,
-    plan: Plan,
+    plan: TrainingPlan,
     step: StepTime,
 ) -> Run:
     """The whole run: steps, losses, hours, money and energy."""

@@ -24,15 +24,10 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
 from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
-from app.estimator.timing.plan import Plan
 from app.estimator.timing.step import StepTime
+from app.estimator.timing.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
-from app.estimator.working import (
-    Working,
-    multiplied,
-    term,
-    terms,
-)
+from app.estimator.working import Working, multiplied, term, terms
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
@@ -150,8 +145,8 @@ def _figures(
         _rate("tokens_per_second_per_gpu", rate / asked.gpus, kind),
         _rate("mfu", run.mfu, kind),
         _rate("hfu", run.hfu, kind),
-        _time("time", run.seconds, kind, primary=True),
-        _scaled("gpu_hours", hours, kind),
+        _time("time", run.seconds, "run", primary=True),
+        _scaled("gpu_hours", hours, "run"),
         Figure(_OUT["goodput"], run.useful),
         Figure(_OUT["total_flops"], run.flops * asked.tokens),
         Figure(_OUT["flops_per_token"], run.flops),
@@ -164,20 +159,20 @@ def _figures(
             run.memory <= gpu.capacity,
             note=close_note(gpu.capacity, least, most),
         ),
-        _cost(gpu, asked, hours, kind),
-        _scaled("energy", spent, kind),
+        _cost(gpu, asked, hours),
+        _scaled("energy", spent, "run"),
         Figure(_OUT["checkpoint_interval"], run.interval),
     )
 
 
-def _cost(gpu: Accelerator, asked: TrainingTime, hours: float, kind: str) -> Figure:
+def _cost(gpu: Accelerator, asked: TrainingTime, hours: float) -> Figure:
     price = price_of(gpu, asked.usd_per_gpu_hour)
     if price is None:
         return Figure(_OUT["cost"], None, note=UNKNOWN)
-    return _scaled("cost", rent(hours, price), kind)
+    return _scaled("cost", rent(hours, price), "run")
 
 
-def _bubble(plan: Plan) -> float:
+def _bubble(plan: TrainingPlan) -> float:
     """Idle over ideal time where every micro-batch takes as long [1]."""
     return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
 
@@ -192,13 +187,13 @@ def _scaled(name: str, value: float, kind: str) -> Figure:
     return Figure(_OUT[name], value, low, high)
 
 
-def on_a_stage(plan: Plan, step: StepTime) -> float:
+def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
     """The time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
     return busy / plan.micro_batches
 
 
-def one_step(plan: Plan, step: StepTime) -> Step:
+def one_step(plan: TrainingPlan, step: StepTime) -> Step:
     """How the time of one training step comes about."""
     rule = "micro-batches × one on a stage"
     numbers = f"{term(plan.micro_batches)} × "
@@ -357,6 +352,6 @@ def _notes(asked: TrainingTime, run: Run) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _batch_note(plan: Plan) -> str:
+def _batch_note(plan: TrainingPlan) -> str:
     tokens = format_number(plan.tokens)
     return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."

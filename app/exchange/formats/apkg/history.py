@@ -149,15 +149,13 @@ def numbered(cards: Iterable[Learned]) -> Iterable[tuple[int, str, Logged]]:
 
     Anki takes the number of a row for the moment of the grade and has each only once.
     """
-    rows = [(row.at, place, c.card, row) for c in cards for place, row in _rows(c)]
+    rows = [
+        (row.at, place, c.card, row) for c in cards for place, row in enumerate(c.log)
+    ]
     last = 0
     for at, _, card, row in sorted(rows, key=lambda r: (r[0], r[2], r[1])):
         last = max(at, last + 1)
         yield last, card, row
-
-
-def _rows(card: Learned) -> Iterable[tuple[int, Logged]]:
-    return enumerate(card.log)
 
 
 def state_columns(

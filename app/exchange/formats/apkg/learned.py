@@ -4,7 +4,6 @@ import dataclasses
 import datetime as dt
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from app.exchange.formats.apkg.history import Learned, numbered, state_columns
 from app.exchange.formats.apkg.schema import (
@@ -69,9 +68,9 @@ class Calendar:
 def write_learned(
     sheets: Sequence[Sheet],
     calendar: Calendar,
-    media: Mapping[str, bytes] = MappingProxyType({}),
+    media: Mapping[str, bytes],
     *,
-    modern: bool = False,
+    modern: bool,
 ) -> bytes:
     """A package of these notes with their cards, logs and pictures."""
     decks = {s.deck: number_of(f"deck {s.deck}", set()) for s in sheets}

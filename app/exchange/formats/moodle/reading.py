@@ -232,14 +232,13 @@ def _unit(node: ET.Element, losses: Losses) -> str:
 
 def _match(node: ET.Element, item: Item, losses: Losses) -> Item:
     pairs = tuple(
-        Pair(_text(sub, losses), read_text(_right(sub), "moodle", losses))
+        Pair(
+            _text(sub, losses),
+            read_text(sub.findtext("answer/text", ""), "moodle", losses),
+        )
         for sub in node.findall("subquestion")
     )
     return dataclasses.replace(item, kind="match", pairs=pairs)
-
-
-def _right(sub: ET.Element) -> str:
-    return sub.findtext("answer/text", "")
 
 
 def _order(node: ET.Element, item: Item, losses: Losses) -> Item:

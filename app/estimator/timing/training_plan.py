@@ -14,18 +14,21 @@ Recompute = Literal["none", "selective", "operators", "full"]
 class Software:
     """What the training software does well.
 
-    `framework`: what it is to the memory, by its id. `fused`: norms, activations and
-    losses run as fused kernels. `graphs`: the many small kernels of routed experts are
-    launched without waiting for the host.
-    `older_attention`: attention kernels of the generation before.
+    `framework`: what it is to the memory, by its id. `fused`: norms and activations
+    run as fused kernels; `fused_loss`: the loss does. `graphs`: the many small kernels
+    of routed experts are launched without waiting for the host.
+    `older_attention`: attention kernels of the generation before. `written_scores`:
+    attention of before FlashAttention, whose scores go through the memory.
     """
 
     id: str
     label: str
     framework: str = "megatron"
     fused: bool = True
+    fused_loss: bool = True
     graphs: bool = False
     older_attention: bool = False
+    written_scores: bool = False
 
 
 SOFTWARE: dict[str, Software] = {
@@ -35,7 +38,7 @@ SOFTWARE: dict[str, Software] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """One layout of a training step.
 
     Degrees of tensor, pipeline, data, context and expert parallelism; `pieces` of
@@ -75,7 +78,7 @@ class Plan:
         return self.global_batch * self.sequence
 
 
-def local_parameters(model: Architecture, plan: Plan) -> float:
+def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
     """Parameters one GPU works on, before ZeRO shards them [parameter].
 
     (N − N_routed) / (t·p) + N_routed / (e·p), experts not split further.
@@ -85,7 +88,7 @@ def local_parameters(model: Architecture, plan: Plan) -> float:
     return (shared + routed) / plan.pipeline
 
 
-def balanced(model: Architecture, plan: Plan) -> bool:
+def balanced(model: Architecture, plan: TrainingPlan) -> bool:
     """Whether room for embedding and head is left among the stages.
 
     126 layers on 16 stages leave two places of 128 free: then the stage with the
@@ -99,7 +102,7 @@ def balanced(model: Architecture, plan: Plan) -> bool:
 FREE_PLACES = 3
 
 
-def layers_per_stage(model: Architecture, plan: Plan) -> float:
+def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
     """Layers of the fullest pipeline stage, whose chunks are of equal length."""
     if balanced(model, plan):
         return model.layers / plan.pipeline

@@ -1,0 +1,66 @@
+"""The tables of the estimate `serving-capacity`: one replica by load, and simulated."""
+
+from app.estimator.estimate import Table
+from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.serving.capacity import Capacity
+from app.estimator.serving.profile import Profile, Settled, best_batch, settle
+from app.estimator.serving.simulation import Outcome, quantile
+from app.estimator.units import format_number
+
+SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+"""Names of percentiles, and the shares of the requests that they mean."""
+
+
+def share_of(asked: ServingCapacity) -> float:
+    """The share of the requests for which the targets must hold [1]."""
+    return next(share for name, share in SHARES if name == asked.percentile)
+
+
+def tables_of(
+    asked: ServingCapacity, profile: Profile, found: Capacity
+) -> tuple[Table, ...]:
+    """A replica by load, and beside a simulation where one was asked for."""
+    if not found.memory:
+        return ()
+    share, rows = share_of(asked), []
+    batch = 1.0
+    top = best_batch(profile)
+    while batch < 2 * top:
+        settled = settle(profile, min(batch, top), (share,))
+        rows.append(
+            (
+                format_number(round(settled.batch)),
+                (settled.rate, "request/s"),
+                (settled.ttft[share], "s"),
+                (settled.tpot[share], "s"),
+            )
+        )
+        batch *= 2
+    columns = ("Requests at once", "Rate", "First token", "Per token")
+    tables = [Table("One replica by load", columns, tuple(rows))]
+    if found.simulated is not None and found.settled is not None:
+        tables.append(_simulation(found.simulated, found.settled))
+    return tuple(tables)
+
+
+def _simulation(outcome: Outcome, settled: Settled) -> Table:
+    rows = []
+    for name, share in SHARES:
+        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
+        rows.append(
+            (
+                name,
+                (settled.ttft[share], "s"),
+                (first or 0.0, "s"),
+                (settled.tpot[share], "s"),
+                (pace or 0.0, "s"),
+            )
+        )
+    columns = (
+        "Share",
+        "First token, formula",
+        "First token, simulated",
+        "Per token, formula",
+        "Per token, simulated",
+    )
+    return Table("Formula and simulation", columns, tuple(rows))

@@ -1,0 +1,20 @@
+"""What each server of the tests is a copy of: the app as it is once it has served.
+
+To import it costs most; then come its templates, which are compiled when a page is
+first made of them, and whatever is imported when the first course is read.
+"""
+
+from pathlib import Path
+
+import app.cli.serving
+import app.db.migrate  # noqa: F401 - which waits until somebody migrates
+from app.content.live.cache import code_version
+from app.content.live.library import LiveLibrary
+from app.main import _looks, _rooms
+
+code_version()
+LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").current()
+_rooms(authoring=True)
+_, _templates = _looks()
+for _name in _templates.list_templates():
+    _templates.get_template(_name)

@@ -1,0 +1,67 @@
+"""What is kept beside the two logs, made again from them alone."""
+
+import collections
+import itertools
+from collections.abc import Mapping
+
+from sqlalchemy import delete, func, insert, select
+from sqlmodel import Session
+
+from app.cards.store.log import IN_TIME, LOG, LOGGED, suspended
+from app.cards.store.memory import MEMORY
+from app.cards.store.memory_rows import add
+from app.cards.store.replaying import beginnings, remembered, replayed
+from app.cards.store.study_days import ANSWERS, DAYS, GRADES, Studied, works_of
+from app.content.model import Card
+
+
+def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
+    """Make the whole memory of a learner again from the log and the added cards.
+
+    `cards` are those of the course and, to keep their topics, those added.
+    """
+    connection = db.connection()
+    connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
+    aside = set(suspended(db, learner_id))
+    graded = connection.execute(
+        select(*LOGGED)
+        .where(LOG.c.learner_id == learner_id)
+        .order_by(LOG.c.card, *IN_TIME)
+    )
+    log = {
+        card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)
+    }
+    added = beginnings(db, learner_id)
+    for card in {**log, **dict.fromkeys(aside), **added}:
+        rows = log.get(card, [])
+        begin = added.get(card)
+        now = replayed(card, rows, begin)
+        values = remembered(now, len(rows), begin, aside=card in aside)
+        if values is not None:
+            # A card that left the course keeps what was learned of it.
+            add(db, learner_id, cards.get(card, card), values)
+
+
+def rebuild_days(db: Session, learner_id: int) -> None:
+    """Make every sum of a learner again from the log of answers and that of grades."""
+    connection = db.connection()
+    days = collections.defaultdict[str, Studied](Studied)
+    of_answers = (
+        select(ANSWERS.c.study_day, func.count(), func.sum(ANSWERS.c.milliseconds))
+        .where(ANSWERS.c.learner_id == learner_id)
+        .group_by(ANSWERS.c.study_day)
+    )
+    for day, answers, took in connection.execute(of_answers):
+        days[day] += Studied(answers=answers, milliseconds=took or 0)
+    columns = ("id", "card", "rating", "voids", "recall", "milliseconds", "study_day")
+    of_grades = (
+        select(*(GRADES.c[name] for name in columns))
+        .where(GRADES.c.learner_id == learner_id)
+        .order_by(GRADES.c.at, GRADES.c.id)
+    )
+    for day, work in works_of(connection.execute(of_grades).all()):
+        days[day] += work
+    connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
+    for day, work in days.items():
+        row = {"learner_id": learner_id, "day": day, **work.columns()}
+        connection.execute(insert(DAYS), row)
