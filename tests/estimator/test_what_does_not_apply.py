@@ -17,6 +17,7 @@ def ask(name: str, **given: Any) -> Estimate:
     [
         ("parallelism-plan", {"gpus": 8}),
         ("serving-capacity", {"model": "llama-3.1-405b", "tensor_parallel": 1}),
+        ("serving-capacity", {"ttft_target": 1}),
         ("accelerator-choice", {"model": "deepseek-v3", "concurrent": 100_000}),
         ("power-cooling", {"rack_limit": 5}),
         ("storage", {"gpus": 100_000}),
@@ -65,14 +66,19 @@ def test_one_stage_of_a_pipeline_is_no_table() -> None:
     assert ask("training-memory", pipeline_parallel=4, gpus=64).tables
 
 
-def test_fewer_gpus_that_fit_are_not_called_a_change_of_nothing() -> None:
-    change = next(c for c in ask("training-memory").changes if c.field == "gpus")
-    assert (change.flips_at, change.becomes) == ("19", "The fewest that fit.")
-
-
 def test_a_ratio_is_written_as_one() -> None:
     answer = ask("quantization")
     assert [answer[n].words for n in ("decode_speedup", "peak_ratio")] == [
         "3.55×",
         "1×",
     ]
+
+
+def test_no_rate_is_told_of_replicas_that_do_not_exist() -> None:
+    answer = ask("serving-capacity", ttft_target=1)
+    assert answer["throughput"].words == "does not apply"
+
+
+def test_one_switch_joins_alone() -> None:
+    text = ask("fabric", nodes=1).verdict.text.replace("\u00a0", " ")
+    assert text.startswith("It joins 1 DGX H100 with 8 GPUs")

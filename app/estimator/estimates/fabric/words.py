@@ -68,11 +68,12 @@ def _verdict(found: Found) -> Verdict:
     if found.units > 1:
         units = f" in {format_number(found.units)} scalable units"
     slow = found.share < 1
+    join = "It joins" if words == "one switch" else "They join"
     lead = f"{words[:1].upper()}{words[1:]}"
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"They join {size}{units}, {_blocking(found)}, over "
+        f"{join} {size}{units}, {_blocking(found)}, over "
         f"{format_number(found.cables)} cables.",
     )
 

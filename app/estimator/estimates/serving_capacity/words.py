@@ -155,8 +155,8 @@ def _figures(
     asked: ServingCapacity, profile: Profile, found: Capacity
 ) -> tuple[Figure, ...]:
     copies, settled = found.replicas or 0, found.settled
-    rate = settled.rate * copies if settled else None
-    top = found.top.rate * copies if found.top else None
+    rate = settled.rate * copies if settled and copies else None
+    top = found.top.rate * copies if found.top and copies else None
     tokens = rate * asked.output_tokens if rate is not None else None
     return (
         Figure(_OUT["fits"], found.met),
