@@ -12,9 +12,9 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "gpu-hours": (0.70, 1.80),  # one in a usual layout
     "decode": (0.79, 1.18),
     "prefill": (0.70, 1.45),
-    "tpot": (0.75, 1.45),
-    "ttft": (0.63, 2.59),
-    "saturated": (0.82, 1.39),
+    "tpot": (0.75, 1.48),
+    "ttft": (0.59, 2.61),
+    "saturated": (0.80, 1.39),
 }
 
 
