@@ -17,7 +17,7 @@ class Level:
 # below lies a guess, down to one choice in four.
 LEVELS = (
     Level("Guess", "under 67%", 0.25, 0.67),
-    Level("Think so", "67 to 80%", 0.67, 0.80),
+    Level("Think so", "67 to 79%", 0.67, 0.80),
     Level("Sure", "80% or more", 0.80, 1.0),
 )
 """From the least sure to the surest; an answer keeps the place, counted from 1."""

@@ -260,7 +260,9 @@ def test_what_mixed_practice_has_leaves_out_what_is_kept_for_exams(
     kept = number(r"([\d,]+) of the questions not answered", practice)
     assert kept == number(r"([\d,]+) questions are kept", pages.words("/exams"))
     assert (
-        number(r"([\d,]+) questions? that you have not answered", practice)
+        number(
+            r"([\d,]+) questions? that you can practice and have not answered", practice
+        )
         == new - kept
     )
 

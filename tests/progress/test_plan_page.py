@@ -81,7 +81,9 @@ def test_no_more_is_promised_than_the_plan_may_keep(client: TestClient) -> None:
     html = " ".join(client.get("/plan").text.split())
 
     assert "and every card comes back before the exam" not in html
-    assert "If your minutes hold every card, each comes back once more" in html
+    assert (
+        "If your minutes are enough for every card, each comes back once more" in html
+    )
     assert "the plan says how many cards will not be started" in html
 
 

@@ -99,6 +99,6 @@ def test_what_the_levels_of_certainty_mean_stands_beside_them(client) -> None:
 
     assert [(n, re.sub("<[^>]+>", "", words)) for n, words in said] == [
         ("1", "Guess under 67%"),
-        ("2", "Think so 67 to 80%"),
+        ("2", "Think so 67 to 79%"),
         ("3", "Sure 80% or more"),
     ]
