@@ -83,9 +83,10 @@ def _cards_ahead(desk: Desk, held: Held, left: Left) -> CardsAhead:
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
     today = plan_of(desk)
-    ahead = ahead_of(held, asked, left)
     if today is None:
-        return CardsAhead(ahead)
+        return CardsAhead(ahead_of(held, asked, left))
+    looks = frozenset(slot.card for slot in today.looks)
+    ahead = ahead_of(held, dataclasses.replace(asked, looks=looks), left)
     over = over_words(today.over, today.passed)
     return CardsAhead(ahead, pace_words(today.outline), over)
 

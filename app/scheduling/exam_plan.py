@@ -46,8 +46,8 @@ class PlanInputs:
     `retention` is the recall (0..1) at which a card comes back; `habits` say which
     days have more minutes than others, and whether all are to be used; `pace` is how
     long the learner takes. Where the days are run forward and it is known how many
-    new cards of the course the first of them begins, `begins` says so, and `adds` how
-    many that were added.
+    new cards of the course the first of them begins, `begins` says so, `adds` how many
+    that were added, and `looks` which of those begun it asks.
     """
 
     day: int
@@ -59,6 +59,7 @@ class PlanInputs:
     pace: CardPace = CARD_PACE
     begins: int | None = None
     adds: int | None = None
+    looks: frozenset[str] = frozenset()
 
     @property
     def final(self) -> float:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from app.scheduling.card_pace import NEW_SECONDS
@@ -55,7 +55,7 @@ class Outlook:
 
     `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
     `before` were begun before the first of the days. Of these `passed` are asked on
-    none of them, and of the ones due on the first day `passed_due`.
+    none of them, and `passed_due` of the ones that are due on the first and wait.
     """
 
     days: tuple[DayAhead, ...]
@@ -212,14 +212,14 @@ def workload(
     run = Run([*of_old, *of_new], unseen_of_sample, curve, Evenly())
     ahead = _ahead(run, asked, rule, part, skipping)
     fresh = (unseen, unseen_of_sample), (len(new), len(of_new))
-    due = [card for card in old if card.due <= asked.day]
+    due = {c.card: c for c in old if c.due <= asked.day and c.card not in asked.looks}
     return Outlook(
         days=_scaled(ahead, fresh, asked, part),
         recall=run.recall(asked.exam),
         before=len(old),
         cards=whole,
-        passed=_passed(old, of_old, run),
-        passed_due=_passed(due, [c for c in of_old if c.due <= asked.day], run),
+        passed=_passed(old, of_old, run.asked | asked.looks),
+        passed_due=_passed(due, [c for c in of_old if c.card in due], run.asked),
     )
 
 
@@ -246,9 +246,11 @@ def _part_of(count: int | None, part: float) -> int | None:
     return None if count is None else math.floor(count * part)
 
 
-def _passed(cards: Sequence[Begun], sample: Sequence[Begun], run: Run) -> int:
-    """How many of the cards a run never asks, from what it does with those sampled."""
-    never = sum(card.card not in run.asked for card in sample)
+def _passed(
+    cards: Collection[object], sample: Sequence[Begun], asked: Collection[str]
+) -> int:
+    """How many of the cards are not `asked`, from what is done with those sampled."""
+    never = sum(card.card not in asked for card in sample)
     return round(never * len(cards) / len(sample)) if sample else 0
 
 

@@ -458,6 +458,13 @@ def test_the_cards_passed_over_are_those_that_no_day_asks(
     assert ahead.passed_due == sum(c.due <= TODAY for c in cards if c.card in never)
     assert (ahead.passed > 0) == (unseen > 20)
 
+    today = frozenset(sorted(never)[:7])
+    known = dataclasses.replace(inputs, looks=today)
+    again = workload(cards, unseen, known, CURVE)
+    waits = never - today
+    assert again.passed == len(waits)
+    assert again.passed_due == sum(c.due <= TODAY for c in cards if c.card in waits)
+
 
 @pytest.mark.parametrize("unseen", [40, 900])
 @pytest.mark.parametrize("adds", [None, 6])

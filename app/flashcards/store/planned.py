@@ -138,20 +138,24 @@ def find_planned(
         stopped=plan.stopped,
         unbegun=unseen,
         over=over,
-        passed=min(over, _passed(begun, unseen, asked)) if over and said.short else 0,
+        passed=_passed(begun, unseen, asked, names) if over and said.short else 0,
         apart=asked.left > 1,
         outline=agreeing(said, plan, unseen, asked),
     )
 
 
-def _passed(begun: Sequence[Begun], unseen: int, asked: PlanInputs) -> int:
+def _passed(
+    begun: Sequence[Begun], unseen: int, asked: PlanInputs, today: Iterable[str]
+) -> int:
     """How many cards that are due the plan never asks before the exam.
 
-    Where the minutes hold every card, none: each is seen once more.
+    Those of `today` it does ask. Where the minutes hold every card, none: each is seen
+    once more.
     """
     if asked.exam - asked.day > HORIZON:
         return 0
-    return workload(begun, unseen, asked, curve_of()).passed_due
+    known = dataclasses.replace(asked, looks=frozenset(today))
+    return workload(begun, unseen, known, curve_of()).passed_due
 
 
 def _slot(row: Row) -> Slot:

@@ -104,5 +104,5 @@ def course_of(outlook: Outlook, pace: str) -> str:
     if outlook.passed:
         of = f"{outlook.passed:,} of the {count_of(outlook.before, 'started card')}"
         why = "new ones gain more in the same minutes" if fresh else "there is no time"
-        said.append(f"About {of} will not be reviewed again: {why}.")
+        said.append(f"For about {of} no review is planned: {why}.")
     return " ".join(said)
