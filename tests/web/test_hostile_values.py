@@ -241,7 +241,9 @@ def test_no_query_is_a_fault(app: FastAPI, known: TestClient, room: str):
     one, found = as_one(known), []
     for nth, address, names in queries(app, room):
         if FACTOR == 1 and one.get(address).status_code < 400:
-            bad = [(names[:1], NUL), (names, BEYOND_64_BITS), (names, DIGITS)]
+            bad = [(names[:1], NUL), (names, BEYOND_64_BITS)]
+            # A client writes no address that is longer than 65,536 characters.
+            bad += [(names[i : i + 10], DIGITS) for i in range(0, len(names), 10)]
         else:
             each = tried(nth, names, BEYOND_64_BITS, DIGITS)
             bad = [([name], value) for name, value in each]
