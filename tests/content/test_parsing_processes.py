@@ -48,9 +48,12 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
 def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signals):
     program = textwrap.dedent("""
         import os
+        import signal
         import time
         from app.content.live import parsing_processes as crew
 
+        # A job in the background is begun with this signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         wanting = os.getpid()
 
         def parse(*job):
