@@ -16,6 +16,7 @@ from sqlmodel import Session
 from app.authors.commands import new_link
 from app.config import Settings
 from app.content.live.library import Library, LiveLibrary
+from app.db.engine import PlainSavepoints
 from app.main import create_app
 from tests.amounts import EXAMPLES
 from tests.databases import Databases, databases_in
@@ -94,13 +95,28 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     databases.close()
 
 
+@pytest.fixture(scope="session")
+def _statements() -> Iterator[dict[object, object]]:
+    """What SQLAlchemy made of a statement, which all SQLite engines of a run share.
+
+    An engine keeps it by its dialect, and each test has an engine of its own; but what
+    a statement is in SQL depends on the kind of dialect alone.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainSavepoints, "__eq__", lambda a, b: type(a) is type(b))
+        patch.setattr(PlainSavepoints, "__hash__", lambda dialect: hash(type(dialect)))
+        yield {}
+
+
 @pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
+def _closed(_statements: dict[object, object]) -> Iterator[None]:
     """Close what a test opened: a connection of one may not be found in another."""
     used: set[Engine] = set()
 
     def note(connection: Connection) -> None:
         used.add(connection.engine)
+        if connection.dialect.name == "sqlite":
+            connection.execution_options(compiled_cache=_statements)
 
     event.listen(Engine, "engine_connect", note)
     yield
