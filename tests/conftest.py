@@ -1,9 +1,10 @@
 """The stage of the tests: a tiny course, an empty database, a clock, the cast."""
 
 import datetime as dt
+import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +17,7 @@ from sqlmodel import Session
 from app.authors.commands import new_link
 from app.config import Settings
 from app.content.live.library import Library, LiveLibrary
+from app.content.live.watched_files import without_collection
 from app.db.engine import PlainSavepoints
 from app.main import create_app
 from tests.amounts import EXAMPLES
@@ -29,6 +31,16 @@ TINY = Path(__file__).parent / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"
 """A course without computers, in German, some of whose ids are those of the other."""
 SHIPPED = Path(__file__).resolve().parents[1] / "content"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what stays for the whole run from being looked for again and again."""
+    with without_collection():
+        found = yield
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    return found
 
 
 def two_courses(folder: Path) -> Path:
@@ -79,6 +91,7 @@ def live_shipped(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
     folder = (base.parent if among_others else base) / "shipped"
     live = LiveLibrary(SHIPPED, folder)
     live.current()
+    gc.freeze()
     return live
 
 
