@@ -23,7 +23,8 @@ WIDEST = 120
 _FILES = frozenset({"entry.py", "asked.py", "words.py"})
 # What a library offers to be replaced, says so, and is no private part of it.
 _OFFERED = frozenset({"metadata", "validateLink"})
-_SHAPE = re.compile(r"<(?:rect|polyline|path|line|circle)\s")
+# A shape behind a word is spoken of, as in a hint, not drawn.
+_SHAPE = re.compile(r"(?<!\w )<(?:rect|polyline|path|line|circle)\s")
 _FACES = (("templates", "*.html"), ("static", "*.css"), ("static", "*.js"))
 Graph = Mapping[str, frozenset[str]]
 

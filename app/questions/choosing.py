@@ -24,6 +24,10 @@ from app.questions.verdict import Mark, Raw, Unreadable, Verdict
 from app.questions.written import Written
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
+_NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
+_CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
+_WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -90,8 +94,8 @@ class Choosing(Kind[Choices]):
     def check_words(
         self, answer: Choices, stem: Text, line: int, sheet: Manuscript
     ) -> None:
-        """W31: the stem does not end in an article."""
-        del answer
+        """E21: it asks for as many as are right. W31: it does not end in an article."""
+        self.check_number(answer, stem.plain, line, sheet)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = (
@@ -99,6 +103,26 @@ class Choosing(Kind[Choices]):
             )
             hint = "Write “a(n)”, or move it to the options."
             sheet.report("W31", line, 1, message, hint)
+
+    def check_number(
+        self, answer: Choices, stem: str, line: int, sheet: Manuscript
+    ) -> None:
+        """E21: a stem that asks for two has two right options, in English at least.
+
+        “Which two” may ask for a pair, so of one right option only “choose two” counts.
+        """
+        found = _CHOOSE.findall(stem)
+        if self.several:
+            found = found or _WHICH.findall(stem)
+        if not found:
+            return
+        word, right = found[-1].lower(), sum(o.right for o in answer.options)
+        sound = right > 1 if self.several else right == 1
+        if sound and (_NUMBERS.get(word) or int(word)) != right:
+            ticked = f"{right} option{'s are' if right != 1 else ' is'}"
+            message = f"The question asks for {word}, and {ticked} ticked."
+            hint = "Tick as many as it asks for, or correct the number."
+            sheet.report("E21", line, 1, message, hint)
 
     def options(self, answer: Choices) -> tuple[Counted, ...]:
         """Every option by its words."""
@@ -178,6 +202,13 @@ class Choosing(Kind[Choices]):
         """The same in percent."""
         right = sum(option.right for option in answer.options)
         return guess_score(self.name, len(answer.options), right)
+
+
+def choice_type(options: Sequence[Option]) -> ChoiceKind:
+    """The type of options whose item says none."""
+    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
+        return "true-false"
+    return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
 def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[Mark, ...]:

@@ -14,7 +14,10 @@ def root(tmp_path: Path) -> Path:
         "app/__init__.py": "",
         "app/low/__init__.py": "",
         "app/low/one.py": "from app.low import two\nRETENTION = 0.9\n",
-        "app/low/two.py": "def f():\n    from app.low.one import RETENTION\n",
+        "app/low/two.py": (
+            "def f():\n    from app.low.one import RETENTION\n"
+            "    return 'Write it as <path d=\"M0 0\"/>.'\n"
+        ),
         "app/high/__init__.py": "",
         "app/high/page.py": (
             "import json\nfrom typing import TYPE_CHECKING\n"
@@ -66,7 +69,16 @@ def test_a_private_name_and_a_replaced_function_are_patches(root: Path) -> None:
 def test_shapes_and_wide_lines_and_code_are_counted(root: Path) -> None:
     assert house.engines(root) == ["app/high"]
     assert house.wide(root) == (["templates/a.html:1"], 3)
-    assert house.code_lines(root) == 13
+    assert house.code_lines(root) == 14
+
+
+def test_one_kind_of_question_is_named_where_it_lives_and_where_it_looks() -> None:
+    assert house.naming("cloze") == [
+        "app/questions/kinds/__init__.py",
+        "app/questions/kinds/cloze.py",
+        "templates/questions/cloze.html",
+        "static/css/quiz.css",
+    ]
 
 
 def test_every_row_has_a_figure_for_this_house() -> None:

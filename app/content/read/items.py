@@ -1,6 +1,7 @@
 """From a cut-out item to a question or a card."""
 
 import dataclasses
+import itertools
 import re
 from typing import Any, Literal
 
@@ -27,11 +28,12 @@ from app.content.read.parameters import read_computed
 from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import words
+from app.questions.choosing import choice_type
 from app.questions.kind import Kind
 from app.questions.kinds import KINDS
 from app.questions.model import Question
 from app.questions.option_rules import check_credits
-from app.questions.options import Option, code_of, is_task_list, read_options
+from app.questions.options import Option, is_task_list, read_options
 from app.questions.written import Draft, Parts, Written
 
 FileKind = Literal["page", "quiz", "cards"]
@@ -175,15 +177,15 @@ def _take_answer(
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, sheet))
         return True
-    numbered = kind == "ordered_list_open" and wanted != "order"
-    if numbered and is_task_list(block):
+    takes = wanted in KINDS and KINDS[wanted].block == kind
+    if kind == "ordered_list_open" and not takes and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
             sheet.report("E24", first_line(block[0]), 1, message, hint)
         parts.options.extend(read_options(block, sheet))
         return True
-    if wanted in KINDS and KINDS[wanted].block == kind and not parts.block:
+    if takes and not parts.block:
         parts.block = block
         return True
     return False
@@ -210,23 +212,16 @@ def _short(parts: Parts) -> str:
 
 
 _MOST_SHOWN = 40
-_UNTYPED = {
-    "ordered_list_open": ("order", "a numbered list"),
-    "table_open": ("match", "a table"),
-}
 
 
-def _told_by_block(draft: Draft, parts: Parts) -> tuple[str, str]:
-    """The type that an item without one may have, and what shows it."""
-    if any(option.ticked for option in parts.options):
-        return "", ""
-    for token in draft.body:
-        found = None if token.level else _UNTYPED.get(token.type)
-        if found and (found[0] == "order" or not parts.options):
-            return found
-        if token.type == "inline" and "[[" in token.content and not parts.options:
-            return "cloze", "a blank [[…]]"
-    return "", ""
+def _told(body: list[Token], options: list[Option]) -> tuple[str, str]:
+    """The type that an item without one may have, and what tells it."""
+    blocks = [] if any(option.ticked for option in options) else body
+    told = itertools.chain(
+        ((k.name, k.told_by(t, options)) for t in blocks for k in KINDS.values()),
+        ((k.name, k.told_by_options(options)) for k in KINDS.values()),
+    )
+    return next((found for found in told if found[1]), ("", ""))
 
 
 def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
@@ -244,13 +239,11 @@ def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
 
 def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
     """The type inferred of an item that says none."""
-    meant, shows = _told_by_block(draft, parts)
-    if kind == "cards":
-        return _choice_type(parts.options) if parts.options else "card"
-    if parts.options and not meant and not _are_ranges(parts.options):
-        return _choice_type(parts.options)
-    if parts.options and not meant:
-        meant, shows = "numeric", "its options are numbers with a tolerance"
+    if kind == "cards" and not parts.options:
+        return "card"
+    meant, shows = _told(draft.body, parts.options)
+    if parts.options and (kind == "cards" or not meant):
+        return choice_type(parts.options)
     message = "This question has no answers and no type."
     hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
     if meant:
@@ -260,18 +253,6 @@ def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> s
         hint = f"Write type: {meant} into its comment, or tick the right option."
     sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
     return ""
-
-
-def _are_ranges(options: list[Option]) -> bool:
-    """Whether each option is a number in code, and one has its tolerance."""
-    spans = [code_of(option) or "" for option in options]
-    return all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
-
-
-def _choice_type(options: list[Option]) -> str:
-    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
-        return "true-false"
-    return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
 def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
@@ -345,7 +326,7 @@ def _stem(written: Written, kind: Kind[Any]) -> Text:
     """The heading, and below it whatever stands before the answers."""
     scope = written.scope
     heading = write([written.draft.heading], scope)
-    body = [] if kind.gapped else [t for t in written.parts.stem if t.type != "hr"]
+    body = [] if kind.blank else [t for t in written.parts.stem if t.type != "hr"]
     if not body:
         return heading
     rest = write(body, scope)

@@ -14,19 +14,13 @@ from app.questions.written import Draft
 
 _MOST_WORDS = 120
 _SEARCHING = 0.001  # microseconds for each character that is looked through
-_NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
-_CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
-_WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
-_CHOICES = ("single", "multiple")
-_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 _ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def check_wording(question: Question, heading: Token, sheet: Manuscript) -> None:
-    """E21, W29, W65, W67 for one question, and what its kind says of its words."""
+    """W29, W65, W67 for one question, and what its kind says of its words."""
     line = first_line(heading)
-    _check_number(question, line, sheet)
     _check_negation(heading, line, sheet)
     kinds.of(question).check_words(question.answer, question.stem, line, sheet)
     count = len(question.stem.plain.split())
@@ -63,30 +57,6 @@ def check_braces(draft: Draft, sheet: Manuscript, *, card: bool = False) -> None
             hint = f"Write it {code}" if card else hint
             sheet.report("E46", *place, message, hint)
             return
-
-
-def _check_number(question: Question, line: int, sheet: Manuscript) -> None:
-    """A stem that asks for two has two right options, in English at least.
-
-    “Which two” may ask for a pair, so in a single choice only “choose two” counts.
-    """
-    if question.type not in _CHOICES:
-        return
-    stem = question.stem.plain
-    found = _CHOOSE.findall(stem)
-    if question.type == "multiple":
-        found = found or _WHICH.findall(stem)
-    if not found:
-        return
-    options = kinds.of(question).options(question.answer)
-    word = found[-1].lower()
-    wanted, right = _NUMBERS.get(word) or int(word), sum(o.right for o in options)
-    sound = right > 1 if question.type == "multiple" else right == 1
-    if sound and wanted != right:
-        ticked = f"{right} option{'s are' if right != 1 else ' is'}"
-        message = f"The question asks for {word}, and {ticked} ticked."
-        hint = "Tick as many as it asks for, or correct the number."
-        sheet.report("E21", line, 1, message, hint)
 
 
 def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:

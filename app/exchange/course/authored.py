@@ -168,7 +168,7 @@ def _converted(
 
 def _below(parts: Parts, question: Question) -> str:
     """What stands between the heading and the answers, unless it is the answer."""
-    if kinds.of(question).gapped:
+    if kinds.of(question).blank:
         return ""
     return markdown_of([t for t in parts.stem if t.type != "hr"])
 

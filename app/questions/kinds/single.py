@@ -12,6 +12,7 @@ class Single(Choosing):
     template = "questions/single.html"
     weighed = True
     of_exam = True
+    begins = True
 
     def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
         """All rules of options, and the cues of a single right one."""
