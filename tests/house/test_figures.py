@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import house
+from app.content.read import parse
+from benchmarks import house, reading_way
+from benchmarks.reading_way import Step
 
 
 @pytest.fixture
@@ -79,6 +81,23 @@ def test_one_kind_of_question_is_named_where_it_lives_and_where_it_looks() -> No
         "templates/questions/cloze.html",
         "static/css/quiz.css",
     ]
+
+
+def test_a_way_that_goes_back_is_longer_than_one_that_goes_on() -> None:
+    back = reading_way.stays([Step("a", "b", "f"), Step("a", "c", "g")])
+    assert (back, reading_way.returns(back)) == (("a", "b", "a", "c"), 1)
+    on = reading_way.stays([Step("a", "b", "f"), Step("b", "c", "g")])
+    assert (on, reading_way.returns(on)) == (("a", "b", "c"), 0)
+
+
+def test_the_page_whose_way_is_followed_is_sound_and_followed_to_its_end() -> None:
+    read = parse(reading_way.PAGE, reading_way.PATH)
+    assert (read.problems, len(read.questions)) == ((), 1)
+    assert read.topic is not None
+    way = reading_way.steps()
+    assert way[0].caller == "app.content.read"
+    assert "lay_out" in [step.function for step in way]
+    assert way == reading_way.steps()
 
 
 def test_every_row_has_a_figure_for_this_house() -> None:
