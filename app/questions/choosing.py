@@ -17,9 +17,8 @@ from app.questions.option_rules import (
     check_count,
     check_doubles,
     check_feedback,
-    check_last,
 )
-from app.questions.options import Choice, Option, choices_of, worth_of
+from app.questions.options import Choice, Option, choices_of, is_last, worth_of
 from app.questions.verdict import Mark, Raw, Unreadable, Verdict
 from app.questions.written import Written
 
@@ -78,7 +77,7 @@ class Choosing(Kind[Choices]):
         check_doubles(options, sheet)
         self.check_reasons(options, sheet)
         if answer.shuffle:
-            check_last(options, sheet)
+            _check_last(options, sheet)
 
     def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
         """E21: as many options are right as the kind allows."""
@@ -202,6 +201,15 @@ class Choosing(Kind[Choices]):
         """The same in percent."""
         right = sum(option.right for option in answer.options)
         return guess_score(self.name, len(answer.options), right)
+
+
+def _check_last(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W28: no option speaks of the others among which it is shuffled."""
+    for option in options:
+        if is_last(option.words):
+            message = f"“{option.words[:40]}” stands among shuffled options."
+            hint = "It is kept last; better name what is meant, or say shuffle: no."
+            sheet.report("W28", option.line, 1, message, hint)
 
 
 def choice_type(options: Sequence[Option]) -> ChoiceKind:

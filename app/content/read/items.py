@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import re
-from typing import Any, Literal
+from typing import Any
 
 from markdown_it.token import Token
 
@@ -11,23 +11,20 @@ from app.content.identity import did_you_mean, normal, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, first_line
 from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Card, Computed, Level, Place, Status, Text
+from app.content.model import NO_TEXT, Card, Computed, Place, Text
 from app.content.numbers import templates
 from app.content.read.metadata import (
     PARTIAL,
     TYPES,
+    FileKind,
     Front,
     Partial,
-    level_of,
-    mentioned,
-    refuse_foreign,
-    status_of,
-    use_of,
+    Said,
+    said_of,
 )
 from app.content.read.parameters import read_computed
 from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
-from app.content.strict_yaml import words
 from app.questions.choosing import choice_type
 from app.questions.kind import Kind
 from app.questions.kinds import KINDS
@@ -36,7 +33,6 @@ from app.questions.option_rules import check_credits
 from app.questions.options import Option, is_task_list, read_options
 from app.questions.written import Draft, Parts, Written
 
-FileKind = Literal["page", "quiz", "cards"]
 _ROLES = {
     "TIP": "hint",
     "NOTE": "explanation",
@@ -73,53 +69,20 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     kind_of = _type(draft, parts, kind, sheet)
     if not kind_of:
         return None
-    refuse_foreign(draft.comment, kind_of, sheet)
-    _check_taken(draft, parts, (kind, kind_of), sheet)
+    _check_taken(draft, parts, kind_of, sheet)
+    said = said_of(draft.comment, kind_of, front, sheet, page=kind == "page")
     written = Written(draft, parts, scope, computed is not None)
-    common = _common(draft, front, sheet)
     if kind_of == "card":
-        return Built(_card(draft, common, scope), written)
-    return Built(_question(written, KINDS[kind_of], computed, common), written)
+        return Built(_card(draft, said, scope), written)
+    return Built(_question(written, KINDS[kind_of], computed, said), written)
 
 
-def _check_taken(
-    draft: Draft, parts: Parts, kinds: tuple[FileKind, str], sheet: Manuscript
-) -> None:
-    """E13, E24: what its file or its type does not take."""
-    file, kind = kinds
+def _check_taken(draft: Draft, parts: Parts, kind: str, sheet: Manuscript) -> None:
+    """E24: options that its type does not take."""
     if parts.options and kind in KINDS and not KINDS[kind].boxed:
         message = f"A question of the type “{kind}” reads no options in boxes."
         hint = "Take them out, or change the type."
         sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
-    if file == "page" and use_of(draft.comment.fields, sheet):
-        place = draft.comment.place("use")
-        message = "A question in the text of a page cannot be kept for exams."
-        sheet.report("E13", *place, message, "Put it into quiz.md.")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Common:
-    objectives: tuple[str, ...]
-    sources: tuple[str, ...]
-    tags: tuple[str, ...]
-    revision: str
-    place: Place
-    level: Level
-    status: Status
-
-
-def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
-    fields = draft.comment.fields
-    tags = tuple(w.text for w in words(fields.values.get("tags")))
-    return _Common(
-        mentioned(fields, "objective", sheet) or front.objectives,
-        mentioned(fields, "source", sheet) or front.sources,
-        tags or front.tags,
-        revision(draft.text),
-        Place(sheet.path, draft.line),
-        level_of(fields, sheet) or front.level,
-        status_of(fields, sheet) or front.status,
-    )
 
 
 def _sort(draft: Draft, sheet: Manuscript) -> Parts:
@@ -255,7 +218,7 @@ def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> s
     return ""
 
 
-def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
+def _card(draft: Draft, said: Said, scope: Scope) -> Card:
     front = write([draft.heading], scope)
     back = write([t for t in draft.body if t.type != "hr"], scope)
     if back.plain.strip() and normal(back.plain) == normal(front.plain):
@@ -271,18 +234,18 @@ def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
         scope.folder,
         front,
         back,
-        common.objectives,
-        common.place,
-        common.revision,
-        common.sources,
-        common.tags,
-        level=common.level,
-        status=common.status,
+        said.objectives,
+        Place(scope.sheet.path, draft.line),
+        revision(draft.text),
+        said.sources,
+        said.tags,
+        level=said.level,
+        status=said.status,
     )
 
 
 def _question(
-    written: Written, kind: Kind[Any], computed: Computed | None, common: _Common
+    written: Written, kind: Kind[Any], computed: Computed | None, said: Said
 ) -> Question:
     draft, parts, scope = written.draft, written.parts, written.scope
     cited = list(scope.cited)
@@ -297,22 +260,22 @@ def _question(
         kind.name,
         stem,
         answer,
-        common.objectives,
-        common.place,
-        common.revision,
+        said.objectives,
+        Place(scope.sheet.path, draft.line),
+        revision(draft.text),
         _difficulty(draft, scope.sheet),
-        common.sources,
-        common.tags,
+        said.sources,
+        said.tags,
         tuple(write(hint, scope) for hint in parts.hints),
         _text(parts.explanation, scope),
         _text(parts.mistake, scope),
         _partial(draft, kind, scope.sheet),
         computed,
-        level=common.level,
-        use=use_of(draft.comment.fields, scope.sheet),
-        status=common.status,
+        level=said.level,
+        use=said.use,
+        status=said.status,
     )
-    sources = tuple(dict.fromkeys((*common.sources, *scope.cited)))
+    sources = tuple(dict.fromkeys((*said.sources, *scope.cited)))
     scope.cited[:] = cited
     question = dataclasses.replace(question, sources=sources)
     return templates.restored(question, computed) if computed else question
