@@ -17,17 +17,8 @@ from app.content.model import Text
 from app.questions.faces import Faces, aside, items, with_why
 from app.questions.kind import Gap, Kind, State, Typed
 from app.questions.options import Choice, Option, choices_of, fresh, is_full, text_of
-from app.questions.verdict import (
-    Mark,
-    Raw,
-    Unreadable,
-    Verdict,
-    only,
-    share,
-)
-from app.questions.verdict import (
-    written as as_text,
-)
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share
+from app.questions.verdict import written as as_text
 from app.questions.written import Written
 
 _LAST = 10**9
