@@ -12,40 +12,32 @@ from app.authoring.statistics import Response, describe_test
 
 
 # Upper 2.5 % points of F as printed in statistical tables, rounded as there.
-@pytest.mark.parametrize(
-    ("above", "below", "value"),
-    [
+def test_the_printed_table_of_f_is_reproduced(subtests: pytest.Subtests) -> None:
+    for above, below, value in [
         (1, 1, 647.8),
         (4, 10, 4.47),
         (9, 9, 4.03),
         (10, 20, 2.77),
         (24, 120, 1.76),
         (60, 60, 1.67),
-    ],
-)
-def test_the_printed_table_of_f_is_reproduced(
-    above: int, below: int, value: float
-) -> None:
-    digits = 1 if value > 100 else 2
+    ]:
+        with subtests.test(above=above, below=below, value=value):
+            digits = 1 if value > 100 else 2
 
-    assert round(f_quantile(0.975, above, below), digits) == value
+            assert round(f_quantile(0.975, above, below), digits) == value
 
 
 # alpha, learners, items, low, high: scipy.stats.f.ppf in Feldt's formula.
-@pytest.mark.parametrize(
-    ("alpha", "learners", "items", "low", "high"),
-    [
+def test_another_program_comes_to_the_same_interval(subtests: pytest.Subtests) -> None:
+    for alpha, learners, items, low, high in [
         (80, 30, 10, 67.33594417109585, 89.15582692574424),
         (80, 10, 50, 57.14773039416949, 94.02814307726408),
         (62, 25, 40, 37.094969498145645, 80.46452204811885),
         (-20, 12, 5, -176.18287474983242, 60.60048854428555),
         (91.2, 100, 8, 88.3303134420162, 93.58522030791819),
-    ],
-)
-def test_another_program_comes_to_the_same_interval(
-    alpha: float, learners: int, items: int, low: float, high: float
-) -> None:
-    assert alpha_interval(alpha, learners, items) == pytest.approx((low, high))
+    ]:
+        with subtests.test(alpha=alpha, learners=learners, items=items):
+            assert alpha_interval(alpha, learners, items) == pytest.approx((low, high))
 
 
 def test_the_interval_covers_the_true_alpha_as_often_as_it_says() -> None:

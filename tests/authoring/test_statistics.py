@@ -84,18 +84,19 @@ def example() -> list[Response]:
     return responses
 
 
-@pytest.mark.parametrize("slot", range(1, 21))
-def test_the_published_example_is_reproduced(slot: int) -> None:
-    found = describe(example())[f"{slot:02}"]
+def test_the_published_example_is_reproduced(subtests: pytest.Subtests) -> None:
+    for slot in range(1, 21):
+        with subtests.test(slot=slot):
+            found = describe(example())[f"{slot:02}"]
 
-    assert found.facility == near(FACILITY[slot - 1])
-    # The example states the spread of slot 8 in marks, not as a share of its 8.
-    worth = 8 if slot == 8 else 1
-    sd = SD[slot - 1]
-    assert found.sd == near(None if sd is None else sd / worth)
-    assert found.effective == near(EFFECTIVE[slot - 1])
-    assert found.discrimination == near(DISCRIMINATION[slot - 1])
-    assert found.efficiency == near(EFFICIENCY[slot - 1])
+            assert found.facility == near(FACILITY[slot - 1])
+            # The example states the spread of slot 8 in marks, not as a share of its 8.
+            worth = 8 if slot == 8 else 1
+            sd = SD[slot - 1]
+            assert found.sd == near(None if sd is None else sd / worth)
+            assert found.effective == near(EFFECTIVE[slot - 1])
+            assert found.discrimination == near(DISCRIMINATION[slot - 1])
+            assert found.efficiency == near(EFFICIENCY[slot - 1])
 
 
 def near(value: float | None) -> object:

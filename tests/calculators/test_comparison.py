@@ -73,14 +73,15 @@ def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
     assert compare(entry, answer_all(entry, sides)).lead == "C may fit, B does not."
 
 
-@pytest.mark.parametrize("entry", registry.entries(), ids=lambda entry: entry.name)
-def test_a_comparison_opens_with_a_difference(entry):
-    inputs = read(entry.inputs, {})
-    link = comparison_of(entry, inputs, entry.compute(inputs), "")
-    sides = scenarios_in(dict(parse_qsl(link.partition("?")[2])))
-    assert sides["a"] != sides["b"]
-    lead = compare(entry, answer_all(entry, sides)).lead
-    assert lead != "There is no difference."
+def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
+    for entry in registry.entries():
+        with subtests.test(entry.name):
+            inputs = read(entry.inputs, {})
+            link = comparison_of(entry, inputs, entry.compute(inputs), "")
+            sides = scenarios_in(dict(parse_qsl(link.partition("?")[2])))
+            assert sides["a"] != sides["b"]
+            lead = compare(entry, answer_all(entry, sides)).lead
+            assert lead != "There is no difference."
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():
@@ -124,9 +125,8 @@ def test_figures_show_the_better_value_and_the_distance_from_a():
     assert not any(v.best for v in rows["Tokens a second"])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "unit", "told"),
-    [
+def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subtests):
+    for one, other, unit, told in [
         (83.96e9, 59.84e9, "B", "+24.2 GB"),  # of 24.12: 84 stands beside 59.8
         (59.84e9, 83.96e9, "B", "−24.2 GB"),
         (5.61e9, 5.59e9, "B", "+20 MB"),  # both are shown as 5.6 GB
@@ -139,12 +139,11 @@ def test_figures_show_the_better_value_and_the_distance_from_a():
         (0.0457, 0.045, "", "+0.0007"),
         (1.5, 1.5, "s", "the same"),
         (None, 8, "GPU", ""),
-    ],
-)
-def test_a_distance_is_that_of_the_numbers_that_are_shown(one, other, unit, told):
-    output = Output("x", "X", unit)
-    said = against(Figure(output, one), Figure(output, other))
-    assert said.replace("\u00a0", " ") == told
+    ]:
+        with subtests.test(one=one, other=other, unit=unit):
+            output = Output("x", "X", unit)
+            said = against(Figure(output, one), Figure(output, other))
+            assert said.replace("\u00a0", " ") == told
 
 
 def test_a_scenario_that_cannot_be_is_named_with_its_letter():

@@ -65,17 +65,20 @@ def test_what_does_not_apply_is_not_called_unknown(client):
     assert 'data-figure="duration">does not apply<' not in training
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_neighbors_in_a_bar_are_told_apart_without_their_color(name):
-    entry = registry.find(name)
-    for picture in entry.compute(entry.inputs()).pictures:
-        if isinstance(picture, StackedBar):
-            looks = looks_of(picture)
-            letters = [look.letter for look in looks]
-            assert all(letters)
-            assert len(letters) == len(set(letters))
-            fills = [look.fill for look in looks]
-            assert all(a != b for a, b in itertools.pairwise(fills))
+def test_neighbors_in_a_bar_are_told_apart_without_their_color(
+    subtests: pytest.Subtests,
+):
+    for name in NAMES:
+        with subtests.test(name=name):
+            entry = registry.find(name)
+            for picture in entry.compute(entry.inputs()).pictures:
+                if isinstance(picture, StackedBar):
+                    looks = looks_of(picture)
+                    letters = [look.letter for look in looks]
+                    assert all(letters)
+                    assert len(letters) == len(set(letters))
+                    fills = [look.fill for look in looks]
+                    assert all(a != b for a, b in itertools.pairwise(fills))
 
 
 def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():

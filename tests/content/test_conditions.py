@@ -16,9 +16,8 @@ PLAN: dict[str, Value] = {
 BEST = {"cost_per_month": Quantity(10_000, "USD/month")}
 
 
-@pytest.mark.parametrize(
-    ("text", "met", "excess"),
-    [
+def test_a_condition_is_met_or_missed_by_a_share(subtests: pytest.Subtests) -> None:
+    for text, met, excess in [
         ("fits", True, 0),
         ("ttft_p95 <= 1 s", False, 0.25),
         ("ttft_p95 <= 1250 ms", True, 0),
@@ -27,32 +26,27 @@ BEST = {"cost_per_month": Quantity(10_000, "USD/month")}
         ("gpus == 8", True, 0),
         ("cost_per_month <= 1.2 * best(cost_per_month)", True, 0),
         ("cost_per_month <= 1.1 * best(cost_per_month)", False, 1 / 11),
-    ],
-)
-def test_a_condition_is_met_or_missed_by_a_share(
-    text: str, met: bool, excess: float
-) -> None:
-    judgment = judge(read_condition(text), PLAN, BEST)
+    ]:
+        with subtests.test(text=text, met=met, excess=excess):
+            judgment = judge(read_condition(text), PLAN, BEST)
 
-    assert judgment.met is met
-    assert judgment.excess == pytest.approx(excess)
+            assert judgment.met is met
+            assert judgment.excess == pytest.approx(excess)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+def test_what_cannot_be_compared_is_refused(subtests: pytest.Subtests) -> None:
+    for text, code in [
         ("ttft_p95 <= 1", "E42"),
         ("ttft_p95 <= 1 GB", "E42"),
         ("nothing <= 1", "E44"),
         ("ttft_p95 <= ", "E45"),
         ("a.b <= 1", "E45"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(text: str, code: str) -> None:
-    with pytest.raises(BadExpression) as refused:
-        judge(read_condition(text), PLAN, BEST)
+    ]:
+        with subtests.test(text=text, code=code):
+            with pytest.raises(BadExpression) as refused:
+                judge(read_condition(text), PLAN, BEST)
 
-    assert refused.value.code == code
+            assert refused.value.code == code
 
 
 def test_a_condition_names_the_best_values_it_needs() -> None:

@@ -20,9 +20,8 @@ def value(text: str, **names: Value) -> Value:
     return evaluate(compile_expression(text), names)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_plain_arithmetic_has_its_value(subtests: pytest.Subtests) -> None:
+    for text, expected in [
         ("1 + 2 * 3", Quantity(7)),
         ("-(4 - 6) / 4", Quantity(0.5)),
         ("round(2.345, 1)", Quantity(2.3)),
@@ -32,10 +31,9 @@ def value(text: str, **names: Value) -> Value:
         ("80 GB / 2", Quantity(40.0, "GB")),
         ("80 GB / 3.35 TB/s in ms", Quantity(pytest.approx(23.88, rel=1e-3), "ms")),
         ("1 TB + 24 GB", Quantity(pytest.approx(1.024), "TB")),
-    ],
-)
-def test_plain_arithmetic_has_its_value(text: str, expected: Quantity) -> None:
-    assert value(text) == expected
+    ]:
+        with subtests.test(text=text, expected=expected):
+            assert value(text) == expected
 
 
 def test_an_estimate_is_asked_by_name_and_output() -> None:
@@ -52,9 +50,8 @@ def test_a_size_among_the_parameters_counts_parameters() -> None:
     assert value("size * 2", size="70B") == Quantity(140e9)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+def test_everything_else_is_refused_with_its_rule(subtests: pytest.Subtests) -> None:
+    for text, code in [
         ("2 ** 9", "E45"),
         ("x.__class__", "E45"),
         ("().__class__.__mro__", "E45"),
@@ -80,13 +77,12 @@ def test_a_size_among_the_parameters_counts_parameters() -> None:
         ("", "E45"),
         ("(" * 400 + "1" + ")" * 400, "E45"),
         ("1+" * 300 + "1", "E45"),
-    ],
-)
-def test_everything_else_is_refused_with_its_rule(text: str, code: str) -> None:
-    with pytest.raises(BadExpression) as refused:
-        value(text)
+    ]:
+        with subtests.test(text=text, code=code):
+            with pytest.raises(BadExpression) as refused:
+                value(text)
 
-    assert refused.value.code == code
+            assert refused.value.code == code
 
 
 @given(st.text(max_size=80))
@@ -105,9 +101,10 @@ def test_any_mix_of_words_has_a_value_or_a_refusal(text: str) -> None:
         value(text, x=Quantity(3, None))
 
 
-@pytest.mark.parametrize(
-    ("number", "form", "written"),
-    [
+def test_a_placeholder_is_written_as_people_write_numbers(
+    subtests: pytest.Subtests,
+) -> None:
+    for number, form, written in [
         (1119.6, ".3g", "1,120"),
         (85.899, ".3g", "85.9"),
         (80.0, ".3g", "80"),
@@ -118,12 +115,9 @@ def test_any_mix_of_words_has_a_value_or_a_refusal(text: str) -> None:
         (1.5, ".2f", "1.50"),
         (-2, ".1f", "−2.0"),
         (1e12, ",", "1,000,000,000,000"),
-    ],
-)
-def test_a_placeholder_is_written_as_people_write_numbers(
-    number: float, form: str, written: str
-) -> None:
-    assert show(number, form) == written
+    ]:
+        with subtests.test(number=number, form=form, written=written):
+            assert show(number, form) == written
 
 
 @given(st.text(max_size=40))

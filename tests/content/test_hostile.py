@@ -110,16 +110,17 @@ def errors_of(reading: ParsedFile) -> list[Problem]:
     return [p for p in reading.problems if p.severity == "error"]
 
 
-@pytest.mark.parametrize("name", ITEMS)
-def test_a_hostile_item_is_left_out_with_its_problem(name: str) -> None:
-    reading = parse(ITEMS[name], QUIZ)
+def test_a_hostile_item_is_left_out_with_its_problem(subtests: pytest.Subtests) -> None:
+    for name, text in ITEMS.items():
+        with subtests.test(name=name):
+            reading = parse(text, QUIZ)
 
-    assert [q.id for q in reading.questions] == ["sound"]
-    problems = errors_of(reading)
-    assert {p.item for p in problems} == {"hostile"}
-    last = ITEMS[name].removesuffix(SOUND).count("\n")
-    assert all(7 <= p.line <= last for p in problems)
-    assert all("Headroom failed" not in p.message for p in problems)
+            assert [q.id for q in reading.questions] == ["sound"]
+            problems = errors_of(reading)
+            assert {p.item for p in problems} == {"hostile"}
+            last = text.removesuffix(SOUND).count("\n")
+            assert all(7 <= p.line <= last for p in problems)
+            assert all("Headroom failed" not in p.message for p in problems)
 
 
 @pytest.mark.parametrize("name", ITEMS)
@@ -167,12 +168,13 @@ EXAMS = {
 }
 
 
-@pytest.mark.parametrize("name", EXAMS)
-def test_an_exam_that_nobody_could_sit_is_named(name: str) -> None:
-    reading = parse(EXAMS[name], "exams/short.toml")
+def test_an_exam_that_nobody_could_sit_is_named(subtests: pytest.Subtests) -> None:
+    for name, text in EXAMS.items():
+        with subtests.test(name=name):
+            reading = parse(text, "exams/short.toml")
 
-    assert reading.exam is None
-    assert {p.code for p in errors_of(reading)} == {"E10", "E13"}
+            assert reading.exam is None
+            assert {p.code for p in errors_of(reading)} == {"E10", "E13"}
 
 
 @pytest.mark.parametrize(

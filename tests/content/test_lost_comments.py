@@ -57,30 +57,33 @@ def html_of(page: ParsedFile) -> str:
     return "\n".join(piece.html for piece in pieces if isinstance(piece, Html))
 
 
-@pytest.mark.parametrize("how", BROKEN)
-def test_learners_are_not_shown_the_answers(how: str) -> None:
-    html = html_of(parse(BROKEN[how], "topics/widths/concept.md"))
+def test_learners_are_not_shown_the_answers(subtests: pytest.Subtests) -> None:
+    for how, text in BROKEN.items():
+        with subtests.test(how=how):
+            html = html_of(parse(text, "topics/widths/concept.md"))
 
-    assert "Words before." in html
-    assert "Words behind" in html
-    assert not re.search(r"Four bytes|Thirty-two|The reason", html)
-
-
-@pytest.mark.parametrize("how", BROKEN)
-def test_programs_are_not_told_the_answers(how: str) -> None:
-    told = prose_of(BROKEN[how])
-
-    assert "Words before." in told
-    assert "`[x]` in code" in told
-    assert not re.search(r"Four bytes|Thirty-two|The reason", told)
+            assert "Words before." in html
+            assert "Words behind" in html
+            assert not re.search(r"Four bytes|Thirty-two|The reason", html)
 
 
-@pytest.mark.parametrize("how", BROKEN)
-def test_the_author_is_told_where_they_are(how: str) -> None:
-    errors = {"E01", "E02", "E10", "E24"}
-    told = parse(BROKEN[how], "topics/widths/concept.md").problems
+def test_programs_are_not_told_the_answers(subtests: pytest.Subtests) -> None:
+    for how, text in BROKEN.items():
+        with subtests.test(how=how):
+            told = prose_of(text)
 
-    assert [p.line for p in told if p.code in errors and 6 <= p.line <= 18]
+            assert "Words before." in told
+            assert "`[x]` in code" in told
+            assert not re.search(r"Four bytes|Thirty-two|The reason", told)
+
+
+def test_the_author_is_told_where_they_are(subtests: pytest.Subtests) -> None:
+    for how, text in BROKEN.items():
+        with subtests.test(how=how):
+            errors = {"E01", "E02", "E10", "E24"}
+            told = parse(text, "topics/widths/concept.md").problems
+
+            assert [p.line for p in told if p.code in errors and 6 <= p.line <= 18]
 
 
 TYPED = """### Complete the sentence

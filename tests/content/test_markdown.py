@@ -92,9 +92,10 @@ def test_one_working_to_a_section_unless_more_are_asked_for() -> None:
     assert html(asked).count("<aside") == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "verdict"),
-    [
+def test_a_text_is_the_value_rounded_to_what_it_shows(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, value, verdict in [
         ("140 GB", Quantity(140e9, "B"), ""),
         ("141 GB", Quantity(141.1e9, "B"), ""),
         ("141.1 GB", Quantity(141.14e9, "B"), ""),
@@ -121,12 +122,9 @@ def test_one_working_to_a_section_unless_more_are_asked_for() -> None:
         ("140 s", Quantity(140e9, "B"), "E83"),
         ("yes", True, ""),
         ("yes", False, "E82"),
-    ],
-)
-def test_a_text_is_the_value_rounded_to_what_it_shows(
-    text: str, value: Quantity | bool, verdict: str
-) -> None:
-    assert verify(text, value)[0] == verdict
+    ]:
+        with subtests.test(text=text, value=value, verdict=verdict):
+            assert verify(text, value)[0] == verdict
 
 
 def test_a_stale_figure_is_rewritten_in_its_own_form() -> None:
@@ -215,12 +213,10 @@ def test_math_becomes_mathml_without_a_namespace_or_style() -> None:
     assert "xmlns" not in found
 
 
-@pytest.mark.parametrize(
-    "latex", [r"\frac{a}{b", r"\nonsense{x}", "x_", r"\left( x", "a}", "x" * 3000]
-)
-def test_bad_math_is_refused(latex: str) -> None:
-    with pytest.raises(BadMath):
-        to_mathml(latex)
+def test_bad_math_is_refused(subtests: pytest.Subtests) -> None:
+    for latex in [r"\frac{a}{b", r"\nonsense{x}", "x_", r"\left( x", "a}", "x" * 3000]:
+        with subtests.test(latex=latex), pytest.raises(BadMath):
+            to_mathml(latex)
 
 
 def test_color_and_style_of_math_are_dropped() -> None:
@@ -289,9 +285,10 @@ def test_a_figure_says_in_words_what_it_draws() -> None:
     assert codes(FIGURE) == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "code", "line"),
-    [
+def test_a_figure_that_cannot_be_drawn_is_reported_and_left_out(
+    subtests: pytest.Subtests,
+) -> None:
+    for old, new, code, line in [
         ("figure bar", "figure pie", "E13", 6),
         ("title:", "titel:", "E12", 7),
         ("unit: GB", "unit: GBs", "E42", 8),
@@ -299,20 +296,16 @@ def test_a_figure_says_in_words_what_it_draws() -> None:
         ("140 GB\n    opt", "many\n    opt", "E40", 13),
         ("hw:h100-sxm5-80#memory", "hw:zzzz#memory", "E80", 9),
         ("hw:h100-sxm5-80#memory", "hw:h100-sxm5-80#nothing", "E81", 9),
-    ],
-)
-def test_a_figure_that_cannot_be_drawn_is_reported_and_left_out(
-    old: str, new: str, code: str, line: int
-) -> None:
-    body = FIGURE.replace(old, new)
+    ]:
+        with subtests.test(old=old, new=new, code=code):
+            body = FIGURE.replace(old, new)
 
-    assert [(p.code, p.line) for p in read(body).problems] == [(code, line)]
-    assert "<svg" not in html(body)
+            assert [(p.code, p.line) for p in read(body).problems] == [(code, line)]
+            assert "<svg" not in html(body)
 
 
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [
+def test_html_is_written_by_us_or_not_at_all(subtests: pytest.Subtests) -> None:
+    for written, shown in [
         ("<kbd>A</kbd>", "<kbd>A</kbd>"),
         ("H<sub>2</sub>O<br>", "H<sub>2</sub>O<br>"),
         ('<span class="key k-w">W</span>', '<span class="key k-w">W</span>'),
@@ -328,29 +321,26 @@ def test_a_figure_that_cannot_be_drawn_is_reported_and_left_out(
         ("[x](JaVaScRiPt:alert(1))", "<span>x</span>"),
         ("![x](http://example.org/a.png)", ""),
         ("![x](../../secret.svg)", ""),
-    ],
-)
-def test_html_is_written_by_us_or_not_at_all(written: str, shown: str) -> None:
-    found = html(f"Text {written}.")
+    ]:
+        with subtests.test(written=written, shown=shown):
+            found = html(f"Text {written}.")
 
-    assert shown.replace('"', "&quot;") in found or shown in found
-    assert not re.search(r"<[^>]*(?:onclick|javascript:|data:|<script)", found)
+            assert shown.replace('"', "&quot;") in found or shown in found
+            assert not re.search(r"<[^>]*(?:onclick|javascript:|data:|<script)", found)
 
 
-@pytest.mark.parametrize(
-    ("href", "address"),
-    [
+def test_links_between_files_become_addresses_of_the_app(
+    subtests: pytest.Subtests,
+) -> None:
+    for href, address in [
         ("../kv-cache/concept.md#why", "/concepts/kv-cache#why"),
         ("../kv-cache", "/concepts/kv-cache"),
         ("../../glossary.md#weights", "/glossary#weights"),
         ("#here", "#here"),
         ("/calculators/kv-cache", "/calculators/kv-cache"),
-    ],
-)
-def test_links_between_files_become_addresses_of_the_app(
-    href: str, address: str
-) -> None:
-    assert local_address(href, "case") == address
+    ]:
+        with subtests.test(href=href, address=address):
+            assert local_address(href, "case") == address
 
 
 def test_a_link_elsewhere_is_kept() -> None:

@@ -187,9 +187,8 @@ def read(body: str) -> ParsedFile:
     return parse(FRONT + body, QUIZ)
 
 
-@pytest.mark.parametrize(
-    ("written", "low", "high", "unit"),
-    [
+def test_a_numeric_answer_is_a_range_in_base_units(subtests: pytest.Subtests) -> None:
+    for written, low, high, unit in [
         ("140 GB ± 5%", 133e9, 147e9, "GB"),
         ("140 GB +- 2 GB", 138e9, 142e9, "GB"),
         ("8 .. 10 s", 8, 10, "s"),
@@ -197,23 +196,20 @@ def read(body: str) -> ParsedFile:
         ("1,120 GB ± 0.5", 1119.5e9, 1120.5e9, "GB"),
         ("25 %", 0.25, 0.25, "%"),
         ("989 TFLOPS ± 0", 989e12, 989e12, "TFLOP/s"),
-    ],
-)
-def test_a_numeric_answer_is_a_range_in_base_units(
-    written: str, low: float, high: float, unit: str
-) -> None:
-    body = f"### How much?\n<!-- q: much\ntype: numeric\n-->\n\n- [x] `{written}`\n"
+    ]:
+        with subtests.test(written=written, low=low, high=high):
+            comment = "<!-- q: much\ntype: numeric\n-->"
 
-    reading = read(body)
+            reading = read(f"### How much?\n{comment}\n\n- [x] `{written}`\n")
 
-    assert reading.problems == ()
-    answer = reading.questions[0].answer
-    assert isinstance(answer, Numeric)
-    found = answer.options[0].range
-    assert found is not None
-    assert found.low == pytest.approx(low, rel=1e-6)
-    assert found.high == pytest.approx(high, rel=1e-6)
-    assert found.unit == unit
+            assert reading.problems == ()
+            answer = reading.questions[0].answer
+            assert isinstance(answer, Numeric)
+            found = answer.options[0].range
+            assert found is not None
+            assert found.low == pytest.approx(low, rel=1e-6)
+            assert found.high == pytest.approx(high, rel=1e-6)
+            assert found.unit == unit
 
 
 def test_order_keeps_steps_and_distractors_apart() -> None:

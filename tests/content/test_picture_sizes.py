@@ -43,9 +43,8 @@ LARGE = box(b"ispe", struct.pack(">III", 0, 640, 480))
 SMALL = box(b"ispe", struct.pack(">III", 0, 64, 48))
 
 
-@pytest.mark.parametrize(
-    ("content", "size"),
-    [
+def test_a_size_is_told_as_a_browser_shows_it(subtests: pytest.Subtests) -> None:
+    for content, size in [
         (PNG, (640, 480)),
         (b"GIF87a" + struct.pack("<HH", 640, 480), (640, 480)),
         (jpeg(FRAME), (640, 480)),
@@ -67,12 +66,9 @@ SMALL = box(b"ispe", struct.pack(">III", 0, 64, 48))
         (jpeg((0xE0, b"JFIF")), None),
         (b"\x89PNG\r\n\x1a\n" + bytes(16), None),
         (b"<svg></svg>", None),
-    ],
-)
-def test_a_size_is_told_as_a_browser_shows_it(
-    content: bytes, size: tuple[int, int] | None
-) -> None:
-    assert size_of(content) == size
+    ]:
+        with subtests.test(content=content, size=size):
+            assert size_of(content) == size
 
 
 @given(st.sampled_from([PNG, jpeg((0xE1, exif(6)), FRAME), avif(LARGE)]), st.binary())

@@ -18,9 +18,8 @@ def score(asked: str, typed: str) -> float | str:
     return getattr(found, "score", str(found))
 
 
-@pytest.mark.parametrize(
-    ("asked", "typed"),
-    [
+def test_an_answer_counts_in_any_unit_of_its_kind(subtests: pytest.Subtests) -> None:
+    for asked, typed in [
         ("5.5 mmol/L ± 2%", "5.5 mmol/l"),
         ("5.5 mmol/L ± 2%", "5500 µmol/L"),
         ("50 km/h ± 1%", "13.89 m/s"),
@@ -37,10 +36,9 @@ def score(asked: str, typed: str) -> float | str:
         ("250 g ± 1%", "0.25 kg"),
         ("37 °C ± 1%", "37"),
         ("300 K ± 1%", "300 K"),
-    ],
-)
-def test_an_answer_counts_in_any_unit_of_its_kind(asked: str, typed: str) -> None:
-    assert score(asked, typed) == 1.0
+    ]:
+        with subtests.test(asked=asked, typed=typed):
+            assert score(asked, typed) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -59,15 +57,18 @@ def test_a_right_number_in_the_wrong_unit_is_told() -> None:
     assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
 
 
-@pytest.mark.parametrize("unit", [u for u in UNITS if u])
-def test_every_unit_is_read_in_a_key_and_in_an_answer(unit: str) -> None:
-    found = read_range(f"8 {unit}")
-    typed = read_unit(unit, unit)
+def test_every_unit_is_read_in_a_key_and_in_an_answer(
+    subtests: pytest.Subtests,
+) -> None:
+    for unit in [u for u in UNITS if u]:
+        with subtests.test(unit=unit):
+            found = read_range(f"8 {unit}")
+            typed = read_unit(unit, unit)
 
-    assert found.unit == unit
-    assert typed is not None
-    assert typed.fits
-    assert math.isclose(8 * typed.factor, found.center)
+            assert found.unit == unit
+            assert typed is not None
+            assert typed.fits
+            assert math.isclose(8 * typed.factor, found.center)
 
 
 def test_what_is_typed_for_a_unit_is_one() -> None:

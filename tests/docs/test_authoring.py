@@ -104,12 +104,11 @@ def test_the_formats_of_numbers_are_shown_as_they_are() -> None:
     assert {spec: show(1234.5678, spec) for spec, _ in rows} == dict(rows)
 
 
-@pytest.mark.parametrize(
-    "word", ["TFLOPS", "second", "seconds", "minute", "hour", "dollars"]
-)
-def test_a_unit_that_is_also_understood_is_so(word: str) -> None:
-    assert f"`{word}`" in section("### Units")
-    assert known_unit(word) is not None
+def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None:
+    for word in ["TFLOPS", "second", "seconds", "minute", "hour", "dollars"]:
+        with subtests.test(word=word):
+            assert f"`{word}`" in section("### Units")
+            assert known_unit(word) is not None
 
 
 def test_what_is_said_of_short_answers_holds() -> None:

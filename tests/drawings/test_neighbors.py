@@ -7,16 +7,17 @@ import pytest
 from app.drawings.components import looks_of
 from app.estimator.estimate import StackedBar
 from app.estimator.inputs import read
-from app.estimator.registry import Entry, entries, estimate
+from app.estimator.registry import entries, estimate
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_no_two_neighbors_have_one_color(entry: Entry) -> None:
-    for picture in entry.compute(read(entry.inputs, {})).pictures:
-        if isinstance(picture, StackedBar):
-            looks = zip(picture.segments, looks_of(picture), strict=True)
-            colors = [look.key for part, look in looks if part.value]
-            assert all(a != b for a, b in itertools.pairwise(colors)), colors
+def test_no_two_neighbors_have_one_color(subtests: pytest.Subtests) -> None:
+    for entry in entries():
+        with subtests.test(entry.name):
+            for picture in entry.compute(read(entry.inputs, {})).pictures:
+                if isinstance(picture, StackedBar):
+                    looks = zip(picture.segments, looks_of(picture), strict=True)
+                    colors = [look.key for part, look in looks if part.value]
+                    assert all(a != b for a, b in itertools.pairwise(colors)), colors
 
 
 def test_instances_of_a_partitioned_gpu_are_told_apart_without_color() -> None:

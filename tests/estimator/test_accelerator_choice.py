@@ -129,9 +129,8 @@ def test_prices_rank_and_budgets_exclude():
     assert reason("l40s", **over) is not None
 
 
-@pytest.mark.parametrize(
-    ("changed", "criterion"),
-    [
+def test_the_verdict_says_what_the_first_is_best_by(subtests: pytest.Subtests):
+    for changed, criterion in [
         ({"rank": "gpus"}, "fewest GPUs, then least power"),
         ({"rank": "power"}, "least power"),
         ({"rank": "speed"}, "shortest time per token"),
@@ -141,10 +140,12 @@ def test_prices_rank_and_budgets_exclude():
             {"rank": "cost", "prices": "h100 4", "job": "training"},
             "lowest cost of the training",
         ),
-    ],
-)
-def test_the_verdict_says_what_the_first_is_best_by(changed, criterion):
-    assert f"it comes first by {criterion}; next" in estimate(**changed).verdict.text
+    ]:
+        with subtests.test(changed=changed, criterion=criterion):
+            assert (
+                f"it comes first by {criterion}; next"
+                in estimate(**changed).verdict.text
+            )
 
 
 def test_one_gpu_alone_is_first_of_nothing():
@@ -174,20 +175,18 @@ def test_a_value_without_a_primary_source_has_its_name_where_it_matters():
     assert "144GB (GPU part): Memory bandwidth." in notes
 
 
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
+def test_prices_that_cannot_be_used_are_refused(subtests: pytest.Subtests):
+    for changed, says in [
         ({"rank": "cost"}, "Ranking by cost needs prices"),
         ({"budget": 5.0}, "A budget needs prices"),
         ({"prices": "warp-drive 4"}, "not an accelerator"),
         ({"prices": "h100 cheap"}, "not an accelerator and its price"),
         ({"prices": "h100 0"}, "above 0"),
-    ],
-)
-def test_prices_that_cannot_be_used_are_refused(changed, says):
-    with pytest.raises(BadInputs, match=says) as refused:
-        found(**changed)
-    assert refused.value.problems[0].field == "prices"
+    ]:
+        with subtests.test(changed=changed, says=says):
+            with pytest.raises(BadInputs, match=says) as refused:
+                found(**changed)
+            assert refused.value.problems[0].field == "prices"
 
 
 def test_training_needs_gpus_for_states_and_for_time():

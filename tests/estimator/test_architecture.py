@@ -45,14 +45,16 @@ ACTIVE = {
 }
 
 
-@pytest.mark.parametrize(("name", "count"), PUBLISHED.items())
-def test_parameters_are_exact(name: str, count: int) -> None:
-    assert find_model(name).parameters == count
+def test_parameters_are_exact(subtests: pytest.Subtests) -> None:
+    for name, count in PUBLISHED.items():
+        with subtests.test(name=name, count=count):
+            assert find_model(name).parameters == count
 
 
-@pytest.mark.parametrize(("name", "count"), ACTIVE.items())
-def test_active_parameters_agree_with_the_model_card(name: str, count: float) -> None:
-    assert find_model(name).active_parameters == pytest.approx(count, rel=0.02)
+def test_active_parameters_agree_with_the_model_card(subtests: pytest.Subtests) -> None:
+    for name, count in ACTIVE.items():
+        with subtests.test(name=name, count=count):
+            assert find_model(name).active_parameters == pytest.approx(count, rel=0.02)
 
 
 @given(st.integers(10**7, 10**14))
@@ -64,13 +66,14 @@ def test_a_size_has_exactly_that_many_parameters(parameters: int) -> None:
     assert not model.is_routed
 
 
-@pytest.mark.parametrize("name", ["70B", "70 B", "70 billion", "70000M", "70b params"])
-def test_a_size_may_be_written_in_several_ways(name: str) -> None:
-    if name == "70b params":
-        with pytest.raises(LookupError):
-            model_id(name)
-    else:
-        assert model_id(name) == "70B"
+def test_a_size_may_be_written_in_several_ways(subtests: pytest.Subtests) -> None:
+    for name in ["70B", "70 B", "70 billion", "70000M", "70b params"]:
+        with subtests.test(name=name):
+            if name == "70b params":
+                with pytest.raises(LookupError):
+                    model_id(name)
+            else:
+                assert model_id(name) == "70B"
 
 
 def test_an_unknown_model_names_its_nearest() -> None:
@@ -98,16 +101,18 @@ def test_latent_attention_caches_one_vector() -> None:
 SHAPES = Path(__file__).parent / "shapes.json"
 
 
-@pytest.mark.parametrize(
-    "shape", json.loads(SHAPES.read_text()), ids=lambda shape: shape["name"]
-)
-def test_today_s_families_count_as_their_implementation(shape: dict) -> None:
-    assert from_config(shape["config"]).parameters == shape["parameters"]
+def test_today_s_families_count_as_their_implementation(
+    subtests: pytest.Subtests,
+) -> None:
+    for shape in json.loads(SHAPES.read_text()):
+        with subtests.test(shape["name"]):
+            assert from_config(shape["config"]).parameters == shape["parameters"]
 
 
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
+def test_a_configuration_that_cannot_be_read_says_why(
+    subtests: pytest.Subtests,
+) -> None:
+    for config, words in [
         ({}, "no hidden_size"),
         ({"hidden_size": "wide"}, "not a whole number"),
         ({"hidden_size": -1, "vocab_size": 1}, "0 to 1,000,000,000"),
@@ -123,11 +128,10 @@ def test_today_s_families_count_as_their_implementation(shape: dict) -> None:
             },
             "1 to 2,000",
         ),
-    ],
-)
-def test_a_configuration_that_cannot_be_read_says_why(config: dict, words: str) -> None:
-    with pytest.raises(UnreadableConfig, match=words):
-        from_config(config)
+    ]:
+        refused = pytest.raises(UnreadableConfig, match=words)
+        with subtests.test(config=config, words=words), refused:
+            from_config(config)
 
 
 def test_the_language_part_of_a_multimodal_configuration_is_read() -> None:

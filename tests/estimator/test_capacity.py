@@ -19,9 +19,8 @@ from app.estimator.registry import estimate
 
 
 # What drivers print as total [MiB], each in the listing that the entry names.
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
+def test_a_card_holds_what_its_driver_prints(subtests: pytest.Subtests) -> None:
+    for name, shown in [
         ("H100", 81559),
         ("H200", 143771),
         ("B200", 183359),
@@ -31,25 +30,27 @@ from app.estimator.registry import estimate
         ("L40S", 46068),
         ("MI300X", 196592),
         ("RTX 4090", 24564),
-    ],
-)
-def test_a_card_holds_what_its_driver_prints(name: str, shown: int) -> None:
-    card = find_accelerator(name)
-    assert card.capacity == card.driver_memory == shown * 2**20
-    assert card.memory < card.capacity
+    ]:
+        with subtests.test(name=name, shown=shown):
+            card = find_accelerator(name)
+            assert card.capacity == card.driver_memory == shown * 2**20
+            assert card.memory < card.capacity
 
 
-@pytest.mark.parametrize("card", accelerators(), ids=lambda card: card.id)
-def test_a_reading_lies_near_its_label_and_has_a_source(card) -> None:
-    read = (card.driver_memory, card.engine_memory)
-    if not any(read):
-        assert card.capacity == card.shown == (card.memory or 0.0)
-        assert not card.memory_source
-        return
-    assert all(address.startswith("https://") for address in card.memory_source)
-    assert card.memory_read_on >= "2026"
-    assert all(0.98 <= value / card.memory < 1.1 for value in read if value)
-    assert card.shown <= card.capacity
+def test_a_reading_lies_near_its_label_and_has_a_source(
+    subtests: pytest.Subtests,
+) -> None:
+    for card in accelerators():
+        with subtests.test(card.id):
+            read = (card.driver_memory, card.engine_memory)
+            if not any(read):
+                assert card.capacity == card.shown == (card.memory or 0.0)
+                assert not card.memory_source
+                continue
+            assert all(address.startswith("https://") for address in card.memory_source)
+            assert card.memory_read_on >= "2026"
+            assert all(0.98 <= value / card.memory < 1.1 for value in read if value)
+            assert card.shown <= card.capacity
 
 
 def test_a_reading_without_source_does_not_load() -> None:
@@ -85,22 +86,22 @@ def test_an_8b_model_trains_fully_on_one_h200() -> None:
 
 # The pages of Google on TPU7x and on TPU v4 and the guides of AWS to the
 # architecture of Trainium2 and Trainium3 print GiB.
-@pytest.mark.parametrize(
-    ("name", "gib"),
-    [
+def test_a_size_that_is_published_in_gib_is_taken_as_gib(
+    subtests: pytest.Subtests,
+) -> None:
+    for name, gib in [
         ("tpu-v4", 32),
         ("tpu-v5p", 95),
         ("tpu-v6e", 32),
         ("tpu-v7x", 192),
         ("trainium2", 96),
         ("trainium3", 144),
-    ],
-)
-def test_a_size_that_is_published_in_gib_is_taken_as_gib(name, gib) -> None:
-    assert find_accelerator(name).capacity == gib * 2**30
-    part = find_part(name)
-    assert part is not None
-    assert part["memory"].beside == f"{gib}\u00a0GiB"
+    ]:
+        with subtests.test(name=name, gib=gib):
+            assert find_accelerator(name).capacity == gib * 2**30
+            part = find_part(name)
+            assert part is not None
+            assert part["memory"].beside == f"{gib}\u00a0GiB"
 
 
 def test_a_system_names_a_driver_only_where_one_was_read() -> None:
@@ -126,13 +127,16 @@ def test_a_gb200_has_the_instances_that_its_driver_lists() -> None:
     assert found["memory"].value == 7 * 22 * 2**30
 
 
-@pytest.mark.parametrize("gpu", ["a100-sxm4-40", "h100", "h200", "b200", "gb200"])
-def test_partitions_begin_with_profiles_that_large_cards_have(gpu) -> None:
+def test_partitions_begin_with_profiles_that_large_cards_have(
+    subtests: pytest.Subtests,
+) -> None:
     """4/8, 2/8 and 1/8 of the memory: Multi-Instance GPU User Guide, its tables."""
-    found = estimate("mig", {"gpu": gpu})
-    assert found["compute_slices"].value == 3 + 2 + 1
-    assert found["memory_slices"].value == 4 + 2 + 1
-    assert found.verdict.status == "fits"
+    for gpu in ["a100-sxm4-40", "h100", "h200", "b200", "gb200"]:
+        with subtests.test(gpu=gpu):
+            found = estimate("mig", {"gpu": gpu})
+            assert found["compute_slices"].value == 3 + 2 + 1
+            assert found["memory_slices"].value == 4 + 2 + 1
+            assert found.verdict.status == "fits"
 
 
 def test_one_instance_is_told_of_in_the_singular() -> None:

@@ -27,13 +27,16 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("file", "table"), TABLES)
-def test_every_entry_says_where_it_comes_from_and_when(file: str, table: str) -> None:
-    rows = catalogue.load(file, table)
-    assert rows
-    for row in rows.values():
-        assert all(address.startswith("https://") for address in row["source"])
-        assert row["read_on"].year >= 2025
+def test_every_entry_says_where_it_comes_from_and_when(
+    subtests: pytest.Subtests,
+) -> None:
+    for file, table in TABLES:
+        with subtests.test(file=file, table=table):
+            rows = catalogue.load(file, table)
+            assert rows
+            for row in rows.values():
+                assert all(address.startswith("https://") for address in row["source"])
+                assert row["read_on"].year >= 2025
 
 
 @pytest.mark.parametrize(
@@ -45,11 +48,12 @@ def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
         catalogue.checked(row, "models.toml")
 
 
-@pytest.mark.parametrize(("file", "table"), TABLES)
-def test_ids_are_unique(file: str, table: str) -> None:
-    text = (catalogue.DATA / file).read_text()
-    block = text.count(f"[[{table}]]")
-    assert len(catalogue.load(file, table)) == block
+def test_ids_are_unique(subtests: pytest.Subtests) -> None:
+    for file, table in TABLES:
+        with subtests.test(file=file, table=table):
+            text = (catalogue.DATA / file).read_text()
+            block = text.count(f"[[{table}]]")
+            assert len(catalogue.load(file, table)) == block
 
 
 def test_there_are_as_many_entries_as_promised() -> None:
@@ -64,29 +68,37 @@ def test_there_are_as_many_entries_as_promised() -> None:
 STEPS = {"rubin-gpu": (4.375, 2.0), "trainium3": (2517 / 671, 1.0)}
 
 
-@pytest.mark.parametrize("card", accelerators(), ids=lambda card: card.id)
-def test_rates_of_a_card_are_dense_and_ordered(card) -> None:
-    if card.id in STEPS:
-        assert (card.fp8 / card.bf16, card.fp4 / card.fp8) == STEPS[card.id]
-        return
-    if card.bf16 and card.fp8:
-        assert 0.99 <= card.fp8 / card.bf16 <= 2.05
-    if card.fp8 and card.fp4:
-        assert 1.5 <= card.fp4 / card.fp8 <= 3.5
-    assert card.memory is None or 1e8 < card.memory < 1e12
-    assert card.nvlink_both_ways is None or card.nvlink_both_ways == 2 * card.nvlink
+def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> None:
+    for card in accelerators():
+        with subtests.test(card.id):
+            if card.id in STEPS:
+                assert (card.fp8 / card.bf16, card.fp4 / card.fp8) == STEPS[card.id]
+                continue
+            if card.bf16 and card.fp8:
+                assert 0.99 <= card.fp8 / card.bf16 <= 2.05
+            if card.fp8 and card.fp4:
+                assert 1.5 <= card.fp4 / card.fp8 <= 3.5
+            assert card.memory is None or 1e8 < card.memory < 1e12
+            assert (
+                card.nvlink_both_ways is None
+                or card.nvlink_both_ways == 2 * card.nvlink
+            )
 
 
-@pytest.mark.parametrize("card", accelerators(), ids=lambda card: card.id)
-def test_unverified_fields_are_fields(card) -> None:
-    known = set(catalogue.load("accelerators.toml", "accelerator")[card.id])
-    listed = set(card.unverified)
-    assert listed <= known | {"fp4_tflops_dense", "int8_tops_dense", "launch_year"}
+def test_unverified_fields_are_fields(subtests: pytest.Subtests) -> None:
+    for card in accelerators():
+        with subtests.test(card.id):
+            known = set(catalogue.load("accelerators.toml", "accelerator")[card.id])
+            listed = set(card.unverified)
+            assert listed <= known | {
+                "fp4_tflops_dense",
+                "int8_tops_dense",
+                "launch_year",
+            }
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
+def test_names_in_use_find_their_card(subtests: pytest.Subtests) -> None:
+    for name, found in [
         ("H100", "h100-sxm5-80"),
         ("NVIDIA H100 SXM5 80GB", "h100-sxm5-80"),
         ("h100_sxm", "h100-sxm5-80"),
@@ -94,10 +106,9 @@ def test_unverified_fields_are_fields(card) -> None:
         ("RTX 4090", "rtx-4090"),
         ("B200-SXM-180GB", "b200-sxm"),
         ("TPU v5e", "tpu-v5e"),
-    ],
-)
-def test_names_in_use_find_their_card(name: str, found: str) -> None:
-    assert accelerator_id(name) == found
+    ]:
+        with subtests.test(name=name, found=found):
+            assert accelerator_id(name) == found
 
 
 def test_an_unknown_card_names_its_nearest() -> None:
@@ -133,8 +144,9 @@ def test_every_system_and_design_can_be_read() -> None:
     assert {d.id for d in reference_designs()} >= {"dgx-basepod", "dgx-superpod-h100"}
 
 
-@pytest.mark.parametrize("key", [key for key, _ in models()])
-def test_parts_of_a_model_sum_to_the_whole(key: str) -> None:
-    model = find_model(key)
-    assert sum(model.parts().values()) == model.parameters
-    assert 0 < model.active_parameters <= model.parameters
+def test_parts_of_a_model_sum_to_the_whole(subtests: pytest.Subtests) -> None:
+    for key in [key for key, _ in models()]:
+        with subtests.test(key=key):
+            model = find_model(key)
+            assert sum(model.parts().values()) == model.parameters
+            assert 0 < model.active_parameters <= model.parameters

@@ -15,6 +15,7 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_of_the_module_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+def test_examples_of_the_module_are_true(subtests: pytest.Subtests) -> None:
+    for name in MODULES:
+        with subtests.test(name=name):
+            assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -30,81 +30,80 @@ def test_examples_in_the_docstrings_hold():
 
 # DGX SuperPOD reference architecture for DGX H100 (RA-11333) and for DGX B200, each
 # table 4: nodes, GPUs, leaf, spine, cables to nodes and UFM, cables spine to leaf.
-@pytest.mark.parametrize("system", ["dgx-h100", "dgx-b200"])
-@pytest.mark.parametrize(
-    ("nodes", "leaves", "spines", "to_nodes", "between"),
-    [
+def test_a_superpod_has_the_switches_and_cables_of_its_table(subtests: pytest.Subtests):
+    for nodes, leaves, spines, to_nodes, between in [
         (31, 8, 4, 252, 256),
         (63, 16, 8, 508, 512),
         (95, 24, 16, 764, 768),
         (127, 32, 16, 1020, 1024),
-    ],
-)
-def test_a_superpod_has_the_switches_and_cables_of_its_table(
-    system, nodes, leaves, spines, to_nodes, between
-):
-    of = found(system=system, nodes=nodes)
-    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
-    assert of["node_links"] == to_nodes
-    assert of["leaf_spine_links"] == between
+    ]:
+        for system in ["dgx-h100", "dgx-b200"]:
+            with subtests.test(nodes=nodes, leaves=leaves, spines=spines):
+                of = found(system=system, nodes=nodes)
+                assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
+                assert of["node_links"] == to_nodes
+                assert of["leaf_spine_links"] == between
 
 
 # DGX SuperPOD with DGX B200, table 3: larger deployments, without a fabric manager.
-@pytest.mark.parametrize(
-    ("nodes", "leaves", "spines", "cores", "cables"),
-    [
+def test_larger_deployments_have_the_cores_of_the_published_table(
+    subtests: pytest.Subtests,
+):
+    for nodes, leaves, spines, cores, cables in [
         (64, 16, 8, 0, 512),
         (128, 32, 16, 0, 1024),
         (256, 64, 32, 0, 2048),
         (512, 128, 128, 64, 4096),
         (1024, 256, 256, 128, 8192),
         (2048, 512, 512, 256, 16384),
-    ],
-)
-def test_larger_deployments_have_the_cores_of_the_published_table(
-    nodes, leaves, spines, cores, cables
-):
-    of = found(system="dgx-b200", nodes=nodes, managers=0)
-    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, cores)
-    assert of["node_links"] == of["leaf_spine_links"] == cables
-    assert of["spine_core_links"] == (cables if cores else 0)
+    ]:
+        with subtests.test(nodes=nodes, leaves=leaves, spines=spines):
+            of = found(system="dgx-b200", nodes=nodes, managers=0)
+            assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, cores)
+            assert of["node_links"] == of["leaf_spine_links"] == cables
+            assert of["spine_core_links"] == (cables if cores else 0)
 
 
 # DGX SuperPOD with DGX B300 and Quantum-X800, table 3. The last row of the table
 # prints 9,216 GPUs for 1,296 nodes of eight; its cables say 10,368.
-@pytest.mark.parametrize(
-    ("nodes", "leaves", "spines", "cables"),
-    [
+def test_xdr_units_hold_72_nodes_and_spread_links_evenly(subtests: pytest.Subtests):
+    for nodes, leaves, spines, cables in [
         (72, 8, 4, 576),
         (144, 16, 8, 1152),
         (288, 32, 18, 2304),
         (576, 64, 36, 4608),
         (1296, 144, 72, 10368),
-    ],
-)
-def test_xdr_units_hold_72_nodes_and_spread_links_evenly(nodes, leaves, spines, cables):
-    of = found(system="dgx-b300", nodes=nodes, switch="q3400-ra", managers=0)
-    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
-    assert of["node_links"] == of["leaf_spine_links"] == cables
-    assert of["nodes_per_unit"] == 72
+    ]:
+        with subtests.test(nodes=nodes, leaves=leaves, spines=spines):
+            of = found(system="dgx-b300", nodes=nodes, switch="q3400-ra", managers=0)
+            assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
+            assert of["node_links"] == of["leaf_spine_links"] == cables
+            assert of["nodes_per_unit"] == 72
 
 
 # DGX SuperPOD with DGX B300 and Spectrum-4, table 3: two planes of 400 Gbit/s.
-@pytest.mark.parametrize(
-    ("nodes", "leaves", "spines"),
-    [(64, 16, 8), (128, 32, 16), (256, 64, 32), (512, 128, 64), (1024, 256, 128)],
-)
-def test_two_planes_split_every_port_of_the_ethernet_switch(nodes, leaves, spines):
-    of = found(system="dgx-b300", nodes=nodes, switch="sn5600", managers=0, planes=2)
-    assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
-    assert of["nodes_per_unit"] == 64
+def test_two_planes_split_every_port_of_the_ethernet_switch(subtests: pytest.Subtests):
+    for nodes, leaves, spines in [
+        (64, 16, 8),
+        (128, 32, 16),
+        (256, 64, 32),
+        (512, 128, 64),
+        (1024, 256, 128),
+    ]:
+        with subtests.test(nodes=nodes, leaves=leaves, spines=spines):
+            of = found(
+                system="dgx-b300", nodes=nodes, switch="sn5600", managers=0, planes=2
+            )
+            assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
+            assert of["nodes_per_unit"] == 64
 
 
 # Systems of a scalable unit in NVIDIA's DGX SuperPOD reference architectures: A100 20,
 # H100 and B200 32, B300 64 with Spectrum-4 or 72 with Quantum-X800, GB200 eight racks.
-@pytest.mark.parametrize(
-    ("system", "switch", "nodes", "units"),
-    [
+def test_scalable_units_are_those_of_the_reference_architecture(
+    subtests: pytest.Subtests,
+):
+    for system, switch, nodes, units in [
         ("dgx-a100", None, 140, 7),
         ("dgx-h100", None, 127, 4),
         ("dgx-b200", None, 128, 4),
@@ -112,33 +111,28 @@ def test_two_planes_split_every_port_of_the_ethernet_switch(nodes, leaves, spine
         ("dgx-b300", None, 288, 4),
         ("gb200-nvl72", None, 8, 1),
         ("gb200-nvl72", None, 128, 16),
-    ],
-)
-def test_scalable_units_are_those_of_the_reference_architecture(
-    system, switch, nodes, units
-):
-    of = found(system=system, switch=switch, nodes=nodes)
-    assert of["scalable_units"] == units
-    assert of["nodes_per_unit"] == nodes / units or nodes == 127
+    ]:
+        with subtests.test(system=system, switch=switch, nodes=nodes):
+            of = found(system=system, switch=switch, nodes=nodes)
+            assert of["scalable_units"] == units
+            assert of["nodes_per_unit"] == nodes / units or nodes == 127
 
 
 # ConnectX-6 200, ConnectX-7 400 and ConnectX-8 800 Gbit/s.
-@pytest.mark.parametrize(
-    ("system", "leaf"),
-    [
+def test_the_switch_is_as_fast_as_the_adapters_unless_another_is_asked_for(
+    subtests: pytest.Subtests,
+):
+    for system, leaf in [
         ("dgx-a100", "Quantum QM8700 (HDR)"),
         ("dgx-h100", "Quantum-2 QM9700 (NDR)"),
         ("gb200-nvl72", "Quantum-2 QM9700 (NDR)"),
         ("dgx-b300", "Quantum-X800 Q3400-RA (XDR)"),
         ("gb300-nvl72", "Quantum-X800 Q3400-RA (XDR)"),
-    ],
-)
-def test_the_switch_is_as_fast_as_the_adapters_unless_another_is_asked_for(
-    system, leaf
-):
-    answer = entry.estimate(Fabric(system=system, nodes=64))
-    assert answer.tables[0].rows[0][1] == leaf
-    assert "non-blocking" in answer.verdict.text
+    ]:
+        with subtests.test(system=system, leaf=leaf):
+            answer = entry.estimate(Fabric(system=system, nodes=64))
+            assert answer.tables[0].rows[0][1] == leaf
+            assert "non-blocking" in answer.verdict.text
 
 
 def test_a_switch_slower_than_the_adapters_is_said_before_anything_else():
@@ -197,9 +191,8 @@ def test_twin_port_cages_need_a_module_for_two_links():
     assert found()["transceivers"] == 127 * 4 + 4 + 1534
 
 
-@pytest.mark.parametrize(
-    ("changed", "field", "says"),
-    [
+def test_what_cannot_be_built_is_refused_with_a_reason(subtests: pytest.Subtests):
+    for changed, field, says in [
         ({"switch": "ib-ndr"}, "switch", "not a switch"),
         ({"switch": "connectx-7"}, "switch", "not a switch"),
         ({"system": "hgx-h100-8"}, "adapters", "write it"),
@@ -207,12 +200,11 @@ def test_twin_port_cages_need_a_module_for_two_links():
         ({"nodes": 300, "tiers": "2"}, "nodes", "at most 255"),
         ({"nodes": 9000}, "nodes", "at most 8,191"),
         ({"adapters": 30}, "adapters", "trays of four"),
-    ],
-)
-def test_what_cannot_be_built_is_refused_with_a_reason(changed, field, says):
-    with pytest.raises(BadInputs, match=says) as refused:
-        found(**changed)
-    assert refused.value.problems[0].field == field
+    ]:
+        with subtests.test(changed=changed, field=field, says=says):
+            with pytest.raises(BadInputs, match=says) as refused:
+                found(**changed)
+            assert refused.value.problems[0].field == field
 
 
 @given(SMALL, PORTS, RATIOS)

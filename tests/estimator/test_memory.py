@@ -75,9 +75,9 @@ def test_recomputation_saves_as_its_paper_says(technique: str, percent: float) -
     assert 100 * part / whole == pytest.approx(percent, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("mixture", "bits"),
-    [
+def test_gguf_files_are_as_large_as_llama_cpp_prints(subtests: pytest.Subtests) -> None:
+    """Bits per weight of Llama-3.1-8B in the table of llama.cpp's quantize."""
+    for mixture, bits in [
         ("IQ2_XXS", 2.3824),
         ("Q2_K", 3.1593),
         ("Q3_K_L", 4.2979),
@@ -87,14 +87,12 @@ def test_recomputation_saves_as_its_paper_says(technique: str, percent: float) -
         ("Q5_K_M", 5.7036),
         ("Q6_K", 6.5633),
         ("Q8_0", 8.5008),
-    ],
-)
-def test_gguf_files_are_as_large_as_llama_cpp_prints(mixture: str, bits: float) -> None:
-    """Bits per weight of Llama-3.1-8B in the table of llama.cpp's quantize."""
-    model = find_model("llama-3.1-8b")
-    assert 8 * file_bytes(model, mixture) / model.parameters == pytest.approx(
-        bits, abs=1e-4
-    )
+    ]:
+        with subtests.test(mixture=mixture, bits=bits):
+            model = find_model("llama-3.1-8b")
+            assert 8 * file_bytes(model, mixture) / model.parameters == pytest.approx(
+                bits, abs=1e-4
+            )
 
 
 def test_adapters_have_as_many_parameters_as_peft_prints() -> None:
@@ -374,9 +372,8 @@ def test_a_7b_in_four_bits_fits_a_24_gb_card() -> None:
     assert found["fewest_gpus"].value == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "field", "words"),
-    [
+def test_what_cannot_be_is_refused_with_the_reason(subtests: pytest.Subtests) -> None:
+    for name, typed, field, words in [
         ("inference-memory", {"tensor_parallel": 3}, "tensor_parallel", "1, 2, 4"),
         (
             "inference-memory",
@@ -415,16 +412,13 @@ def test_a_7b_in_four_bits_fits_a_24_gb_card() -> None:
         ("mig", {"gpu": "l4"}, "gpu", "cannot be partitioned"),
         ("mig", {"instances": "9g.80gb"}, "instances", "1g.10gb"),
         ("model", {"config": "{"}, "config", "not JSON"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_the_reason(
-    name: str, typed: dict, field: str, words: str
-) -> None:
-    with pytest.raises(BadInputs) as caught:
-        estimate(name, typed)
-    (problem,) = caught.value.problems
-    assert problem.field == field
-    assert words in problem.message
+    ]:
+        with subtests.test(name=name, typed=typed, field=field):
+            with pytest.raises(BadInputs) as caught:
+                estimate(name, typed)
+            (problem,) = caught.value.problems
+            assert problem.field == field
+            assert words in problem.message
 
 
 def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:

@@ -74,66 +74,72 @@ def test_every_input_moves_something(name):
         assert later - {"", first}, key
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_line_names_a_source_and_a_figure_that_exist(name):
-    entry = registry.find(name)
-    answer = entry.compute(entry.inputs())
-    figures = {f.name for f in answer.figures}
-    for step in answer.steps:
-        assert step.source in SOURCES, step.label
-        assert step.figure in figures, step.label
-        assert step.topic, step.label
-        assert math.isfinite(step.value)
+def test_every_line_names_a_source_and_a_figure_that_exist(subtests: pytest.Subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            entry = registry.find(name)
+            answer = entry.compute(entry.inputs())
+            figures = {f.name for f in answer.figures}
+            for step in answer.steps:
+                assert step.source in SOURCES, step.label
+                assert step.figure in figures, step.label
+                assert step.topic, step.label
+                assert math.isfinite(step.value)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_outputs_are_promised_with_their_units(name):
-    entry = registry.find(name)
-    answer = entry.compute(entry.inputs())
-    promised = {(o.name, o.unit) for o in entry.outputs}
-    assert promised == {(f.name, f.unit) for f in answer.figures}
-    known = {*units.UNITS, *(base for base, _ in units.UNITS.values())}
-    assert {unit for _, unit in promised} <= known
+def test_the_outputs_are_promised_with_their_units(subtests: pytest.Subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            entry = registry.find(name)
+            answer = entry.compute(entry.inputs())
+            promised = {(o.name, o.unit) for o in entry.outputs}
+            assert promised == {(f.name, f.unit) for f in answer.figures}
+            known = {*units.UNITS, *(base for base, _ in units.UNITS.values())}
+            assert {unit for _, unit in promised} <= known
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_figure_leads_and_intervals_hold_their_value(name):
-    entry = registry.find(name)
-    answer = entry.compute(entry.inputs())
-    assert sum(f.primary for f in answer.figures) == 1
-    for figure in answer.figures:
-        if figure.low is not None:
-            assert figure.low <= figure.value <= figure.high, figure.name
+def test_one_figure_leads_and_intervals_hold_their_value(subtests: pytest.Subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            entry = registry.find(name)
+            answer = entry.compute(entry.inputs())
+            assert sum(f.primary for f in answer.figures) == 1
+            for figure in answer.figures:
+                if figure.low is not None:
+                    assert figure.low <= figure.value <= figure.high, figure.name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_pictures_have_points_to_draw(name):
-    entry = registry.find(name)
-    answer = entry.compute(entry.inputs())
-    assert answer.pictures
-    for picture in answer.pictures:
-        if isinstance(picture, Chart):
-            assert all(line.points for line in picture.lines)
-        else:
-            assert all(s.value >= 0 for s in picture.segments)
+def test_pictures_have_points_to_draw(subtests: pytest.Subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            entry = registry.find(name)
+            answer = entry.compute(entry.inputs())
+            assert answer.pictures
+            for picture in answer.pictures:
+                if isinstance(picture, Chart):
+                    assert all(line.points for line in picture.lines)
+                else:
+                    assert all(s.value >= 0 for s in picture.segments)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_input_is_explained_and_teaches(name):
-    for key, field in declared(registry.find(name).inputs).items():
-        assert field.help.endswith("."), key
-        assert field.topic, key
-        assert field.group, key
+def test_every_input_is_explained_and_teaches(subtests: pytest.Subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            for key, field in declared(registry.find(name).inputs).items():
+                assert field.help.endswith("."), key
+                assert field.topic, key
+                assert field.group, key
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_defaults_survive_being_written_and_read(name):
-    entry = registry.find(name)
-    fields = declared(entry.inputs)
-    default = entry.inputs()
-    words = {
-        f.name: word_of(fields[f.name], getattr(default, f.name))
-        for f in dataclasses.fields(default)
-        if getattr(default, f.name) not in (None, "")
-    }
-    assert read(entry.inputs, words) == default
+def test_defaults_survive_being_written_and_read(subtests: pytest.Subtests):
+    for name in NAMES:
+        with subtests.test(name=name):
+            entry = registry.find(name)
+            fields = declared(entry.inputs)
+            default = entry.inputs()
+            words = {
+                f.name: word_of(fields[f.name], getattr(default, f.name))
+                for f in dataclasses.fields(default)
+                if getattr(default, f.name) not in (None, "")
+            }
+            assert read(entry.inputs, words) == default

@@ -15,9 +15,10 @@ MODULES = [checkpoints, energy, money, pipeline, reliability, speculative, traff
 seconds = st.floats(1, 1e5)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
-def test_examples_in_the_docstrings_hold(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+def test_examples_in_the_docstrings_hold(subtests: pytest.Subtests) -> None:
+    for module in MODULES:
+        with subtests.test(module.__name__):
+            assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 def test_llama_3_stopped_every_three_hours() -> None:
@@ -111,9 +112,8 @@ def test_mlperf_storage_checkpoints_hold_14_bytes_a_parameter() -> None:
     assert size == pytest.approx(912 * 2**30, rel=0.03)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_values_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
+    for call in [
         lambda: pipeline.bubble(0, 1),
         lambda: traffic.bytes_sent("all_reduce", 0, 1.0),
         lambda: energy.energy(1.0, 1.0, 0.9),
@@ -122,11 +122,9 @@ def test_mlperf_storage_checkpoints_hold_14_bytes_a_parameter() -> None:
         lambda: money.usd_per_million_tokens(0.0, 1, 1.0),
         lambda: money.annuity(0.1, 0),
         lambda: checkpoints.write_rate(1.0, 0.0),
-    ],
-)
-def test_values_out_of_range_are_refused(call: object) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        call()  # type: ignore[operator]
+    ]:
+        with subtests.test(call=call), pytest.raises(ValueError, match=r".+"):
+            call()  # type: ignore[operator]
 
 
 def test_infinities_do_not_leak_from_long_recoveries() -> None:

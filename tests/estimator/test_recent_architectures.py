@@ -152,37 +152,36 @@ def _rest(model: Architecture) -> float:
 
 
 # What model cards and reports print, in billions, with the reading of "active".
-@pytest.mark.parametrize(
-    ("config", "total", "active", "tables"),
-    [
-        # 31.6 billion, 3.2 active, 3.6 with embeddings: report of NVIDIA (2025)
-        (_NANO, 31.6, 3.58, "both"),
-        # 456 billion, 45.9 active: report of MiniMax-01 (2025)
-        (_MINIMAX, 456, 45.9, "none"),
-        # 48 billion (49.12 on the Hub), 3 active: card of Kimi Linear (2025)
-        (_KIMI, 49.12, 3.1, "one"),
-        # 560 billion, 27 on average: report of LongCat-Flash (2025). Transformers
-        # holds 741 billion, because it stores rows for experts that do nothing.
-        (_LONGCAT, 560, 27, "one"),
-        # 32 billion, 9 active: card of IBM Granite 4.0 (2025)
-        (_GRANITE, 32.2, 8.8, "both"),
-        # 744 billion parameters and 40 billion active, by the card of GLM-5 (2026)
-        (_GLM, 744, 40, "none"),
-    ],
-    ids=["nemotron-3", "minimax-01", "kimi-linear", "longcat", "granite-4", "glm-5"],
-)
-def test_counts_are_those_of_the_card(
-    config: dict[str, Any], total: float, active: float, tables: str
-) -> None:
-    model = from_config(config)
-    working = {
-        "both": model.active_parameters,
-        "one": model.active_parameters - model.embedding_parameters,
-        "none": _rest(model),
-    }[tables]
-    assert model.parameters / 1e9 == pytest.approx(total, rel=0.002)
-    assert working / 1e9 == pytest.approx(active, rel=0.011)
-    assert not caveats(model)
+def test_counts_are_those_of_the_card(subtests: pytest.Subtests) -> None:
+    for name, (config, total, active, tables) in zip(
+        ["nemotron-3", "minimax-01", "kimi-linear", "longcat", "granite-4", "glm-5"],
+        [
+            # 31.6 billion, 3.2 active, 3.6 with embeddings: report of NVIDIA (2025)
+            (_NANO, 31.6, 3.58, "both"),
+            # 456 billion, 45.9 active: report of MiniMax-01 (2025)
+            (_MINIMAX, 456, 45.9, "none"),
+            # 48 billion (49.12 on the Hub), 3 active: card of Kimi Linear (2025)
+            (_KIMI, 49.12, 3.1, "one"),
+            # 560 billion, 27 on average: report of LongCat-Flash (2025). Transformers
+            # holds 741 billion, because it stores rows for experts that do nothing.
+            (_LONGCAT, 560, 27, "one"),
+            # 32 billion, 9 active: card of IBM Granite 4.0 (2025)
+            (_GRANITE, 32.2, 8.8, "both"),
+            # 744 billion parameters and 40 billion active, by the card of GLM-5 (2026)
+            (_GLM, 744, 40, "none"),
+        ],
+        strict=True,
+    ):
+        with subtests.test(name):
+            model = from_config(config)
+            working = {
+                "both": model.active_parameters,
+                "one": model.active_parameters - model.embedding_parameters,
+                "none": _rest(model),
+            }[tables]
+            assert model.parameters / 1e9 == pytest.approx(total, rel=0.002)
+            assert working / 1e9 == pytest.approx(active, rel=0.011)
+            assert not caveats(model)
 
 
 def test_only_attention_layers_of_a_hybrid_keep_a_growing_cache() -> None:
@@ -384,21 +383,20 @@ def test_every_calculator_says_what_was_not_understood(name: str) -> None:
     assert not any("hyper_streams" in note for note in _asked(name).notes)
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [s for s in _SHAPES if s["config"].keys() >= _GIVEN],
-    ids=lambda shape: shape["name"],
-)
-def test_every_number_of_an_unknown_family_is_read_or_named(shape: dict) -> None:
+def test_every_number_of_an_unknown_family_is_read_or_named(
+    subtests: pytest.Subtests,
+) -> None:
     """A field that changes nothing when it is doubled has to be named or harmless."""
-    config = {**shape["config"], "model_type": "unheard_of", "odd_width": 7}
-    model = from_config(config)
-    assert "odd_width" in model.unread
-    for key in model.unread:
-        value = config[key]
-        if isinstance(value, int) and not isinstance(value, bool):
-            doubled = from_config({**config, key: 2 * value + 1})
-            assert doubled.parameters == model.parameters, key
+    for shape in [s for s in _SHAPES if s["config"].keys() >= _GIVEN]:
+        with subtests.test(shape["name"]):
+            config = {**shape["config"], "model_type": "unheard_of", "odd_width": 7}
+            model = from_config(config)
+            assert "odd_width" in model.unread
+            for key in model.unread:
+                value = config[key]
+                if isinstance(value, int) and not isinstance(value, bool):
+                    doubled = from_config({**config, key: 2 * value + 1})
+                    assert doubled.parameters == model.parameters, key
 
 
 def test_towers_that_are_not_counted_are_named() -> None:

@@ -30,9 +30,6 @@ ENTRIES = entries()
 SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
 each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 FIELDS = [(entry, name) for entry in ENTRIES for name in declared(entry.inputs)]
-each_field = pytest.mark.parametrize(
-    ("entry", "field"), FIELDS, ids=[f"{e.name}.{n}" for e, n in FIELDS]
-)
 
 # Further questions in which inputs count that do not count by default.
 CONTEXTS: dict[str, list[dict[str, Any]]] = {
@@ -193,18 +190,19 @@ def test_tables_are_as_wide_as_their_head(entry: Entry) -> None:
         assert all(len(row) == len(table.columns) for row in table.rows)
 
 
-@each_field
-def test_an_input_carries_what_every_face_needs(entry: Entry, field: str) -> None:
-    meaning = declared(entry.inputs)[field]
-    assert meaning.label
-    assert meaning.help.endswith(".")
-    assert meaning.topic == "" or meaning.topic in topics()
-    assert meaning.term == "" or meaning.term in terms()
-    if meaning.kind in {"count", "number"}:
-        assert meaning.minimum is not None
-        assert meaning.maximum is not None
-    if meaning.kind == "choice":
-        assert len(meaning.choices) > 1
+def test_an_input_carries_what_every_face_needs(subtests: pytest.Subtests) -> None:
+    for entry, field in FIELDS:
+        with subtests.test(f"{entry.name}.{field}"):
+            meaning = declared(entry.inputs)[field]
+            assert meaning.label
+            assert meaning.help.endswith(".")
+            assert meaning.topic == "" or meaning.topic in topics()
+            assert meaning.term == "" or meaning.term in terms()
+            if meaning.kind in {"count", "number"}:
+                assert meaning.minimum is not None
+                assert meaning.maximum is not None
+            if meaning.kind == "choice":
+                assert len(meaning.choices) > 1
 
 
 def others(meaning: Input, now: Any) -> list[Any]:
@@ -248,8 +246,7 @@ def numbers(meaning: Input, now: float | None) -> list[float]:
     return [kind(v) for v in values if least <= v <= most and v != now]
 
 
-@each_field
-def test_every_input_moves_something(entry: Entry, field: str) -> None:
+def moves(entry: Entry, field: str) -> bool:
     meaning = declared(entry.inputs)[field]
     for context in [{}, *CONTEXTS.get(entry.name, [])]:
         if field in context and context[field] != "":
@@ -259,8 +256,14 @@ def test_every_input_moves_something(entry: Entry, field: str) -> None:
         for value in others(meaning, now):
             after = ask(entry, {**context, field: value})
             if after is not None and before is not None and after != before:
-                return
-    pytest.fail(f"{entry.name}: {field} changes nothing")
+                return True
+    return False
+
+
+def test_every_input_moves_something(subtests: pytest.Subtests) -> None:
+    for entry, field in FIELDS:
+        with subtests.test(f"{entry.name}.{field}"):
+            assert moves(entry, field)
 
 
 @each_entry

@@ -183,9 +183,10 @@ def test_simulation_and_formula_agree_at_half_load() -> None:
     assert median[3][0] == pytest.approx(median[4][0], rel=0.2)
 
 
-@pytest.mark.parametrize(
-    ("name", "setting"),
-    [
+def test_the_value_that_is_said_to_flip_the_verdict_does(
+    subtests: pytest.Subtests,
+) -> None:
+    for name, setting in [
         ("serving-capacity", {"replicas": 1, "concurrent": 400}),
         ("serving-capacity", {"tensor_parallel": 1, "weights": "bf16"}),
         (
@@ -194,17 +195,14 @@ def test_simulation_and_formula_agree_at_half_load() -> None:
         ),
         ("training-time", {"gpus": 64, "deadline": 10 * 86400.0}),
         ("training-time", {"model": "70B", "gpus": 64}),
-    ],
-)
-def test_the_value_that_is_said_to_flip_the_verdict_does(
-    name: str, setting: dict[str, object]
-) -> None:
-    before = registry.estimate(name, setting)
-    assert before.verdict.status == "no"
-    field = "replicas" if "replicas" in setting else before.changes[0].field
-    change = next(c for c in before.changes if c.field == field)
-    after = registry.estimate(name, {**setting, change.field: change.flips_at})
-    assert after.verdict.status != "no"
+    ]:
+        with subtests.test(name=name, setting=setting):
+            before = registry.estimate(name, setting)
+            assert before.verdict.status == "no"
+            field = "replicas" if "replicas" in setting else before.changes[0].field
+            change = next(c for c in before.changes if c.field == field)
+            after = registry.estimate(name, {**setting, change.field: change.flips_at})
+            assert after.verdict.status != "no"
 
 
 @pytest.mark.parametrize(
@@ -265,9 +263,10 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
     assert 1 <= len(every) <= 500
 
 
-@pytest.mark.parametrize(
-    ("name", "setting", "field"),
-    [
+def test_impossible_combinations_say_what_is_impossible(
+    subtests: pytest.Subtests,
+) -> None:
+    for name, setting, field in [
         ("training-time", {"tensor_parallel": 3}, "tensor_parallel"),
         ("training-time", {"gpus": 6, "pipeline_parallel": 4}, "gpus"),
         ("training-time", {"gpu": "A100", "number_format": "fp8"}, "number_format"),
@@ -275,14 +274,11 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
         ("latency", {"gpu": "A100", "weights": "fp8"}, "weights"),
         ("latency", {"tensor_parallel": 3}, "tensor_parallel"),
         ("parallelism-plan", {"gpu": "A100", "number_format": "fp8"}, "number_format"),
-    ],
-)
-def test_impossible_combinations_say_what_is_impossible(
-    name: str, setting: dict[str, object], field: str
-) -> None:
-    with pytest.raises(BadInputs) as refused:
-        registry.estimate(name, setting)
-    assert [p.field for p in refused.value.problems] == [field]
+    ]:
+        with subtests.test(name=name, setting=setting, field=field):
+            with pytest.raises(BadInputs) as refused:
+                registry.estimate(name, setting)
+            assert [p.field for p in refused.value.problems] == [field]
 
 
 def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:

@@ -213,9 +213,12 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     return {result.id: result for result in report([path]).results}
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_the_case_can_be_expressed(asked: dict[str, Result], number: int) -> None:
-    result = asked[str(number)]
-    assert result.estimate, (CASES[number], result.why_not)
-    settled = "No load settles." in (result.why_not or "No load settles.")
-    assert settled, (CASES[number], result.why_not)
+def test_the_case_can_be_expressed(
+    asked: dict[str, Result], subtests: pytest.Subtests
+) -> None:
+    for number in range(len(CASES)):
+        with subtests.test(number=number):
+            result = asked[str(number)]
+            assert result.estimate, (CASES[number], result.why_not)
+            settled = "No load settles." in (result.why_not or "No load settles.")
+            assert settled, (CASES[number], result.why_not)

@@ -73,9 +73,8 @@ def test_every_known_kind_has_a_case() -> None:
     assert answered | catalogued | alike == set(KINDS)
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
+def test_what_is_not_known_is_named_and_not_counted(subtests: pytest.Subtests) -> None:
+    for change, named in [
         ({"model_type": "unheard_of"}, "vision_config"),
         ({"vision_config": {"model_type": "clip_vision_model"}}, "vision_config"),
         (
@@ -88,14 +87,13 @@ def test_every_known_kind_has_a_case() -> None:
             {"vision_config": {**QWEN["vision_config"], "odd_blocks": 3}},
             "vision_config.odd_blocks",
         ),
-    ],
-)
-def test_what_is_not_known_is_named_and_not_counted(change: dict, named: str) -> None:
-    model = from_config({**QWEN, **change})
-    assert named in model.unread
-    if named == "vision_config":
-        assert model.tower is None
-    assert any(named in said for said in caveats(model))
+    ]:
+        with subtests.test(change=change, named=named):
+            model = from_config({**QWEN, **change})
+            assert named in model.unread
+            if named == "vision_config":
+                assert model.tower is None
+            assert any(named in said for said in caveats(model))
 
 
 def test_what_a_tower_leaves_out_is_that_of_its_class_and_named() -> None:

@@ -20,9 +20,8 @@ def shown(value: float, unit: str) -> str:
     return format_value(value, unit).replace(NBSP, " ")
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
+def test_values_are_written_as_on_the_pages(subtests: pytest.Subtests) -> None:
+    for value, unit, text in [
         (1.12e12, "B", "1,120 GB"),
         (149.4e9, "B", "149.4 GB"),
         (80e9, "B", "80 GB"),
@@ -40,15 +39,15 @@ def shown(value: float, unit: str) -> str:
         (131072, "token", "131,072 tokens"),
         (1, "GPU", "1 GPU"),
         (0.413, "%", "41.3%"),
-    ],
-)
-def test_values_are_written_as_on_the_pages(value: float, unit: str, text: str) -> None:
-    assert shown(value, unit) == text
+    ]:
+        with subtests.test(value=value, unit=unit, text=text):
+            assert shown(value, unit) == text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "unit", "text"),
-    [
+def test_both_ends_of_a_range_have_one_unit_where_both_can_be_read(
+    subtests: pytest.Subtests,
+) -> None:
+    for low, high, unit, text in [
         (72.1e9, 86.4e9, "B", "72.1 to 86.4 GB"),
         (37.7 * 3600, 57.6 * 3600, "s", "1.6 to 2.4 days"),
         (7.8 * 3600, 51 * 3600, "s", "0.33 to 2.1 days"),
@@ -64,13 +63,10 @@ def test_values_are_written_as_on_the_pages(value: float, unit: str, text: str) 
         (96210, 144314, "USD", "96,210 to 144,314 USD"),
         (21.2, 34.5, "", "21.2 to 34.5"),
         (-3e9, 2e9, "B", "\u22123 to 2 GB"),
-    ],
-)
-def test_both_ends_of_a_range_have_one_unit_where_both_can_be_read(
-    low: float, high: float, unit: str, text: str
-) -> None:
-    words = format_range(low, high, unit)
-    assert words.replace(NBSP, " ") == text.replace(NBSP, " ")
+    ]:
+        with subtests.test(low=low, high=high, unit=unit):
+            words = format_range(low, high, unit)
+            assert words.replace(NBSP, " ") == text.replace(NBSP, " ")
 
 
 def test_words_and_answers_pass_through() -> None:
@@ -79,9 +75,8 @@ def test_words_and_answers_pass_through() -> None:
     assert format_value(None, "B") == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("text", "unit", "typed", "value"),
-    [
+def test_quantities_are_read_as_people_write_them(subtests: pytest.Subtests) -> None:
+    for text, unit, typed, value in [
         ("80", "B", "GB", 80e9),
         ("80 GB", "B", "GB", 80e9),
         ("80GiB", "B", "GB", 80 * 2**30),
@@ -94,18 +89,15 @@ def test_words_and_answers_pass_through() -> None:
         ("90 %", "", "%", 0.9),
         ("1,120 GB", "B", "GB", 1.12e12),
         ("2 h", "s", "s", 7200),
-    ],
-)
-def test_quantities_are_read_as_people_write_them(
-    text: str, unit: str, typed: str, value: float
-) -> None:
-    assert parse_quantity(text, unit, typed) == pytest.approx(value)
+    ]:
+        with subtests.test(text=text, unit=unit, typed=typed):
+            assert parse_quantity(text, unit, typed) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["", "GB", "eighty", "80 s", "8 parsecs", "4 kGB"])
-def test_unreadable_quantities_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        parse_quantity(text, "B", "GB")
+def test_unreadable_quantities_are_refused(subtests: pytest.Subtests) -> None:
+    for text in ["", "GB", "eighty", "80 s", "8 parsecs", "4 kGB"]:
+        with subtests.test(text=text), pytest.raises(ValueError, match=r"."):
+            parse_quantity(text, "B", "GB")
 
 
 def test_gb_is_not_gib() -> None:

@@ -152,16 +152,17 @@ def test_what_rounding_leaves_open_is_little(entry: Entry) -> None:
                 assert typed == close, (step.substituted, words)
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_a_printed_sum_comes_to_what_is_printed(entry: Entry) -> None:
-    for words, steps in answered(entry.name):
-        for step in steps:
-            if _SUM.fullmatch(step.substituted):
-                typed = as_typed(step.substituted, step.unit)
-                # Half of the last place may be rounded either way.
-                near = (step.value * one for one in (1 - 1e-9, 1, 1 + 1e-9))
-                shown = {format_value(value, step.unit) for value in near}
-                assert format_value(typed, step.unit) in shown, (step, words)
+def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> None:
+    for entry in entries():
+        with subtests.test(entry.name):
+            for words, steps in answered(entry.name):
+                for step in steps:
+                    if _SUM.fullmatch(step.substituted):
+                        typed = as_typed(step.substituted, step.unit)
+                        # Half of the last place may be rounded either way.
+                        near = (step.value * one for one in (1 - 1e-9, 1, 1 + 1e-9))
+                        shown = {format_value(value, step.unit) for value in near}
+                        assert format_value(typed, step.unit) in shown, (step, words)
 
 
 @pytest.mark.parametrize("name", ["inference-memory", "training-memory"])
@@ -179,9 +180,8 @@ def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
                 assert format_value(typed, "B") == free or as_typed(free, "B") == close
 
 
-@pytest.mark.parametrize(
-    ("line", "unit", "value"),
-    [
+def test_lines_are_read_as_people_read_them(subtests: pytest.Subtests) -> None:
+    for line, unit, value in [
         ("85.5\u00a0GB × 90%", "B", 76.95e9),
         ("(2 + 3) × 4 ÷ 10", "", 2),
         ("max(8,192 × 2\u00a0B, 4\u00a0kB)", "B", 16384),
@@ -191,12 +191,11 @@ def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
         ("3\u00a0GWh × 480\u00a0g/kWh", "kg", 1.44e6),
         ("64 × 8,766\u00a0h × 4.00\u00a0USD/h", "USD", 2244096),
         ("2.52×10²⁴\u00a0FLOP ÷ 2", "FLOP", 1.26e24),
-    ],
-)
-def test_lines_are_read_as_people_read_them(line: str, unit: str, value: float) -> None:
-    low, high = compute(line, unit)
-    assert low <= value <= high
-    assert high - low < 0.2 * value
+    ]:
+        with subtests.test(line=line, unit=unit, value=value):
+            low, high = compute(line, unit)
+            assert low <= value <= high
+            assert high - low < 0.2 * value
 
 
 @pytest.mark.parametrize(

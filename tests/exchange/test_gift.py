@@ -28,12 +28,13 @@ def test_what_is_written_is_read_again(item: Item) -> None:
     assert [bare(i) for i in read_gift(written.content.decode()).items] == [bare(item)]
 
 
-@pytest.mark.parametrize("path", REAL, ids=lambda p: p.stem)
-def test_real_files_survive_a_second_round(path: Path) -> None:
-    first = read_gift(path.read_text(encoding="utf-8")).items
-    again = read_gift(write_gift(first).content.decode()).items
+def test_real_files_survive_a_second_round(subtests: pytest.Subtests) -> None:
+    for path in REAL:
+        with subtests.test(path.stem):
+            first = read_gift(path.read_text(encoding="utf-8")).items
+            again = read_gift(write_gift(first).content.decode()).items
 
-    assert [bare(i) for i in again] == [bare(i) for i in first]
+            assert [bare(i) for i in again] == [bare(i) for i in first]
 
 
 def test_every_question_of_the_real_files_is_read_or_named() -> None:

@@ -100,9 +100,10 @@ def calls_of(work: Callable[[], object]) -> int:
     return calls
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
+def test_tags_in_tags_are_told_before_they_are_parsed(
+    subtests: pytest.Subtests,
+) -> None:
+    for unit in [
         "<b>",
         "<i a=%d>",
         "<div><p>",
@@ -115,20 +116,20 @@ def calls_of(work: Callable[[], object]) -> int:
         "<table><tr><td>",
         "<i a=%d><table><td></i></table>",
         "<I A=%d></p>",
-    ],
-)
-def test_tags_in_tags_are_told_before_they_are_parsed(unit: str) -> None:
-    html = "".join(unit.replace("%d", str(n)) for n in range(20_000))
+    ]:
+        with subtests.test(unit=unit):
+            html = "".join(unit.replace("%d", str(n)) for n in range(20_000))
 
-    assert is_deep(html)
-    turned = to_markdown(f"{html}some words")
-    assert "some words" in turned.text
-    assert turned.lost == ("its tags are left out: more than 60 stand in each other",)
+            assert is_deep(html)
+            turned = to_markdown(f"{html}some words")
+            assert "some words" in turned.text
+            assert turned.lost == (
+                "its tags are left out: more than 60 stand in each other",
+            )
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
+def test_tags_that_follow_each_other_are_not_deep(subtests: pytest.Subtests) -> None:
+    for html in [
         "<p>one" * 500,
         "<ul>" + "<li>one" * 500 + "</ul>",
         "<ul>" + "<li><p>one</p></li>" * 500 + "</ul>",
@@ -138,11 +139,10 @@ def test_tags_in_tags_are_told_before_they_are_parsed(unit: str) -> None:
         "1 < 2 and 3 > 2 " * 500,
         "<!-- note --><hr><img src='a.png'>" * 500,
         "<div>" * DEEPEST + "</div>" * DEEPEST,
-    ],
-)
-def test_tags_that_follow_each_other_are_not_deep(html: str) -> None:
-    assert not is_deep(html)
-    assert safe(html)
+    ]:
+        with subtests.test(html=html):
+            assert not is_deep(html)
+            assert safe(html)
 
 
 def test_a_card_of_tags_in_tags_is_left_out_and_counted(rosa) -> None:

@@ -15,9 +15,8 @@ TEX = re.compile(r"\\[(\[]")
 """How mathematics begins in Moodle; it becomes ours and is not taken for words."""
 
 
-@pytest.mark.parametrize(
-    ("html", "markdown"),
-    [
+def test_html_becomes_markdown(subtests: pytest.Subtests) -> None:
+    for html, markdown in [
         ("<p>one</p><p>two</p>", "one\n\ntwo"),
         ("a<br>b", "a\\\nb"),
         ("<b>x </b>y", "**x** y"),
@@ -32,10 +31,9 @@ TEX = re.compile(r"\\[(\[]")
         ("$5 and $6", "\\$5 and \\$6"),
         ("<h2>Title</h2>text", "**Title**\n\ntext"),
         ("[[gap]] [x] <!-- q: x -->", "\\[\\[gap\\]\\] \\[x\\]"),
-    ],
-)
-def test_html_becomes_markdown(html: str, markdown: str) -> None:
-    assert to_markdown(html).text == markdown
+    ]:
+        with subtests.test(html=html, markdown=markdown):
+            assert to_markdown(html).text == markdown
 
 
 def test_a_picture_left_out_is_named() -> None:

@@ -126,23 +126,23 @@ def test_the_right_choice_may_be_marked_in_many_ways() -> None:
     assert reading.items[2].stem == "Which one is *not* a protocol?"
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_a_question_whose_answer_is_not_told_is_refused(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, why in [
         ("1. Which?\na) one\nb) two", "no choice is marked as right"),
         ("1. Which?\n**a) one**\n**b) two**", "no choice is marked as right"),
         ("1. Which?\na) one\nb) two\nAnswer: D", "names none of its choices"),
         ("1. Which?\na) **one**\nb) two\nAnswer: B", "is not the one that its answer"),
         ("1. Which?\na) one\nAnswer: A", "one choice only"),
         ("1. What is there to say?", "neither choices nor an answer"),
-    ],
-)
-def test_a_question_whose_answer_is_not_told_is_refused(text: str, why: str) -> None:
-    reading = read_lists(f"{text}\n\n2. Which?\na) one\nb) two\nAnswer: A\n")
+    ]:
+        with subtests.test(text=text, why=why):
+            reading = read_lists(f"{text}\n\n2. Which?\na) one\nb) two\nAnswer: A\n")
 
-    assert [item.line for item in reading.items] == [len(text.split("\n")) + 2]
-    assert [why in remark.reason for remark in reading.refused] == [True]
-    assert reading.refused[0].line == 1
+            assert [item.line for item in reading.items] == [len(text.split("\n")) + 2]
+            assert [why in remark.reason for remark in reading.refused] == [True]
+            assert reading.refused[0].line == 1
 
 
 def test_a_letter_that_is_not_the_next_one_begins_no_choice() -> None:
@@ -166,22 +166,25 @@ def test_questions_without_numbers_are_parted_by_an_empty_line() -> None:
     assert [item.stem for item in items] == ["Which is right?", "And which is wrong?"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1. Which?\na) x" + " " * 300_000 + "y\nb) z\nAnswer: A",
-        "1. Which?\na) " + "*" * 200_000 + "\nb) z\nAnswer: A",
-        "1. Which?\na) " + "[" * 100_000 + "]{.\nb) z\nAnswer: A",
-        "1. " + "__" * 100_000 + "x\na) y",
-        "Answers\n" + "1" * 300_000,
-        "1. Which?\na) one\n" + "more\n" * 50_000 + "b) two\nAnswer: A",
-    ],
-    ids=["spaces", "stars", "brackets", "underscores", "digits", "lines"],
-)
-def test_hostile_text_is_read_in_the_time_that_its_length_takes(text: str) -> None:
-    reading = read_lists(text)  # squared it would take hours
+def test_hostile_text_is_read_in_the_time_that_its_length_takes(
+    subtests: pytest.Subtests,
+) -> None:
+    for name, text in zip(
+        ["spaces", "stars", "brackets", "underscores", "digits", "lines"],
+        [
+            "1. Which?\na) x" + " " * 300_000 + "y\nb) z\nAnswer: A",
+            "1. Which?\na) " + "*" * 200_000 + "\nb) z\nAnswer: A",
+            "1. Which?\na) " + "[" * 100_000 + "]{.\nb) z\nAnswer: A",
+            "1. " + "__" * 100_000 + "x\na) y",
+            "Answers\n" + "1" * 300_000,
+            "1. Which?\na) one\n" + "more\n" * 50_000 + "b) two\nAnswer: A",
+        ],
+        strict=True,
+    ):
+        with subtests.test(name):
+            reading = read_lists(text)  # squared it would take hours
 
-    assert len(reading.items) + len(reading.refused) <= 1
+            assert len(reading.items) + len(reading.refused) <= 1
 
 
 COFFEE = """\

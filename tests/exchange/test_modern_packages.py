@@ -197,18 +197,16 @@ def test_tags_and_formulas_come_along(rosa, session) -> None:
     assert tags.split() == ["net", "rdma::x"]
 
 
-@pytest.mark.parametrize(
-    ("anki", "ours"),
-    [
+def test_formulas_are_written_in_one_way(subtests: pytest.Subtests) -> None:
+    for anki, ours in [
         ("[$]a[/$]", r"\(a\)"),
         ("[latex]$a$ and $$b$$[/latex]", r"\(a\) and \[b\]"),
         ("[$]a", "[$]a"),
         ("<anki-mathjax block=true>a<br>b</anki-mathjax>", r"\[a b\]"),
         ("[$]" * 20_000, "[$]" * 20_000),
-    ],
-)
-def test_formulas_are_written_in_one_way(anki: str, ours: str) -> None:
-    assert with_math(anki) == ours
+    ]:
+        with subtests.test(anki=anki, ours=ours):
+            assert with_math(anki) == ours
 
 
 def test_only_pictures_are_kept_as_pictures(rosa, session) -> None:

@@ -155,9 +155,8 @@ def test_an_unknown_type_is_named_with_its_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
+def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) -> None:
+    for data, sentence in [
         (
             b'<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY c "&b;&b;">]><quiz>&c;</quiz>',
             "The file has a document type (DTD); remove it and try again.",
@@ -183,13 +182,12 @@ def test_an_unknown_type_is_named_with_its_line() -> None:
             "The file is not UTF-8 text; save it with that encoding.",
         ),
         (b"<qu\0iz/>", "The file holds zero bytes, so it is no text."),
-    ],
-)
-def test_a_hostile_file_is_refused_with_a_sentence(data: bytes, sentence: str) -> None:
-    with pytest.raises(Unusable) as refused:
-        read_moodle(data)
+    ]:
+        with subtests.test(data=data, sentence=sentence):
+            with pytest.raises(Unusable) as refused:
+                read_moodle(data)
 
-    assert str(refused.value) == sentence
+            assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])

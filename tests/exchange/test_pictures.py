@@ -260,9 +260,10 @@ def test_a_picture_of_moodle_is_kept(stem: str, file: str) -> None:
     assert picture.name.endswith(".png")
 
 
-@pytest.mark.parametrize(
-    ("stem", "file"),
-    [
+def test_what_is_no_picture_of_the_file_is_left_out_and_told(
+    subtests: pytest.Subtests,
+) -> None:
+    for stem, file in [
         ('<img src="https://example.org/rack.png" alt="A rack">', ""),
         ('<img src="@@PLUGINFILE@@/rack.png" alt="A rack">', ""),
         ('<img src="@@PLUGINFILE@@/a%20rack.png" alt="A rack">', as_file(b"no")),
@@ -273,17 +274,14 @@ def test_a_picture_of_moodle_is_kept(stem: str, file: str) -> None:
             '<img src="@@PLUGINFILE@@/a%20rack.png" alt="A rack">',
             as_file(PNG + bytes(2_000_000)),
         ),
-    ],
-)
-def test_what_is_no_picture_of_the_file_is_left_out_and_told(
-    stem: str, file: str
-) -> None:
-    found = READERS["moodle"](moodle(f"Which? {stem}", file))
+    ]:
+        with subtests.test(stem=stem, file=file):
+            found = READERS["moodle"](moodle(f"Which? {stem}", file))
 
-    (item,) = found.items
-    assert not item.pictures
-    assert item.stem == "Which? A rack"
-    assert [r.reason for r in found.lost] == ["a picture (A rack) is left out"]
+            (item,) = found.items
+            assert not item.pictures
+            assert item.stem == "Which? A rack"
+            assert [r.reason for r in found.lost] == ["a picture (A rack) is left out"]
 
 
 def test_a_picture_without_words_gets_some_and_is_told() -> None:

@@ -7,41 +7,43 @@ import pytest
 from app.content.numbers.estimates import Unanswerable, catalogue_value
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.fields import row_of
-from app.estimator.hardware.parts import Part, find_part, parts
+from app.estimator.hardware.parts import find_part, parts
 
 PARTS = parts()
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
-def test_every_value_has_a_source_and_a_day_or_a_reason(part: Part):
-    for value in part.values:
-        if value.state == "known":
-            assert value.words
-            assert value.sources
-            assert all(s.startswith("https://") for s in value.sources)
-            assert value.read_on.year >= 2025
-        else:
-            assert value.reason.endswith(".")
-            assert value.number is None
+def test_every_value_has_a_source_and_a_day_or_a_reason(subtests: pytest.Subtests):
+    for part in PARTS:
+        with subtests.test(part.id):
+            for value in part.values:
+                if value.state == "known":
+                    assert value.words
+                    assert value.sources
+                    assert all(s.startswith("https://") for s in value.sources)
+                    assert value.read_on.year >= 2025
+                else:
+                    assert value.reason.endswith(".")
+                    assert value.number is None
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.id)
-def test_every_field_that_an_author_can_link_has_its_row(part: Part):
-    rows = {value.name for value in part.values}
-    given = [
-        field.name
-        for field in dataclasses.fields(part.entry)
-        if getattr(part.entry, field.name) != field.default
-    ]
-    names = [*given, "capacity", "nvlink_both_ways", "pcie"]
+def test_every_field_that_an_author_can_link_has_its_row(subtests: pytest.Subtests):
+    for part in PARTS:
+        with subtests.test(part.id):
+            rows = {value.name for value in part.values}
+            given = [
+                field.name
+                for field in dataclasses.fields(part.entry)
+                if getattr(part.entry, field.name) != field.default
+            ]
+            names = [*given, "capacity", "nvlink_both_ways", "pcie"]
 
-    for name in names:
-        try:
-            found = catalogue_value("hw", part.id, name)[0]
-        except Unanswerable:
-            continue
-        if not isinstance(found, str | bool):
-            assert row_of(name) in rows, name
+            for name in names:
+                try:
+                    found = catalogue_value("hw", part.id, name)[0]
+                except Unanswerable:
+                    continue
+                if not isinstance(found, str | bool):
+                    assert row_of(name) in rows, name
 
 
 def test_one_way_stands_beside_both_ways_and_dense_beside_sparse():
@@ -84,9 +86,8 @@ def test_a_part_is_what_the_calculators_compute_with():
     assert find_part("b200-sxm")["capacity"].number == find_accelerator("B200").capacity
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_the_catalogue_has_the_hardware_of_late_2026(subtests: pytest.Subtests):
+    for name in [
         "gb300-gpu",
         "rubin-gpu",
         "vera-rubin-nvl72",
@@ -106,10 +107,9 @@ def test_a_part_is_what_the_calculators_compute_with():
         "gaudi3",
         "groq-3-lpu",
         "cerebras-wse3",
-    ],
-)
-def test_the_catalogue_has_the_hardware_of_late_2026(name):
-    assert find_part(name)
+    ]:
+        with subtests.test(name=name):
+            assert find_part(name)
 
 
 def test_a_rate_that_a_maker_prints_only_sparse_stays_unknown_and_says_so():

@@ -73,52 +73,63 @@ def test_untested_is_the_rate_of_guessing_with_the_weight_of_two_answers():
     assert belief([], STRONG) == Belief(GUESS, PRIOR)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("others", [Evidence(), STRONG], ids=["alone", "in a domain"])
-def test_a_right_answer_never_lowers_a_belief(seed: int, others: Evidence):
-    answers = some(seed, 40)
-    before = belief(answers, others).mean
+def test_a_right_answer_never_lowers_a_belief(subtests: pytest.Subtests):
+    for name, others in zip(
+        ["alone", "in a domain"], [Evidence(), STRONG], strict=True
+    ):
+        for seed in SEEDS:
+            with subtests.test(name, seed=seed):
+                answers = some(seed, 40)
+                before = belief(answers, others).mean
 
-    assert belief([*answers, *right(1)], others).mean >= before - 1e-12
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("others", [Evidence(), STRONG], ids=["alone", "in a domain"])
-def test_a_wrong_answer_never_raises_a_belief(seed: int, others: Evidence):
-    answers = [(first, GUESS) for first, _ in some(seed, 40)]
-    before = belief(answers, others).mean
-
-    assert belief([*answers, *wrong(1)], others).mean <= before + 1e-12
+                assert belief([*answers, *right(1)], others).mean >= before - 1e-12
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_number_not_known_never_raises_what_is_above_guessing(seed: int):
+def test_a_wrong_answer_never_raises_a_belief(subtests: pytest.Subtests):
+    for name, others in zip(
+        ["alone", "in a domain"], [Evidence(), STRONG], strict=True
+    ):
+        for seed in SEEDS:
+            with subtests.test(name, seed=seed):
+                answers = [(first, GUESS) for first, _ in some(seed, 40)]
+                before = belief(answers, others).mean
+
+                assert belief([*answers, *wrong(1)], others).mean <= before + 1e-12
+
+
+def test_a_number_not_known_never_raises_what_is_above_guessing(
+    subtests: pytest.Subtests,
+):
     """It counts as the guess that a choice would have been, so it pulls there."""
-    answers = some(seed, 9)
-    before = belief(answers).mean
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            answers = some(seed, 9)
+            before = belief(answers).mean
 
-    after_wrong = belief([*answers, (First(0.0, TODAY), 0.0)]).mean
+            after_wrong = belief([*answers, (First(0.0, TODAY), 0.0)]).mean
 
-    assert after_wrong <= max(before, GUESS) + 1e-12
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_had_an_answer_been_right_more_would_be_believed(seed: int):
-    answers = some(seed)
-    place = chance(seed).randrange(len(answers))
-    first, rate = answers[place]
-    better = [*answers]
-    better[place] = (First(1.0, first.day), rate)
-
-    assert belief(better).mean >= belief(answers).mean
+            assert after_wrong <= max(before, GUESS) + 1e-12
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_neighbors_know_never_lowers_a_belief(seed: int):
-    answers = some(seed)
-    more = STRONG + Evidence(1, 1.0, 1.0, 1.0, 1.0, 1.0)
+def test_had_an_answer_been_right_more_would_be_believed(subtests: pytest.Subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            answers = some(seed)
+            place = chance(seed).randrange(len(answers))
+            first, rate = answers[place]
+            better = [*answers]
+            better[place] = (First(1.0, first.day), rate)
 
-    assert belief(answers, more).mean >= belief(answers, STRONG).mean
+            assert belief(better).mean >= belief(answers).mean
+
+
+def test_what_neighbors_know_never_lowers_a_belief(subtests: pytest.Subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            answers = some(seed)
+            more = STRONG + Evidence(1, 1.0, 1.0, 1.0, 1.0, 1.0)
+
+            assert belief(answers, more).mean >= belief(answers, STRONG).mean
 
 
 @pytest.mark.parametrize("count", [1, 3, 6, 12])
@@ -129,15 +140,16 @@ def test_more_evidence_narrows_the_range(count: int):
     assert more[1] - more[0] <= fewer[1] - fewer[0]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_time_without_review_lowers_and_takes_weight(seed: int):
-    answers = some(seed)
-    days = [TODAY + dt.timedelta(days=n) for n in (0, 1, 7, 30, 365)]
-    beliefs = [belief(answers, STRONG, on) for on in days]
+def test_time_without_review_lowers_and_takes_weight(subtests: pytest.Subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            answers = some(seed)
+            days = [TODAY + dt.timedelta(days=n) for n in (0, 1, 7, 30, 365)]
+            beliefs = [belief(answers, STRONG, on) for on in days]
 
-    for earlier, later in itertools.pairwise(beliefs):
-        assert later.mean <= earlier.mean + 1e-12
-        assert later.weight <= earlier.weight
+            for earlier, later in itertools.pairwise(beliefs):
+                assert later.mean <= earlier.mean + 1e-12
+                assert later.weight <= earlier.weight
 
 
 def test_time_widens_the_range_of_what_was_known():
@@ -156,20 +168,22 @@ def test_time_alone_never_takes_a_belief_below_guessing():
     assert belief(answers, on=TODAY + dt.timedelta(days=9000)).mean >= GUESS
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_order_of_the_answers_of_a_day_does_not_matter(seed: int):
-    answers = some(seed)
-    shuffled = chance(seed).sample(answers, len(answers))
+def test_the_order_of_the_answers_of_a_day_does_not_matter(subtests: pytest.Subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            answers = some(seed)
+            shuffled = chance(seed).sample(answers, len(answers))
 
-    assert belief(shuffled).mean == pytest.approx(belief(answers).mean)
+            assert belief(shuffled).mean == pytest.approx(belief(answers).mean)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_everything_stays_within_its_bounds(seed: int):
-    made = belief(some(seed, 60), STRONG)
+def test_everything_stays_within_its_bounds(subtests: pytest.Subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            made = belief(some(seed, 60), STRONG)
 
-    assert 0 <= made.range[0] <= made.mean <= made.range[1] <= 1
-    assert made.weight >= PRIOR
+            assert 0 <= made.range[0] <= made.mean <= made.range[1] <= 1
+            assert made.weight >= PRIOR
 
 
 def test_a_computed_number_says_more_than_true_or_false():
@@ -212,13 +226,16 @@ def test_an_objective_leans_on_its_domain_from_its_first_right_answer():
     assert belief(wrong(1), STRONG) == belief(wrong(1))
 
 
-@pytest.mark.parametrize("days", [0, 1, 9, 60, 400])
-def test_recall_is_that_of_the_scheduler(days: int):
-    at = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
-    standing = after(None, Grade(4, at, at.date()))
-    then = at.date() + dt.timedelta(days=days)
+def test_recall_is_that_of_the_scheduler(subtests: pytest.Subtests):
+    for days in [0, 1, 9, 60, 400]:
+        with subtests.test(days=days):
+            at = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+            standing = after(None, Grade(4, at, at.date()))
+            then = at.date() + dt.timedelta(days=days)
 
-    assert recall(days, standing.stability) == pytest.approx(reference(standing, then))
+            assert recall(days, standing.stability) == pytest.approx(
+                reference(standing, then)
+            )
 
 
 def test_a_reviewed_objective_keeps_its_evidence():
@@ -265,35 +282,37 @@ def test_the_range_leaves_a_twentieth_on_each_side(made, low: float, high: float
     assert made.range == pytest.approx((low, high), abs=0.01)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_kept_is_the_recall_of_now_by_that_of_then(seed: int):
+def test_what_is_kept_is_the_recall_of_now_by_that_of_then(subtests: pytest.Subtests):
     """The same to a billionth, whatever of it is computed once for many ages."""
-    draw = chance(seed)
-    cards = Cards(
-        begun=draw.randrange(12),
-        all=10,
-        days=draw.random() * 60,
-        stability=1 + draw.random() * 80,
-    )
-    covered = min(1.0, cards.begun / 10)
-    on_schedule = mean_over(lambda share: recall(share, 1.0))
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            draw = chance(seed)
+            cards = Cards(
+                begun=draw.randrange(12),
+                all=10,
+                days=draw.random() * 60,
+                stability=1 + draw.random() * 80,
+            )
+            covered = min(1.0, cards.begun / 10)
+            on_schedule = mean_over(lambda share: recall(share, 1.0))
 
-    for age in range(1, 120, 7):
-        alone = recall(age, TAUGHT)
-        then = min(on_schedule, recall(cards.days - age, cards.stability))
-        now = min(1.0, recall(cards.days, cards.stability) / then)
-        expected = covered * now + (1 - covered) * alone
-        assert keeping(cards)(age) == pytest.approx(expected, rel=1e-9)
+            for age in range(1, 120, 7):
+                alone = recall(age, TAUGHT)
+                then = min(on_schedule, recall(cards.days - age, cards.stability))
+                now = min(1.0, recall(cards.days, cards.stability) / then)
+                expected = covered * now + (1 - covered) * alone
+                assert keeping(cards)(age) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_all_answers_are_counted_and_only_the_newest_weighed(seed: int):
-    answers = some(seed, 60)
-    until = day(20)
+def test_all_answers_are_counted_and_only_the_newest_weighed(subtests: pytest.Subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            answers = some(seed, 60)
+            until = day(20)
 
-    made = gather(lots(answers, GUESS), GUESS, NO_CARDS, until)
+            made = gather(lots(answers, GUESS), GUESS, NO_CARDS, until)
 
-    before = [first for first, _ in answers if first.day <= until]
-    assert made.answers == len(before)
-    assert made.score == pytest.approx(sum(first.score for first in before))
-    assert made.weight <= WINDOW + 1e-9
+            before = [first for first, _ in answers if first.day <= until]
+            assert made.answers == len(before)
+            assert made.score == pytest.approx(sum(first.score for first in before))
+            assert made.weight <= WINDOW + 1e-9

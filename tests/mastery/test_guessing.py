@@ -53,10 +53,11 @@ def test_marked_box_by_box_a_coin_earns_nearly_half():
     assert rate == pytest.approx(7 / 15)
 
 
-@pytest.mark.parametrize("rule", ["net", "coverage", "each", "off", ""])
-def test_a_rate_is_a_share(rule: str):
-    for right in range(1, 4):
-        assert 0 <= guess_rate(asked(choices(right, 3, "multiple"), rule)) < 1
+def test_a_rate_is_a_share(subtests: pytest.Subtests):
+    for rule in ["net", "coverage", "each", "off", ""]:
+        with subtests.test(rule=rule):
+            for right in range(1, 4):
+                assert 0 <= guess_rate(asked(choices(right, 3, "multiple"), rule)) < 1
 
 
 def test_a_row_of_a_match_is_guessed_once_in_as_many_cells():

@@ -17,15 +17,16 @@ def test_the_nodes_stand_for_a_normal_distribution() -> None:
     assert moments == pytest.approx([1, 0, 1, 0, 3, 0, 15, 0, 105, 0], abs=1e-9)
 
 
-@pytest.mark.parametrize("mean", [0.26, 0.4, 0.7, 0.97, 0.999])
-def test_what_is_believed_on_average_stays(mean: float) -> None:
-    under = moved(Belief(mean, 8.0), 0.25)
+def test_what_is_believed_on_average_stays(subtests: pytest.Subtests) -> None:
+    for mean in [0.26, 0.4, 0.7, 0.97, 0.999]:
+        with subtests.test(mean=mean):
+            under = moved(Belief(mean, 8.0), 0.25)
 
-    assert math.fsum(
-        b.mean * w for b, (_, w) in zip(under, NODES, strict=True)
-    ) == pytest.approx(mean, abs=1e-4)
-    assert [b.mean for b in under] == sorted(b.mean for b in under)
-    assert all(0.24 < b.mean <= 1 and b.weight == 8.0 for b in under)
+            assert math.fsum(
+                b.mean * w for b, (_, w) in zip(under, NODES, strict=True)
+            ) == pytest.approx(mean, abs=1e-4)
+            assert [b.mean for b in under] == sorted(b.mean for b in under)
+            assert all(0.24 < b.mean <= 1 and b.weight == 8.0 for b in under)
 
 
 def test_guesses_and_certainty_are_not_moved() -> None:

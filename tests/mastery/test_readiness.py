@@ -105,9 +105,8 @@ def test_a_small_course_wants_all_that_it_has(library: Library):
     assert isinstance(forecast(domains, MOCK), Forecast)
 
 
-@pytest.mark.parametrize(
-    ("answers", "domains", "words"),
-    [
+def test_what_is_missing_is_said_exactly(subtests: pytest.Subtests):
+    for answers, domains, words in [
         (12, (), "answers to 12 more questions"),
         (1, (), "an answer to one more question"),
         (12, (("Ops", 3),), "answers to 12 more questions: at least 3 in Ops"),
@@ -123,10 +122,9 @@ def test_a_small_course_wants_all_that_it_has(library: Library):
             "answers to 9 more questions: at least 1 in A, 2 in B and 3 in C",
         ),
         (5, (("A", 3), ("B", 2)), "answers to 5 more questions: 3 in A and 2 in B"),
-    ],
-)
-def test_what_is_missing_is_said_exactly(answers: int, domains, words: str):
-    assert Lacking(answers, domains).words == words
+    ]:
+        with subtests.test(answers=answers, domains=domains, words=words):
+            assert Lacking(answers, domains).words == words
 
 
 def test_the_forecast_weighs_domains_as_the_blueprint_does(library: Library):
@@ -227,9 +225,8 @@ def test_simulated_exams_agree_with_the_exact_scores():
     assert total / sittings == pytest.approx(reached, abs=0.015)
 
 
-@pytest.mark.parametrize(
-    ("chance", "words"),
-    [
+def test_a_chance_is_said_as_people_say_it(subtests: pytest.Subtests):
+    for chance, words in [
         (0.01, "hardly any chance"),
         (0.33, "about three chances in ten"),
         (0.14, "about one chance in ten"),
@@ -237,7 +234,6 @@ def test_simulated_exams_agree_with_the_exact_scores():
         (0.5, "an even chance"),
         (0.8, "about eight chances in ten"),
         (0.99, "more than nine chances in ten"),
-    ],
-)
-def test_a_chance_is_said_as_people_say_it(chance: float, words: str):
-    assert chance_words(chance) == words
+    ]:
+        with subtests.test(chance=chance, words=words):
+            assert chance_words(chance) == words

@@ -200,17 +200,22 @@ def test_without_cards_nothing_is_drawn():
     assert upcoming({}, TUESDAY).sentence == ""
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 5, 12, 24, 45, 60])
-def test_bars_stay_inside_and_names_apart(ahead: int):
-    exam = TUESDAY + dt.timedelta(days=ahead)
-    due = upcoming({exam.isoformat(): 7}, TUESDAY, exam)
+def test_bars_stay_inside_and_names_apart(subtests: pytest.Subtests):
+    for ahead in [1, 2, 5, 12, 24, 45, 60]:
+        with subtests.test(ahead=ahead):
+            exam = TUESDAY + dt.timedelta(days=ahead)
+            due = upcoming({exam.isoformat(): 7}, TUESDAY, exam)
 
-    assert len(due.bars) == ahead + 1
-    (bar,) = elements(due, "rect")
-    assert place(bar, "x") + place(bar, "width") <= 93.1
-    names = [place(text, "x") for text in texts(due) if text.attrib["y"] == "142"]
-    assert names == sorted(names)
-    assert all(later - earlier >= 17 for earlier, later in itertools.pairwise(names))
+            assert len(due.bars) == ahead + 1
+            (bar,) = elements(due, "rect")
+            assert place(bar, "x") + place(bar, "width") <= 93.1
+            names = [
+                place(text, "x") for text in texts(due) if text.attrib["y"] == "142"
+            ]
+            assert names == sorted(names)
+            assert all(
+                later - earlier >= 17 for earlier, later in itertools.pairwise(names)
+            )
 
 
 # --- calibration ----------------------------------------------------------------------

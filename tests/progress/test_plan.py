@@ -134,25 +134,28 @@ def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(
     assert usual[0].slug == "weights"
 
 
-@pytest.mark.parametrize("seed", range(12))
 def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
-    shipped: Library, seed: int
+    shipped: Library, subtests: pytest.Subtests
 ):
     """As after a placement test: a few answers all over the course."""
-    dice = random.Random(seed)  # noqa: S311 - luck, not a secret
-    items = dice.sample(sorted(shipped.questions), 15)
-    firsts = {item: First(dice.choice((0.0, 1.0)), TODAY) for item in items}
-    record = dataclasses.replace(NOTHING, firsts=firsts)
+    for seed in range(12):
+        with subtests.test(seed=seed):
+            dice = random.Random(seed)  # noqa: S311 - luck, not a secret
+            items = dice.sample(sorted(shipped.questions), 15)
+            firsts = {item: First(dice.choice((0.0, 1.0)), TODAY) for item in items}
+            record = dataclasses.replace(NOTHING, firsts=firsts)
 
-    page = planned(shipped, record, minutes=240).steps[0]
-    weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[0]
+            page = planned(shipped, record, minutes=240).steps[0]
+            weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[
+                0
+            ]
 
-    assert page.kind == "read"
-    if weakest.tested and weakest.ground is not None:
-        assert page.topic == weakest.ground.topic.slug
-    else:
-        number = weakest.standing.objective.number
-        assert number in shipped.topics[page.topic].objectives
+            assert page.kind == "read"
+            if weakest.tested and weakest.ground is not None:
+                assert page.topic == weakest.ground.topic.slug
+            else:
+                number = weakest.standing.objective.number
+                assert number in shipped.topics[page.topic].objectives
 
 
 def test_a_weak_page_that_was_read_does_not_lead_every_day(shipped: Library):

@@ -374,19 +374,17 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
     assert ", also the cards you started that gain most from another review." in said
 
 
-@pytest.mark.parametrize(
-    ("unseen", "days", "left", "words"),
-    [
+def test_the_plan_in_short(subtests: pytest.Subtests) -> None:
+    for unseen, days, left, words in [
         (100, 30, 9, "about 4 new cards a day until"),
         (0, 30, 9, "what is due, and from"),
         (50, 1, 60, "the cards you started once more, 60 of them today"),
         (50, 1, 0, "nothing more to review today"),
         (900, 30, 9, "about 15 new cards a day."),
-    ],
-)
-def test_the_plan_in_short(unseen: int, days: int, left: int, words: str) -> None:
-    asked = PlanInputs(DAY, DAY + days, 900)
+    ]:
+        with subtests.test(unseen=unseen, days=days, left=left):
+            asked = PlanInputs(DAY, DAY + days, 900)
 
-    said = in_short(outline(100, unseen, asked), asked, Left(due=left))
+            said = in_short(outline(100, unseen, asked), asked, Left(due=left))
 
-    assert words in said.replace("\xa0", " ")
+            assert words in said.replace("\xa0", " ")

@@ -52,12 +52,20 @@ def test_a_first_day_before_the_log_is_not_named():
     assert (log.days, log.since) == (12 * 7 + 2, "")
 
 
-@pytest.mark.parametrize(
-    ("count", "look"),
-    [(0, "h0"), (1, "h1"), (9, "h1"), (10, "h2"), (30, "h3"), (60, "h4"), (999, "h4")],
-)
-def test_more_work_is_darker(count: int, look: str):
-    assert squares(study_log({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
+def test_more_work_is_darker(subtests: pytest.Subtests):
+    for count, look in [
+        (0, "h0"),
+        (1, "h1"),
+        (9, "h1"),
+        (10, "h2"),
+        (30, "h3"),
+        (60, "h4"),
+        (999, "h4"),
+    ]:
+        with subtests.test(count=count, look=look):
+            assert (
+                squares(study_log({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
+            )
 
 
 def test_months_stand_above_their_first_week_and_not_on_each_other():
@@ -68,9 +76,12 @@ def test_months_stand_above_their_first_week_and_not_on_each_other():
     assert all(later - earlier > 30 for earlier, later in itertools.pairwise(places))
 
 
-@pytest.mark.parametrize("offset", range(0, 370, 7))
-def test_month_names_never_touch(offset: int):
-    log = study_log({}, TUESDAY + dt.timedelta(days=offset))
-    places = [x for x, _ in months(log)]
+def test_month_names_never_touch(subtests: pytest.Subtests):
+    for offset in range(0, 370, 7):
+        with subtests.test(offset=offset):
+            log = study_log({}, TUESDAY + dt.timedelta(days=offset))
+            places = [x for x, _ in months(log)]
 
-    assert all(later - earlier > 30 for earlier, later in itertools.pairwise(places))
+            assert all(
+                later - earlier > 30 for earlier, later in itertools.pairwise(places)
+            )

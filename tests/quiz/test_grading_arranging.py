@@ -74,9 +74,10 @@ def test_two_steps_at_one_place_are_refused_by_name() -> None:
     )
 
 
-@pytest.mark.parametrize("place", ["first", "-1", "1.5", "9999", "²"])
-def test_a_place_that_is_no_number_is_refused(place: str) -> None:
-    assert isinstance(grade(drawn(ORDER), {"place.zzzz": [place]}), Unreadable)
+def test_a_place_that_is_no_number_is_refused(subtests: pytest.Subtests) -> None:
+    for place in ["first", "-1", "1.5", "9999", "²"]:
+        with subtests.test(place=place):
+            assert isinstance(grade(drawn(ORDER), {"place.zzzz": [place]}), Unreadable)
 
 
 def test_nothing_placed_is_refused() -> None:

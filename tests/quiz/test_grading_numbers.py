@@ -15,9 +15,8 @@ def answered(typed: str, unit: str = "", question=GIGABYTES) -> Verdict | Unread
     return grade(drawn(question), {"answer": [typed], "unit": [unit]})
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
+def test_it_is_read_as_people_write_it(subtests: pytest.Subtests) -> None:
+    for typed in [
         "1120 GB",
         "1.12 TB",
         "1 120",
@@ -47,13 +46,12 @@ def answered(typed: str, unit: str = "", question=GIGABYTES) -> Verdict | Unread
         "8960 Gb",
         "2240/2",
         "56/50 TB",
-    ],
-)
-def test_it_is_read_as_people_write_it(typed: str) -> None:
-    verdict = answered(typed)
+    ]:
+        with subtests.test(typed=typed):
+            verdict = answered(typed)
 
-    assert isinstance(verdict, Verdict), verdict
-    assert verdict.score == 1
+            assert isinstance(verdict, Verdict), verdict
+            assert verdict.score == 1
 
 
 def test_the_unit_chosen_beside_the_field_counts_where_none_is_typed() -> None:
@@ -61,18 +59,18 @@ def test_the_unit_chosen_beside_the_field_counts_where_none_is_typed() -> None:
     assert answered("1120 GB", "TB").score == 1
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
+def test_what_is_no_number_is_refused_with_an_example(
+    subtests: pytest.Subtests,
+) -> None:
+    for typed in [
         *("", "  ", "lots", "GB", "1.2.3", "1,12,3", "80 4", "--5", "1e999", "9" * 500),
         *("∞", "1½", "1 1/2", "1120/0", "1.12/2"),
-    ],
-)
-def test_what_is_no_number_is_refused_with_an_example(typed: str) -> None:
-    refused = answered(typed)
+    ]:
+        with subtests.test(typed=typed):
+            refused = answered(typed)
 
-    assert isinstance(refused, Unreadable)
-    assert refused.message
+            assert isinstance(refused, Unreadable)
+            assert refused.message
 
 
 def test_an_unknown_unit_is_refused_and_says_which_one_is_wanted() -> None:

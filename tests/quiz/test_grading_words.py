@@ -11,15 +11,19 @@ from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["all-reduce", "All-Reduce", "all reduce", " allreduce. ", "“all\u2010reduce”"],
-)
-def test_spelling_habits_do_not_matter(typed: str) -> None:
-    verdict = grade(drawn(SHORT), {"answer": [typed]})
+def test_spelling_habits_do_not_matter(subtests: pytest.Subtests) -> None:
+    for typed in [
+        "all-reduce",
+        "All-Reduce",
+        "all reduce",
+        " allreduce. ",
+        "“all\u2010reduce”",
+    ]:
+        with subtests.test(typed=typed):
+            verdict = grade(drawn(SHORT), {"answer": [typed]})
 
-    assert isinstance(verdict, Verdict)
-    assert verdict.score == 1
+            assert isinstance(verdict, Verdict)
+            assert verdict.score == 1
 
 
 def test_a_foreseen_wrong_word_says_why() -> None:

@@ -19,45 +19,53 @@ def test_every_kind_is_walked_here() -> None:
     assert set(ASKED) == set(kinds.KINDS)
 
 
-@pytest.mark.parametrize("name", kinds.KINDS)
-def test_it_has_a_module_and_a_template(name: str) -> None:
-    kind = kinds.KINDS[name]
-    home = ROOT / "app/questions/kinds" / name.replace("-", "_")
+def test_it_has_a_module_and_a_template(subtests: pytest.Subtests) -> None:
+    for name in kinds.KINDS:
+        with subtests.test(name=name):
+            kind = kinds.KINDS[name]
+            home = ROOT / "app/questions/kinds" / name.replace("-", "_")
 
-    assert home.is_dir() or home.with_suffix(".py").is_file()
-    assert kind.template == f"questions/{name}.html"
-    template = (ROOT / "templates" / kind.template).read_text()
-    assert "{% macro form(asked)" in template
-    assert "{% macro marks(outcome)" in template
-
-
-@pytest.mark.parametrize("name", kinds.KINDS)
-def test_the_registry_finds_it_by_a_question(name: str) -> None:
-    assert kinds.of(ASKED[name]) is kinds.KINDS[name]
-    assert kinds.of(ASKED[name]).name == name
+            assert home.is_dir() or home.with_suffix(".py").is_file()
+            assert kind.template == f"questions/{name}.html"
+            template = (ROOT / "templates" / kind.template).read_text()
+            assert "{% macro form(asked)" in template
+            assert "{% macro marks(outcome)" in template
 
 
-@pytest.mark.parametrize("name", kinds.KINDS)
-def test_what_its_form_sends_is_taken_for_an_answer(name: str) -> None:
-    sent = [(f"{f}x" if f.endswith(".") else f, "1") for f in kinds.KINDS[name].fields]
-
-    assert set(read_sent(sent).raw) == {field for field, _ in sent}
-
-
-@pytest.mark.parametrize("name", kinds.KINDS)
-def test_its_states_are_answers_of_its_form(name: str) -> None:
-    question = ASKED[name]
-    kind = kinds.of(question)
-    states = list(kind.states(question.answer))
-
-    assert states
-    for _, raw in states:
-        assert all(field.startswith(kind.fields) for field in raw)
+def test_the_registry_finds_it_by_a_question(subtests: pytest.Subtests) -> None:
+    for name in kinds.KINDS:
+        with subtests.test(name=name):
+            assert kinds.of(ASKED[name]) is kinds.KINDS[name]
+            assert kinds.of(ASKED[name]).name == name
 
 
-@pytest.mark.parametrize("name", kinds.KINDS)
-def test_the_cache_keeps_it(name: str) -> None:
-    assert decode(encode(ASKED[name])) == ASKED[name]
+def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -> None:
+    for name in kinds.KINDS:
+        with subtests.test(name=name):
+            sent = [
+                (f"{f}x" if f.endswith(".") else f, "1")
+                for f in kinds.KINDS[name].fields
+            ]
+
+            assert set(read_sent(sent).raw) == {field for field, _ in sent}
+
+
+def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:
+    for name in kinds.KINDS:
+        with subtests.test(name=name):
+            question = ASKED[name]
+            kind = kinds.of(question)
+            states = list(kind.states(question.answer))
+
+            assert states
+            for _, raw in states:
+                assert all(field.startswith(kind.fields) for field in raw)
+
+
+def test_the_cache_keeps_it(subtests: pytest.Subtests) -> None:
+    for name in kinds.KINDS:
+        with subtests.test(name=name):
+            assert decode(encode(ASKED[name])) == ASKED[name]
 
 
 def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:

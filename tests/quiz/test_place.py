@@ -116,9 +116,10 @@ def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
     assert "is smaller than 24 × 24" in found.blurred["queue"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
+def test_what_no_drawing_may_hold_is_named_with_its_line(
+    subtests: pytest.Subtests,
+) -> None:
+    for old, new, why in [
         ("<title>", "<style>a{}</style><title>", "the element <style>"),
         ("<rect", '<rect onclick="x()"', "the attribute onclick"),
         ("<rect", '<rect style="fill:red"', "the attribute style"),
@@ -135,16 +136,13 @@ def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
         ("</svg>", f"<g>{'<g>' * 20}{'</g>' * 20}</g></svg>", "nested too deep"),
         ("</svg>", " " * 20_001 + "</svg>", "larger than 20 KB"),
         ("</svg>", "words</svg>", "words stand outside"),
-    ],
-)
-def test_what_no_drawing_may_hold_is_named_with_its_line(
-    old: str, new: str, why: str
-) -> None:
-    found = read_drawing(SVG.replace(old, new))
+    ]:
+        with subtests.test(old=old, new=new, why=why):
+            found = read_drawing(SVG.replace(old, new))
 
-    assert isinstance(found, Flaw)
-    assert why in found.why
-    assert 1 <= found.line <= 7
+            assert isinstance(found, Flaw)
+            assert why in found.why
+            assert 1 <= found.line <= 7
 
 
 @given(st.text(max_size=200))

@@ -79,9 +79,8 @@ def test_another_option_is_right(seed: int, chosen: str):
     assert regrade(SINGLE, mended, seed, {"answer": [chosen]}) == (chosen == "bcdf")
 
 
-@pytest.mark.parametrize(
-    ("asked", "mended", "raw", "score"),
-    [
+def test_a_mended_key_gives_its_score(subtests: pytest.Subtests):
+    for asked, mended, raw, score in [
         (
             TRUE_FALSE,
             of(TRUE_FALSE, options=choices("true-false", bcdf=1, ghjk=0).options),
@@ -121,10 +120,9 @@ def test_another_option_is_right(seed: int, chosen: str):
             {"blank.bcdf": ["iWARP"], "blank.ghjk": ["lossy"]},
             0.5,
         ),
-    ],
-)
-def test_a_mended_key_gives_its_score(asked, mended, raw, score):
-    assert regrade(asked, mended, 5, raw) == score
+    ]:
+        with subtests.test(asked=asked, mended=mended, raw=raw):
+            assert regrade(asked, mended, 5, raw) == score
 
 
 def test_steps_that_changed_places_are_the_same_steps():

@@ -28,14 +28,19 @@ def best(curve: Curve, trace: Trace, last: int, price: float) -> float:
     return found
 
 
-@pytest.mark.parametrize("price", [0.0, 0.0005, 0.004])
-@pytest.mark.parametrize("trace", [(2.0, 3.0), (9.0, 8.5)])
-def test_a_begun_card_gains_what_trying_out_all_days_says(trace, price) -> None:
-    curve = curve_of()
+def test_a_begun_card_gains_what_trying_out_all_days_says(
+    subtests: pytest.Subtests,
+) -> None:
+    for trace in [(2.0, 3.0), (9.0, 8.5)]:
+        for price in [0.0, 0.0005, 0.004]:
+            with subtests.test(trace=trace, price=price):
+                curve = curve_of()
 
-    value, _ = Learner(curve, [Card(1.0, trace, 5)], DAYS).value([price] * DAYS)
+                value, _ = Learner(curve, [Card(1.0, trace, 5)], DAYS).value(
+                    [price] * DAYS
+                )
 
-    assert value == pytest.approx(best(curve, trace, -5, price), abs=0.004)
+                assert value == pytest.approx(best(curve, trace, -5, price), abs=0.004)
 
 
 @pytest.mark.parametrize("price", [0.0, 0.003, 0.009])

@@ -74,56 +74,60 @@ def asked(days: int, minutes: float = 10.0) -> PlanInputs:
 # --- formulas -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_the_formulas_agree_with_the_reference(seed: int) -> None:
-    dice = random.Random(seed)  # noqa: S311 - an example, not a secret
-    card = fsrs.Card(
-        card_id=1,
-        state=fsrs.State.Review,
-        stability=10 ** dice.uniform(-2.5, 3),
-        difficulty=dice.uniform(1, 10),
-        last_review=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
-    )
-    assert card.last_review
-    assert card.stability
-    assert card.difficulty
-    days = dice.choice([1, 2, 5, 30, 400])
-    day = card.last_review + dt.timedelta(days=days)
-    scheduler = fsrs.Scheduler(enable_fuzzing=False)
-    trace = card.stability, card.difficulty
+def test_the_formulas_agree_with_the_reference(subtests: pytest.Subtests) -> None:
+    for seed in range(200):
+        with subtests.test(seed=seed):
+            dice = random.Random(seed)  # noqa: S311 - an example, not a secret
+            card = fsrs.Card(
+                card_id=1,
+                state=fsrs.State.Review,
+                stability=10 ** dice.uniform(-2.5, 3),
+                difficulty=dice.uniform(1, 10),
+                last_review=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+            )
+            assert card.last_review
+            assert card.stability
+            assert card.difficulty
+            days = dice.choice([1, 2, 5, 30, 400])
+            day = card.last_review + dt.timedelta(days=days)
+            scheduler = fsrs.Scheduler(enable_fuzzing=False)
+            trace = card.stability, card.difficulty
 
-    chance = CURVE.recall(days, card.stability)
+            chance = CURVE.recall(days, card.stability)
 
-    assert chance == pytest.approx(
-        scheduler.get_card_retrievability(card, day), rel=CLOSE
-    )
-    for rating in (2, 3, 4):
-        moved, _ = scheduler.review_card(card, fsrs.Rating(rating), day)
-        known = CURVE.known(trace, chance, rating)
-        assert known == pytest.approx((moved.stability, moved.difficulty), rel=CLOSE)
-        assert CURVE.interval(known[0]) == (moved.due - day).days
-    again, _ = scheduler.review_card(card, fsrs.Rating.Again, day)
-    passed, _ = scheduler.review_card(again, fsrs.Rating.Good, day)
-    assert CURVE.forgotten(trace, chance) == pytest.approx(
-        (again.stability, again.difficulty), rel=CLOSE
-    )
-    assert CURVE.lapsed(trace, chance) == pytest.approx(
-        (passed.stability, passed.difficulty), rel=CLOSE
-    )
+            assert chance == pytest.approx(
+                scheduler.get_card_retrievability(card, day), rel=CLOSE
+            )
+            for rating in (2, 3, 4):
+                moved, _ = scheduler.review_card(card, fsrs.Rating(rating), day)
+                known = CURVE.known(trace, chance, rating)
+                assert known == pytest.approx(
+                    (moved.stability, moved.difficulty), rel=CLOSE
+                )
+                assert CURVE.interval(known[0]) == (moved.due - day).days
+            again, _ = scheduler.review_card(card, fsrs.Rating.Again, day)
+            passed, _ = scheduler.review_card(again, fsrs.Rating.Good, day)
+            assert CURVE.forgotten(trace, chance) == pytest.approx(
+                (again.stability, again.difficulty), rel=CLOSE
+            )
+            assert CURVE.lapsed(trace, chance) == pytest.approx(
+                (passed.stability, passed.difficulty), rel=CLOSE
+            )
 
 
-@pytest.mark.parametrize("rating", [1, 2, 3, 4])
-@pytest.mark.parametrize("steps", [0, 1, 2, 3])
-def test_a_first_day_agrees_with_the_cards_own_rules(rating: int, steps: int) -> None:
-    waits = tuple(dt.timedelta(minutes=10) for _ in range(steps))
-    policy = Policy(learning_steps=waits)
-    stands = after(None, grade(rating), policy=policy)
-    while stands.state != "review":
-        stands = after(stands, grade(3), policy=policy)
+def test_a_first_day_agrees_with_the_cards_own_rules(subtests: pytest.Subtests) -> None:
+    for steps in [0, 1, 2, 3]:
+        for rating in [1, 2, 3, 4]:
+            with subtests.test(steps=steps, rating=rating):
+                waits = tuple(dt.timedelta(minutes=10) for _ in range(steps))
+                policy = Policy(learning_steps=waits)
+                stands = after(None, grade(rating), policy=policy)
+                while stands.state != "review":
+                    stands = after(stands, grade(3), policy=policy)
 
-    assert curve_of(policy).begun(rating) == pytest.approx(
-        (stands.stability, stands.difficulty), rel=CLOSE
-    )
+                assert curve_of(policy).begun(rating) == pytest.approx(
+                    (stands.stability, stands.difficulty), rel=CLOSE
+                )
 
 
 @pytest.mark.parametrize("rating", [1, 2, 3, 4])

@@ -62,23 +62,26 @@ def random_history(seed: int) -> list[tuple[int, int]]:
     ]
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_a_thousand_histories_agree_with_the_reference(block: int) -> None:
-    reference = fsrs.Scheduler(enable_fuzzing=False)
-    for seed in range(block * 100, block * 100 + 100):
-        history = random_history(seed)
-        card, moment = fsrs.Card(card_id=1), dt.datetime.combine(START, NOON)
-        for rating, days in history:
-            moment += dt.timedelta(days=days)
-            card, _ = reference.review_card(card, fsrs.Rating(rating), moment)
+def test_a_thousand_histories_agree_with_the_reference(
+    subtests: pytest.Subtests,
+) -> None:
+    for block in range(10):
+        with subtests.test(block=block):
+            reference = fsrs.Scheduler(enable_fuzzing=False)
+            for seed in range(block * 100, block * 100 + 100):
+                history = random_history(seed)
+                card, moment = fsrs.Card(card_id=1), dt.datetime.combine(START, NOON)
+                for rating, days in history:
+                    moment += dt.timedelta(days=days)
+                    card, _ = reference.review_card(card, fsrs.Rating(rating), moment)
 
-        standing = reviewed(history)
+                standing = reviewed(history)
 
-        assert standing.stability == pytest.approx(card.stability, rel=1e-9)
-        assert standing.difficulty == pytest.approx(card.difficulty, rel=1e-9)
-        assert standing.state == card.state.name.lower()
-        if standing.state == "review":
-            assert standing.due_day == card.due.date()
+                assert standing.stability == pytest.approx(card.stability, rel=1e-9)
+                assert standing.difficulty == pytest.approx(card.difficulty, rel=1e-9)
+                assert standing.state == card.state.name.lower()
+                if standing.state == "review":
+                    assert standing.due_day == card.due.date()
 
 
 # (rating, days) → stability, difficulty, days until due; computed with py-fsrs 6.3.2
@@ -99,15 +102,14 @@ STORED = [
 ]
 
 
-@pytest.mark.parametrize(("history", "stability", "difficulty", "days"), STORED)
-def test_stored_reference_values_still_hold(
-    history: list[tuple[int, int]], stability: float, difficulty: float, days: int
-) -> None:
-    standing = reviewed(history)
+def test_stored_reference_values_still_hold(subtests: pytest.Subtests) -> None:
+    for history, stability, difficulty, days in STORED:
+        with subtests.test(history=history, stability=stability, difficulty=difficulty):
+            standing = reviewed(history)
 
-    assert standing.stability == pytest.approx(stability, abs=1e-4)
-    assert standing.difficulty == pytest.approx(difficulty, abs=1e-4)
-    assert (standing.due_day - standing.last_day).days == days
+            assert standing.stability == pytest.approx(stability, abs=1e-4)
+            assert standing.difficulty == pytest.approx(difficulty, abs=1e-4)
+            assert (standing.due_day - standing.last_day).days == days
 
 
 def test_recall_falls_to_the_wanted_share_after_one_stability() -> None:
@@ -185,27 +187,27 @@ def test_thirty_hours_may_still_be_one_day() -> None:
     assert long.stability == short.stability
 
 
-@pytest.mark.parametrize(
-    ("zone", "before", "next_"),
-    [
+def test_the_clocks_going_forward_or_back_change_nothing(
+    subtests: pytest.Subtests,
+) -> None:
+    for zone, before, next_ in [
         ("Europe/Berlin", "2026-03-28T12:00", "2026-03-29T12:00"),  # 23 hours
         ("Europe/Berlin", "2026-10-24T12:00", "2026-10-25T12:00"),  # 25 hours
         ("America/New_York", "2026-03-07T23:30", "2026-03-08T05:00"),
         ("Australia/Lord_Howe", "2026-04-04T12:00", "2026-04-05T12:00"),
         ("Pacific/Apia", "2026-06-09T12:00", "2026-06-10T12:00"),
         ("Asia/Kathmandu", "2026-06-09T12:00", "2026-06-10T12:00"),
-    ],
-)
-def test_the_clocks_going_forward_or_back_change_nothing(
-    zone: str, before: str, next_: str
-) -> None:
-    shifted = answered_at(zone, before, before, next_)
-    plain = answered_at(
-        "UTC", "2026-06-09T12:00", "2026-06-09T12:00", "2026-06-10T12:00"
-    )
+    ]:
+        with subtests.test(zone=zone, before=before, next_=next_):
+            shifted = answered_at(zone, before, before, next_)
+            plain = answered_at(
+                "UTC", "2026-06-09T12:00", "2026-06-09T12:00", "2026-06-10T12:00"
+            )
 
-    assert shifted.stability == plain.stability
-    assert (shifted.due_day - shifted.last_day) == (plain.due_day - plain.last_day)
+            assert shifted.stability == plain.stability
+            assert (shifted.due_day - shifted.last_day) == (
+                plain.due_day - plain.last_day
+            )
 
 
 def test_flying_west_into_the_day_before_is_the_same_day_not_an_error() -> None:

@@ -11,20 +11,18 @@ def at(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text).astimezone(dt.UTC)
 
 
-@pytest.mark.parametrize(
-    ("zone", "moment", "day"),
-    [
+def test_the_day_of_a_moment(subtests: pytest.Subtests):
+    for zone, moment, day in [
         ("UTC", "2026-06-09T03:59:00+00:00", "2026-06-08"),
         ("UTC", "2026-06-09T04:00:00+00:00", "2026-06-09"),
         ("Asia/Tokyo", "2026-06-08T19:00:00+00:00", "2026-06-09"),
         ("America/New_York", "2026-06-09T07:59:00+00:00", "2026-06-08"),
         ("Nowhere/Land", "2026-06-09T04:00:00+00:00", "2026-06-09"),
-    ],
-)
-def test_the_day_of_a_moment(zone: str, moment: str, day: str):
-    learner = CurrentLearnerValue(key="k", zone=zone)
+    ]:
+        with subtests.test(zone=zone, moment=moment, day=day):
+            learner = CurrentLearnerValue(key="k", zone=zone)
 
-    assert learner.study_day(at(moment)).isoformat() == day
+            assert learner.study_day(at(moment)).isoformat() == day
 
 
 def test_the_next_day_begins_at_four(clock):

@@ -90,9 +90,10 @@ def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
     assert find(library, typed).meant == ""
 
 
-@pytest.mark.parametrize(
-    ("typed", "address"),
-    [
+def test_what_the_app_has_is_found_by_its_usual_name(
+    library: Library, subtests: pytest.Subtests
+):
+    for typed, address in [
         ("mock exam", "/exams"),
         ("mock exams", "/exams"),
         ("practice test", "/exams"),
@@ -101,14 +102,11 @@ def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
         ("study plan", "/plan"),
         ("bury a card", "/flashcards/deck"),
         ("suspend card", "/flashcards/deck"),
-    ],
-)
-def test_what_the_app_has_is_found_by_its_usual_name(
-    library: Library, typed: str, address: str
-):
-    found = find(library, typed)
+    ]:
+        with subtests.test(typed=typed, address=address):
+            found = find(library, typed)
 
-    assert (found.hits[0].address, found.meant) == (address, "")
+            assert (found.hits[0].address, found.meant) == (address, "")
 
 
 @pytest.mark.parametrize(
@@ -151,13 +149,28 @@ def test_nothing_is_made_up_for_words_like_none(library: Library):
     assert find(library, "zzzzzzzz") == Findings()
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["", "   ", '"', "*", "AND", "NOT weights", 'a"b', "(", "title:weights", "\x00",
-     "weights\x00cache", "^", "-", "NEAR(a b)", "💥", "a" * 5000, "x " * 500],
-)  # fmt: skip
-def test_no_words_can_break_it(library: Library, typed: str):
-    assert isinstance(find(library, typed), Findings)
+def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
+    for typed in [
+        "",
+        "   ",
+        '"',
+        "*",
+        "AND",
+        "NOT weights",
+        'a"b',
+        "(",
+        "title:weights",
+        "\x00",
+        "weights\x00cache",
+        "^",
+        "-",
+        "NEAR(a b)",
+        "💥",
+        "a" * 5000,
+        "x " * 500,
+    ]:
+        with subtests.test(typed=typed):
+            assert isinstance(find(library, typed), Findings)
 
 
 def test_a_hit_leads_to_its_section(library: Library):
